@@ -1,0 +1,1 @@
+"""Raw log directories as tables: columns, splits, export, SQL."""

@@ -1,0 +1,1 @@
+"""Dumping log files: Kafka's own lines, and rows for everything else."""

@@ -1,0 +1,1 @@
+"""Ports to the machine and their two implementations."""

@@ -1,0 +1,194 @@
+"""What the engine asks of its host: clock, files, network and randomness.
+
+Everything outside the process goes through these protocols, so that a test or a simulator can
+stand on the other side. `real.py` is the machine, `memory.py` the twin for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
+
+from engine.errors import StorageError
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class FileMissing(StorageError):
+    """A file or directory that was asked for is not there."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: no such file or directory")
+        self.path = path
+
+
+class FileRefused(StorageError):
+    """The host refused an operation on one path (permissions, a folder where a file should be)."""
+
+    def __init__(self, path: str, operation: str, reason: str, errno: int) -> None:
+        super().__init__(f"{path}: cannot {operation}: {reason}")
+        self.path = path
+        self.operation = operation
+        self.reason = reason
+        self.errno = errno
+
+
+class LogDirOffline(StorageError):
+    """An I/O error that says the whole directory can no longer be trusted (D20)."""
+
+    def __init__(self, path: str, operation: str, reason: str, errno: int) -> None:
+        super().__init__(f"{path}: cannot {operation}: {reason}")
+        self.path = path
+        self.operation = operation
+        self.reason = reason
+        self.errno = errno
+
+
+class Clock(Protocol):
+    """Two clocks: timeouts use the monotonic one, record and retention times the wall."""
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since the Unix epoch."""
+        ...
+
+    def monotonic_ms(self) -> int:
+        """Return milliseconds since an arbitrary start; never goes back."""
+        ...
+
+
+class File(Protocol):
+    """An open file. Positions are in bytes from the start."""
+
+    path: str
+
+    def size_bytes(self) -> int:
+        """Return the size now; a file that another process appends to may grow."""
+        ...
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from `position`; fewer only at the end of the file."""
+        ...
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
+        ...
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Write all buffers at the end; returns the position of the first byte."""
+        ...
+
+    def write_at(self, position: int, buffer: Buffer) -> None:
+        """Overwrite bytes in place, growing the file if needed."""
+        ...
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut or zero-extend the file to `size_bytes`."""
+        ...
+
+    def sync(self) -> None:
+        """Make all written bytes durable. Never retried after a failure (D20)."""
+        ...
+
+    def fileno(self) -> int | None:
+        """Return a descriptor for sendfile, or None where there is none."""
+        ...
+
+    def close(self) -> None:
+        """Release the file; closing twice is allowed."""
+        ...
+
+
+class Files(Protocol):
+    """A file system. `OSError` is mapped here and nowhere else."""
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        """Open a file, read-only unless `write`; raises FileMissing unless `create`."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file or directory is there."""
+        ...
+
+    def is_dir(self, path: str) -> bool:
+        """Tell whether the path is a directory."""
+        ...
+
+    def size_bytes(self, path: str) -> int:
+        """Return a file's size without opening it."""
+        ...
+
+    def modified_ms(self, path: str) -> int:
+        """Return a file's modification time in ms since the Unix epoch."""
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        ...
+
+    def list_dir(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        ...
+
+    def make_dir(self, path: str) -> None:
+        """Create a directory and its parents; one that exists is fine."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or directory atomically, replacing a file at the target."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Remove a file or an empty directory."""
+        ...
+
+    def sync_dir(self, path: str) -> None:
+        """Make the names in a directory durable."""
+        ...
+
+    def replace_file(self, path: str, content: bytes) -> None:
+        """Replace a file durably and atomically.
+
+        Steps: 1. write `path + ".tmp"`, 2. sync it, 3. rename over `path`, 4. sync the folder.
+        A crash leaves the old or the new content, never a mix.
+        """
+        ...
+
+
+class Entropy(Protocol):
+    """The only source of randomness."""
+
+    def random_bytes(self, length: int) -> bytes:
+        """Return `length` unpredictable bytes."""
+        ...
+
+    def random_below(self, bound: int) -> int:
+        """Return an integer in [0, bound)."""
+        ...
+
+
+class Connection(Protocol):
+    """One connection, seen as frames: the length prefix never crosses the port."""
+
+    peer: str
+    on_frame: Callable[[memoryview], None]
+    on_close: Callable[[str], None]
+
+    def send(self, buffers: Sequence[Buffer]) -> None:
+        """Queue one frame; its parts are joined on the wire behind their length."""
+        ...
+
+    def close(self, reason: str) -> None:
+        """Close now; `on_close` is called once with the reason."""
+        ...
+
+
+class Network(Protocol):
+    """Listening and connecting by host and port."""
+
+    def listen(self, host: str, port: int, on_connect: Callable[[Connection], None]) -> int:
+        """Accept connections; returns the port, chosen by the host when 0 was asked."""
+        ...
+
+    def connect(self, host: str, port: int) -> Connection:
+        """Open a connection; failures arrive by `on_close`."""
+        ...

@@ -1,0 +1,1 @@
+"""Record batches of every format: read, patched, built; pure."""

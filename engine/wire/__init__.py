@@ -1,0 +1,1 @@
+"""Schema tables of every message and the codec compiled from them; pure."""

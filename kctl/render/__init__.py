@@ -1,0 +1,1 @@
+"""Rows in; tables, JSON, YAML, CSV or NDJSON out."""
