@@ -1,1 +1,18 @@
-"""Rows in; tables, JSON, YAML, CSV or NDJSON out."""
+"""Rows in; table, JSON, YAML, CSV or NDJSON out. Commands never print rows themselves.
+
+| format | shape | of what |
+|---|---|---|
+| table | aligned columns, headings | the columns that a person reads first |
+| wide | the same | every column |
+| json | one array of objects | every column, snake_case keys, null is null |
+| ndjson | one object a line, written as it comes | the same |
+| yaml | one list | the same |
+| csv | heading line, RFC 4180 | the same; null is an empty cell, an empty text is `""` |
+| name | the first column alone | for scripts |
+"""
+
+from __future__ import annotations
+
+from kctl.render.rows import FORMATS, Column, RowWriter, check_format, write_rows
+
+__all__ = ["FORMATS", "Column", "RowWriter", "check_format", "write_rows"]

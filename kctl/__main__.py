@@ -1,0 +1,111 @@
+"""The entry point: picks the noun from argv, imports only its module, maps errors to exits."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from kctl import exits
+from kctl.app import NOUNS, closest, help_text
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run kctl and return its exit code."""
+    args = sys.argv[1:] if argv is None else argv
+    if not args or args[0] in ("-h", "--help", "help"):
+        sys.stdout.write(help_text())
+        return exits.OK if args else exits.USAGE
+    if args[0] in ("-V", "--version"):
+        from engine import __version__
+
+        sys.stdout.write(f"kctl {__version__}\n")
+        return exits.OK
+    noun = NOUNS.get(args[0])
+    if noun is None:
+        return _unknown(args[0])
+    return _guarded(args[0], noun.module, args[1:])
+
+
+def _unknown(word: str) -> int:
+    near = closest(word)
+    what = "option" if word.startswith("-") else "command"
+    sys.stderr.write(f"error: no such {what}: {word}\n")
+    sys.stderr.write(f"hint: try `kctl {near}`\n" if near else "hint: `kctl --help` lists them\n")
+    return exits.USAGE
+
+
+def _guarded(name: str, module: str, args: list[str]) -> int:
+    """Run one noun; every way out of it ends in an exit code."""
+    try:
+        code = _run(name, module, args)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return exits.BROKEN_PIPE
+    except Exception as error:
+        return _report(error)
+    return code
+
+
+def _run(name: str, module: str, args: list[str]) -> int:
+    from importlib import import_module
+
+    commands = import_module(f"kctl.commands.{module}")
+    runner = getattr(commands, "run", None)
+    if runner is not None:
+        return int(runner(args))
+    return run_typer(commands.app, f"kctl {name}", args)
+
+
+def run_typer(app: Any, prog: str, args: list[str]) -> int:
+    """Run a Typer application without letting it exit or print tracebacks."""
+    from typer.main import get_command
+
+    outcome = get_command(app).main(args=args, prog_name=prog, standalone_mode=False)
+    return outcome if isinstance(outcome, int) else exits.OK
+
+
+def _report(error: Exception) -> int:
+    """Say what went wrong and what to try next; returns the exit code."""
+    from engine.errors import EngineError
+
+    if hasattr(error, "format_message") and hasattr(error, "exit_code"):
+        context = getattr(error, "ctx", None)
+        sys.stderr.write(f"error: {error.format_message()}\n")
+        if context is not None:
+            sys.stderr.write(f"hint: `{context.command_path} --help` shows the usage\n")
+        return int(error.exit_code)
+    if type(error).__name__ == "Abort":
+        return exits.INTERRUPTED
+    if isinstance(error, EngineError):
+        sys.stderr.write(f"error: {error}\n")
+        if error.hint:
+            sys.stderr.write(f"hint: {error.hint}\n")
+        return int(getattr(error, "exit_code", exits.FAILED))
+    return _internal(error)
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get("KCTL_DEBUG"):
+        raise error
+    sys.stderr.write(f"internal error: {type(error).__name__}: {error}\n")
+    sys.stderr.write("hint: run again with KCTL_DEBUG=1 and report what it prints\n")
+    return exits.INTERNAL
+
+
+def _silence_stdout() -> None:
+    """Point stdout nowhere, so that the interpreter's last flush does not complain."""
+    sink = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(sink, sys.stdout.fileno())
+
+
+def entry() -> None:
+    """Run as a program."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    entry()

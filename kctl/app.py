@@ -1,0 +1,50 @@
+"""The nouns of kctl: one line each, so that help costs no imports.
+
+`NOUNS` is the only list of them. A noun's module defines `app`, a Typer application.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Noun(NamedTuple):
+    """A top-level word: its module below kctl.commands and its line in the help."""
+
+    module: str
+    summary: str
+    group: str
+
+
+_OFFLINE = "Log directories, without a broker"
+_SHELL = "kctl itself"
+
+NOUNS: dict[str, Noun] = {
+    "dump-log": Noun("dump_log", "Print what is in log segments, indexes and snapshots", _OFFLINE),
+    "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
+    "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),
+    "spark-sql": Noun("spark_sql", "Ask SQL of log directories on Spark", _OFFLINE),
+    "completions": Noun("completions", "Print the completion script of a shell", _SHELL),
+}
+
+
+def help_text() -> str:
+    """Return the top-level help, made from the table alone."""
+    width = max(len(name) for name in NOUNS) + 2
+    lines = ["Usage: kctl COMMAND [ARGS]...", "", "The toolkit for operators of Apache Kafka.", ""]
+    for group in dict.fromkeys(noun.group for noun in NOUNS.values()):
+        lines.append(f"{group}:")
+        for name, noun in NOUNS.items():
+            if noun.group == group:
+                lines.append(f"  {name:<{width}}{noun.summary}")
+        lines.append("")
+    lines.append("`kctl COMMAND --help` tells more. Options: --help, --version.")
+    return "\n".join(lines) + "\n"
+
+
+def closest(word: str) -> str | None:
+    """Return the noun most like a mistyped one, or None."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, NOUNS, n=1)
+    return found[0] if found else None

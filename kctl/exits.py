@@ -1,0 +1,18 @@
+"""Exit codes: what a script may rely on."""
+
+from __future__ import annotations
+
+OK = 0
+#: The command failed, also if only one item of several did.
+FAILED = 1
+USAGE = 2
+#: The cluster could not be reached, or did not answer in time.
+UNREACHABLE = 3
+#: A check ran to its end and found problems.
+PROBLEMS_FOUND = 4
+#: Changes are pending (`diff`, `plan --exit-code`).
+CHANGES_PENDING = 5
+INTERNAL = 70
+INTERRUPTED = 130
+#: The reader of stdout went away (128 + SIGPIPE), as for any tool in a pipe.
+BROKEN_PIPE = 141

@@ -1,0 +1,61 @@
+"""Tables for people: rich on a terminal, plain aligned text elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from kctl.render.rows import Column
+
+
+def cell_text(value: Any) -> str:
+    """Return how a value reads in a table cell."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ",".join(cell_text(item) for item in value)
+    if isinstance(value, dict):
+        return ",".join(f"{key}={cell_text(item)}" for key, item in value.items())
+    return str(value)
+
+
+def write_table(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+) -> None:
+    """Write a table; colours and borders only on a terminal without NO_COLOR."""
+    if stream.isatty() and not os.environ.get("NO_COLOR"):
+        _write_rich(columns, rows, stream)
+    else:
+        _write_plain(columns, rows, stream)
+
+
+def _write_rich(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column.heading, justify="right" if column.right else "left")
+    for row in rows:
+        table.add_row(*(cell_text(row.get(column.key)) for column in columns))
+    Console(file=stream, markup=False, highlight=False).print(table)
+
+
+def _write_plain(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+) -> None:
+    cells = [[column.heading for column in columns]]
+    cells += [[cell_text(row.get(column.key)) for column in columns] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+    for line in cells:
+        parts = [
+            text.rjust(width) if column.right else text.ljust(width)
+            for text, width, column in zip(line, widths, columns, strict=True)
+        ]
+        stream.write("  ".join(parts).rstrip() + "\n")
