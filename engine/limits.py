@@ -25,3 +25,19 @@ RECORD_BYTES_MIN = 7
 # Measured best between system calls and cache misses when scanning a log front to back
 # (2, 8 and 32 MiB: 2850, 3180, 2455 MB/s).
 SCAN_CHUNK_BYTES = 8 << 20
+
+# The kernel takes this many buffers in one vectored write (IOV_MAX on Linux); more are written
+# in several calls.
+IOV_BUFFERS_MAX = 1024
+
+# Up to this many bytes a read takes memory for the length that was asked without looking at the
+# file's size first: the look costs more than the memory, and a larger length may be damage.
+UNCHECKED_READ_BYTES_MAX = 1 << 20
+
+# Kafka's bound on a topic's name: with "-", a partition and ".<32 hex>-delete" cut to fit, a
+# directory name stays within the 255 bytes of common file systems.
+TOPIC_NAME_CHARS_MAX = 249
+
+# Common file systems allow 255 bytes in a name; Kafka cuts the topic in the name of a deleted
+# partition's directory to stay within it.
+DIRECTORY_NAME_CHARS_MAX = 255

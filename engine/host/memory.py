@@ -1,0 +1,432 @@
+"""The machine's twin for tests and simulation: a clock by hand, a disk with a power switch.
+
+A disk keeps two images. The live one is what reads see; the durable one is what a power cut
+leaves:
+
+```
+file content    durable after File.sync()
+name in a dir   durable after Files.sync_dir() of that directory
+```
+
+Both are stricter than common file systems on purpose: what survives here survives there. What was
+not made durable is kept as a journal of changes, so that a crash may keep any prefix of it and
+tear the write behind the prefix (`MemoryFiles.after_crash`).
+"""
+
+from __future__ import annotations
+
+import errno
+import posixpath
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.host.memory_image import (
+    Content,
+    Folder,
+    NameChange,
+    Node,
+    Renaming,
+    Write,
+    crash_image,
+    files_below,
+    journal,
+)
+from engine.host.os_errors import storage_error
+from engine.host.ports import Buffer, Clock, File, LogDirOffline
+from engine.host.replace import replace_durably
+
+
+class ManualClock:
+    """A clock that moves only when told."""
+
+    def __init__(self, *, wall_ms: int = 1_700_000_000_000, monotonic_ms: int = 0) -> None:
+        self._wall_ms = wall_ms
+        self._monotonic_ms = monotonic_ms
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since the Unix epoch."""
+        return self._wall_ms
+
+    def monotonic_ms(self) -> int:
+        """Return milliseconds since an arbitrary start."""
+        return self._monotonic_ms
+
+    def advance(self, duration_ms: int) -> None:
+        """Let time pass on both clocks."""
+        assert duration_ms >= 0
+        self._wall_ms += duration_ms
+        self._monotonic_ms += duration_ms
+
+    def jump_wall(self, duration_ms: int) -> None:
+        """Move the wall clock alone, forward or back, as an operator or NTP does."""
+        self._wall_ms += duration_ms
+
+
+class SeededEntropy:
+    """Randomness that is the same for the same seed; never for secrets."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._source = random.Random(seed)
+
+    def random_bytes(self, length: int) -> bytes:
+        """Return `length` bytes."""
+        return self._source.randbytes(length)
+
+    def random_below(self, bound: int) -> int:
+        """Return an integer in [0, bound)."""
+        return self._source.randrange(bound)
+
+
+class MachineStopped(BaseException):
+    """The power was cut: nothing after this operation happens.
+
+    Not an Exception: code that catches storage errors must not survive a power cut.
+    """
+
+    def __init__(self, operation: int) -> None:
+        super().__init__(f"power cut at operation {operation}")
+        self.operation = operation
+
+
+class _Failure(NamedTuple):
+    """An operation that was told to fail."""
+
+    operation: str
+    path_end: str
+    code: int
+    skip: int
+    times: int
+
+
+class MemoryFile:
+    """An open file of a `MemoryFiles`."""
+
+    __slots__ = ("_content", "_disk", "_sync_failed", "_writable", "path")
+
+    def __init__(self, disk: MemoryFiles, path: str, content: Content, *, writable: bool) -> None:
+        self.path = path
+        self._disk = disk
+        self._content = content
+        self._writable = writable
+        self._sync_failed = False
+
+    def size_bytes(self) -> int:
+        """Return the size now."""
+        self._disk.look("stat", self.path)
+        return len(self._content.live)
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from `position`; fewer only at the end of the file."""
+        assert position >= 0
+        self._disk.look("read", self.path)
+        return bytes(memoryview(self._content.live)[position : position + max(length, 0)])
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
+        assert position >= 0
+        self._disk.look("read", self.path)
+        found = memoryview(self._content.live)[position : position + len(buffer)]
+        buffer[: len(found)] = found
+        return len(found)
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Write all buffers at the end; returns the position of the first byte."""
+        position = len(self._content.live)
+        self._change("write", position, b"".join(buffers))
+        return position
+
+    def write_at(self, position: int, buffer: Buffer) -> None:
+        """Overwrite bytes in place, growing the file if needed."""
+        assert position >= 0
+        self._change("write", position, bytes(buffer))
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut or zero-extend the file to `size_bytes`."""
+        self._change("truncate", size_bytes, None)
+
+    def sync(self) -> None:
+        """Make all written bytes durable; after one failure it only ever fails (L9).
+
+        A failed sync loses what was unsynced for good, as a kernel that has dropped its dirty
+        pages does: a retry that claims success is found out after the next crash.
+        """
+        if self._sync_failed:
+            raise LogDirOffline(self.path, "sync", "an earlier sync failed", errno.EIO)
+        try:
+            self._disk.act("sync", self.path)
+        except LogDirOffline:
+            self._sync_failed = True
+            self._content.unsynced.clear()
+            raise
+        self._content.sync()
+
+    def fileno(self) -> int | None:
+        """Return None: there is no descriptor behind this file."""
+        return None
+
+    def close(self) -> None:
+        """Release the file; closing twice is allowed."""
+
+    def _change(self, operation: str, position: int, content: bytes | None) -> None:
+        if not self._writable:
+            raise storage_error(errno.EPERM, self.path, operation)
+        order = self._disk.act(operation, self.path)
+        self._content.change(Write(order, position, content), self._disk.now_ms())
+
+
+class MemoryFiles:
+    """A file system in memory, with a journal of what is not durable yet.
+
+    `operations` counts the changing operations done so far: run once to learn the count, then
+    once for each n with `stop_at(n)` to cut the power before operation n. `clock` stamps
+    modification times (0 without one).
+    """
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self.operations = 0
+        self._clock = clock
+        self._root = Folder()
+        self._renamings: list[Renaming] = []
+        self._stop_at: int | None = None
+        self._stopped = False
+        self._failures: list[_Failure] = []
+
+    # What tests tell the disk
+
+    def stop_at(self, operation: int) -> None:
+        """Cut the power before the changing operation with this number (counted from 0)."""
+        self._stop_at = operation
+
+    def fail(
+        self, operation: str, code: int, *, path_end: str = "", skip: int = 0, times: int = 1
+    ) -> None:
+        """Let the next `times` operations of this kind fail with errno `code`.
+
+        `operation` is the word an error message carries: open, create, stat, read, write,
+        truncate, sync, rename, remove, list. Only paths that end with `path_end` count, and of
+        those the first `skip` still work.
+        """
+        self._failures.append(_Failure(operation, path_end, code, skip, times))
+
+    def unsynced_changes(self) -> int:
+        """Return how many changes of content and names a crash now could lose."""
+        return len(self._journal())
+
+    def after_crash(self, *, kept_changes: int = 0, torn_bytes: int = 0) -> MemoryFiles:
+        """Return the disk as it is found after a power cut.
+
+        The durable image, with the first `kept_changes` of the unsynced changes (in the order
+        they were made) and `torn_bytes` of the write behind them: 0 is the strictest disk, and
+        `unsynced_changes()` a killed process on a machine that stayed up.
+        """
+        changes = self._journal()
+        torn = None
+        for change in changes[kept_changes : kept_changes + 1]:
+            if isinstance(change, Write) and change.content is not None:
+                torn = change._replace(content=change.content[:torn_bytes])
+        disk = MemoryFiles(clock=self._clock)
+        disk._root = crash_image(self._root, changes[:kept_changes], torn)
+        return disk
+
+    def sync_everything(self) -> None:
+        """Make the live image durable, as a disk found in order at the start of a test."""
+        for renaming in self._renamings:
+            renaming.become_durable()
+        self._renamings.clear()
+        for content in files_below(self._root):
+            content.sync()
+
+    # What files of this disk ask
+
+    def act(self, operation: str, path: str) -> int:
+        """Count a changing operation, which may be told to fail or to stop; returns its number."""
+        self._check_power()
+        if self.operations == self._stop_at:
+            self._stopped = True
+            self._check_power()
+        self._check_failures(operation, path)
+        number = self.operations
+        self.operations += 1
+        return number
+
+    def look(self, operation: str, path: str) -> None:
+        """Note an operation that changes nothing, which may be told to fail."""
+        self._check_power()
+        self._check_failures(operation, path)
+
+    def now_ms(self) -> int:
+        """Return the time for modification stamps."""
+        return self._clock.wall_ms() if self._clock else 0
+
+    # Files
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        """Open a file, read-only unless `write`; raises FileMissing unless `create`."""
+        self.look("open", path)
+        folder, name = self._parent(path, "open")
+        node = folder.live.get(name) if name else folder
+        if isinstance(node, Folder):
+            raise storage_error(errno.EISDIR, path, "open")
+        if node is None:
+            if not create:
+                raise storage_error(errno.ENOENT, path, "open")
+            order = self.act("create", path)
+            node = Content()
+            node.modified_ms = self.now_ms()
+            self._rename(order, (NameChange(folder, name, node),))
+        return MemoryFile(self, path, node, writable=write)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file or directory is there."""
+        self._check_power()
+        return self._find(path) is not None
+
+    def is_dir(self, path: str) -> bool:
+        """Tell whether the path is a directory."""
+        self._check_power()
+        return isinstance(self._find(path), Folder)
+
+    def size_bytes(self, path: str) -> int:
+        """Return a file's size without opening it."""
+        return len(self._file(path).live)
+
+    def modified_ms(self, path: str) -> int:
+        """Return a file's modification time in ms since the Unix epoch."""
+        return self._file(path).modified_ms
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        handle = self.open(path)
+        return handle.read_at(0, handle.size_bytes())
+
+    def list_dir(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        self.look("list", path)
+        return sorted(self._folder(path, "list").live)
+
+    def make_dir(self, path: str) -> None:
+        """Create a directory and its parents; one that exists is fine."""
+        folder = self._root
+        for name in _parts(path):
+            node = folder.live.get(name)
+            if isinstance(node, Content):
+                raise storage_error(errno.EEXIST, path, "create")
+            if node is None:
+                order = self.act("create", path)
+                node = Folder()
+                self._rename(order, (NameChange(folder, name, node),))
+            folder = node
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or directory atomically, replacing a file at the target."""
+        operation = f"rename to {target}"
+        source_folder, source_name = self._parent(source, operation)
+        target_folder, target_name = self._parent(target, operation)
+        node = source_folder.live.get(source_name)
+        if node is None:
+            raise storage_error(errno.ENOENT, source, operation)
+        replaced = target_folder.live.get(target_name)
+        if isinstance(replaced, Folder) and replaced is not node:
+            if not isinstance(node, Folder):
+                raise storage_error(errno.EISDIR, source, operation)
+            if replaced.live:
+                raise storage_error(errno.ENOTEMPTY, source, operation)
+        elif isinstance(replaced, Content) and isinstance(node, Folder):
+            raise storage_error(errno.ENOTDIR, source, operation)
+        order = self.act("rename", source)
+        if replaced is not node:
+            gone = NameChange(source_folder, source_name, None)
+            self._rename(order, (gone, NameChange(target_folder, target_name, node)))
+
+    def remove(self, path: str) -> None:
+        """Remove a file or an empty directory."""
+        folder, name = self._parent(path, "remove")
+        node = folder.live.get(name)
+        if node is None:
+            raise storage_error(errno.ENOENT, path, "remove")
+        if isinstance(node, Folder) and node.live:
+            raise storage_error(errno.ENOTEMPTY, path, "remove")
+        order = self.act("remove", path)
+        self._rename(order, (NameChange(folder, name, None),))
+
+    def sync_dir(self, path: str) -> None:
+        """Make the names in a directory durable.
+
+        A rename between two directories becomes durable with either, as in one journal entry.
+        """
+        folder = self._folder(path, "sync")
+        self.act("sync", path)
+        waiting = []
+        for renaming in self._renamings:
+            if any(change.folder is folder for change in renaming.changes):
+                renaming.become_durable()
+            else:
+                waiting.append(renaming)
+        self._renamings = waiting
+
+    def replace_file(self, path: str, content: bytes) -> None:
+        """Replace a file durably and atomically; `replace.py` has the steps."""
+        replace_durably(self, path, content)
+
+    def _rename(self, order: int, changes: tuple[NameChange, ...]) -> None:
+        for change in changes:
+            change.apply_to(change.folder.live)
+        self._renamings.append(Renaming(order, changes))
+
+    def _check_power(self) -> None:
+        if self._stopped:
+            raise MachineStopped(self.operations)
+
+    def _check_failures(self, operation: str, path: str) -> None:
+        for index, failure in enumerate(self._failures):
+            if failure.operation != operation or not path.endswith(failure.path_end):
+                continue
+            if failure.skip:
+                self._failures[index] = failure._replace(skip=failure.skip - 1)
+                continue
+            if failure.times > 1:
+                self._failures[index] = failure._replace(times=failure.times - 1)
+            else:
+                del self._failures[index]
+            raise storage_error(failure.code, path, operation)
+
+    def _find(self, path: str) -> Node | None:
+        node: Node = self._root
+        for name in _parts(path):
+            child = node.live.get(name) if isinstance(node, Folder) else None
+            if child is None:
+                return None
+            node = child
+        return node
+
+    def _file(self, path: str) -> Content:
+        self.look("stat", path)
+        node = self._find(path)
+        if node is None:
+            raise storage_error(errno.ENOENT, path, "stat")
+        if isinstance(node, Folder):
+            raise storage_error(errno.EISDIR, path, "stat")
+        return node
+
+    def _folder(self, path: str, operation: str) -> Folder:
+        node = self._find(path)
+        if node is None:
+            raise storage_error(errno.ENOENT, path, operation)
+        if isinstance(node, Content):
+            raise storage_error(errno.ENOTDIR, path, operation)
+        return node
+
+    def _parent(self, path: str, operation: str) -> tuple[Folder, str]:
+        self._check_power()
+        parts = _parts(path)
+        if not parts:
+            return self._root, ""
+        return self._folder("/".join(parts[:-1]), operation), parts[-1]
+
+    def _journal(self) -> list[Write | Renaming]:
+        return journal(self._root, self._renamings)
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in posixpath.normpath(path).split("/") if part not in ("", ".")]

@@ -1,0 +1,167 @@
+"""The two images of a disk in memory, and the changes that lie between them.
+
+```
+file content    live  ──sync()──────▶  durable
+name in a dir   live  ──sync_dir()──▶  durable
+```
+
+Every change that is not durable is kept with the number of its operation. Together they are the
+journal: a crash keeps any prefix of it, and may tear the write behind the prefix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+
+class Write(NamedTuple):
+    """An unsynced change of content: bytes at a position, or a new size when `content` is None."""
+
+    order: int
+    position: int
+    content: bytes | None
+
+    def apply_to(self, image: bytearray) -> None:
+        """Make this change in an image; a gap before it is zero-filled."""
+        end = self.position + len(self.content or b"")
+        if self.content is None:
+            del image[end:]
+        if len(image) < end:
+            image.extend(bytes(end - len(image)))
+        if self.content is not None:
+            image[self.position : end] = self.content
+
+
+class Content:
+    """A file: what reads see, what is durable, and the writes in between."""
+
+    __slots__ = ("durable", "live", "modified_ms", "unsynced")
+
+    def __init__(self, durable: bytes = b"") -> None:
+        self.live = bytearray(durable)
+        self.durable = bytearray(durable)
+        self.unsynced: list[Write] = []
+        self.modified_ms = 0
+
+    def change(self, write: Write, now_ms: int) -> None:
+        """Make a change in the live image."""
+        write.apply_to(self.live)
+        self.unsynced.append(write)
+        self.modified_ms = now_ms
+
+    def sync(self) -> None:
+        """Bring the durable image up to every write that was not lost."""
+        for write in self.unsynced:
+            write.apply_to(self.durable)
+        self.unsynced.clear()
+
+
+class Folder:
+    """A directory's two images."""
+
+    __slots__ = ("durable", "live")
+
+    def __init__(self) -> None:
+        self.live: dict[str, Node] = {}
+        self.durable: dict[str, Node] = {}
+
+
+Node: TypeAlias = Content | Folder
+
+
+class NameChange(NamedTuple):
+    """One entry set (or removed, when `node` is None) in one directory."""
+
+    folder: Folder
+    name: str
+    node: Node | None
+
+    def apply_to(self, entries: dict[str, Node]) -> None:
+        """Make this change in one image of the directory."""
+        if self.node is None:
+            entries.pop(self.name, None)
+        else:
+            entries[self.name] = self.node
+
+
+class Renaming(NamedTuple):
+    """The name changes of one operation: all of them happen or none."""
+
+    order: int
+    changes: tuple[NameChange, ...]
+
+    def become_durable(self) -> None:
+        """Make every change of this operation in the durable images."""
+        for change in self.changes:
+            change.apply_to(change.folder.durable)
+
+
+def files_below(root: Folder) -> list[Content]:
+    """Return every file of the live image."""
+    found = []
+    folders = [root]
+    while folders:
+        for node in folders.pop().live.values():
+            if isinstance(node, Folder):
+                folders.append(node)
+            else:
+                found.append(node)
+    return found
+
+
+def journal(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renaming]:
+    """Return every change that is not durable, in the order of the operations."""
+    reachable = {id(content): content for content in files_below(root)}
+    for renaming in renamings:
+        for change in renaming.changes:
+            # A file that was removed or replaced may still come back with its old name.
+            for node in (change.node, change.folder.durable.get(change.name)):
+                if isinstance(node, Content):
+                    reachable[id(node)] = node
+    changes: list[Write | Renaming] = list(renamings)
+    for content in reachable.values():
+        changes.extend(content.unsynced)
+    return sorted(changes, key=lambda change: change.order)
+
+
+def crash_image(root: Folder, kept: Iterable[Write | Renaming], torn: Write | None) -> Folder:
+    """Return the tree that a crash leaves: the durable one, with the kept changes made.
+
+    `torn` is a write of which only what its `content` still holds arrives.
+    """
+    names: dict[int, dict[str, Node]] = {}
+    writes: set[int] = set()
+    for change in kept:
+        if isinstance(change, Write):
+            writes.add(change.order)
+            continue
+        for entry in change.changes:
+            entries = names.setdefault(id(entry.folder), dict(entry.folder.durable))
+            entry.apply_to(entries)
+    copies: dict[int, Node] = {}
+
+    def content_of(node: Content) -> Content:
+        image = bytearray(node.durable)
+        for write in node.unsynced:
+            if write.order in writes:
+                write.apply_to(image)
+            elif torn is not None and write.order == torn.order:
+                torn.apply_to(image)
+        found = Content(bytes(image))
+        found.modified_ms = node.modified_ms
+        return found
+
+    def copy_of(node: Node) -> Node:
+        if id(node) not in copies:
+            copies[id(node)] = content_of(node) if isinstance(node, Content) else folder_of(node)
+        return copies[id(node)]
+
+    def folder_of(node: Folder) -> Folder:
+        found = Folder()
+        entries = names.get(id(node), node.durable)
+        found.live = {name: copy_of(child) for name, child in entries.items()}
+        found.durable = dict(found.live)
+        return found
+
+    return folder_of(root)

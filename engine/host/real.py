@@ -1,0 +1,291 @@
+"""The machine itself: its clocks, its file system, its randomness.
+
+Imported only where a process is wired together; everything else sees `ports.py`.
+Every `OSError` ends here (`os_errors.py` says as what).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from collections.abc import Sequence
+
+from engine.errors import StorageError
+from engine.host.os_errors import storage_error
+from engine.host.ports import Buffer, File, LogDirOffline
+from engine.host.replace import replace_durably
+from engine.limits import IOV_BUFFERS_MAX, UNCHECKED_READ_BYTES_MAX
+
+_FILE_MODE = 0o644
+
+
+class RealClock:
+    """The clocks of this machine."""
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since the Unix epoch."""
+        return time.time_ns() // 1_000_000
+
+    def monotonic_ms(self) -> int:
+        """Return milliseconds since an arbitrary start; never goes back."""
+        return time.monotonic_ns() // 1_000_000
+
+
+class RealEntropy:
+    """Randomness from the operating system."""
+
+    def random_bytes(self, length: int) -> bytes:
+        """Return `length` unpredictable bytes."""
+        return os.urandom(length)
+
+    def random_below(self, bound: int) -> int:
+        """Return an integer in [0, bound), each equally likely."""
+        assert bound > 0
+        bits = (bound - 1).bit_length()
+        length = (bits + 7) // 8
+        while True:
+            # Drawing again beats a modulo, which would favour the small numbers.
+            drawn = int.from_bytes(os.urandom(length), "big") >> (length * 8 - bits)
+            if drawn < bound:
+                return drawn
+
+
+class RealFile:
+    """An open file of this machine, by its descriptor.
+
+    The end of a file opened for writing is counted here and not asked for: one process writes.
+    """
+
+    __slots__ = ("_descriptor", "_end_bytes", "_sync_error", "path")
+
+    def __init__(self, path: str, descriptor: int, size_bytes: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+        self._end_bytes = size_bytes
+        self._sync_error: int | None = None
+
+    def size_bytes(self) -> int:
+        """Return the size now; a file that another process appends to may grow."""
+        try:
+            return os.fstat(self._descriptor).st_size
+        except OSError as error:
+            raise self._failure(error, "stat") from error
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from `position`; fewer only at the end of the file."""
+        assert position >= 0
+        if length > UNCHECKED_READ_BYTES_MAX:
+            # os.pread takes memory for the whole length before it looks at the file.
+            length = min(length, self.size_bytes() - position)
+        if length <= 0:
+            return b""
+        try:
+            found = os.pread(self._descriptor, length, position)
+            if len(found) == length or not found:
+                return found
+            parts = [found]
+            missing = length - len(found)
+            while missing and parts[-1]:
+                parts.append(os.pread(self._descriptor, missing, position + length - missing))
+                missing -= len(parts[-1])
+        except OSError as error:
+            raise self._failure(error, "read") from error
+        return b"".join(parts)
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
+        assert position >= 0
+        view = memoryview(buffer)
+        done = 0
+        try:
+            while done < len(view):
+                got = os.preadv(self._descriptor, (view[done:],), position + done)
+                if not got:
+                    break
+                done += got
+        except OSError as error:
+            raise self._failure(error, "read") from error
+        return done
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Write all buffers at the end; returns the position of the first byte."""
+        start = self._end_bytes
+        position = start
+        try:
+            for first in range(0, len(buffers), IOV_BUFFERS_MAX):
+                position = self._write_all(buffers[first : first + IOV_BUFFERS_MAX], position)
+        except OSError as error:
+            raise self._failure(error, "write") from error
+        self._end_bytes = position
+        return start
+
+    def write_at(self, position: int, buffer: Buffer) -> None:
+        """Overwrite bytes in place, growing the file if needed."""
+        assert position >= 0
+        try:
+            end = self._write_all((buffer,), position)
+        except OSError as error:
+            raise self._failure(error, "write") from error
+        self._end_bytes = max(self._end_bytes, end)
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut or zero-extend the file to `size_bytes`."""
+        try:
+            os.ftruncate(self._descriptor, size_bytes)
+        except OSError as error:
+            raise self._failure(error, "truncate") from error
+        self._end_bytes = size_bytes
+
+    def sync(self) -> None:
+        """Make all written bytes durable; after one failure it only ever fails (L9).
+
+        A second fsync after a failed one can succeed with the data lost: the kernel has
+        marked the pages clean.
+        """
+        if self._sync_error is not None:
+            raise LogDirOffline(self.path, "sync", "an earlier sync failed", self._sync_error)
+        try:
+            os.fsync(self._descriptor)
+        except OSError as error:
+            self._sync_error = error.errno or errno.EIO
+            raise self._failure(error, "sync") from error
+
+    def fileno(self) -> int | None:
+        """Return the descriptor, for sendfile."""
+        return self._descriptor
+
+    def close(self) -> None:
+        """Release the file; closing twice is allowed."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor < 0:
+            return
+        try:
+            os.close(descriptor)
+        except OSError as error:
+            raise self._failure(error, "close") from error
+
+    def _write_all(self, buffers: Sequence[Buffer], position: int) -> int:
+        """Write every byte from `position` on; returns where it ended."""
+        end = position + sum(memoryview(buffer).nbytes for buffer in buffers)
+        position += os.pwritev(self._descriptor, buffers, position)
+        if position == end:
+            return end
+        # A short write is rare (a full disk, a signal): only then are the parts joined.
+        whole = memoryview(b"".join(buffers))
+        while position < end:
+            position += os.pwrite(
+                self._descriptor, whole[len(whole) - (end - position) :], position
+            )
+        return end
+
+    def _failure(self, error: OSError, operation: str) -> StorageError:
+        return storage_error(error.errno or errno.EIO, self.path, operation)
+
+
+class RealFiles:
+    """The file system of this machine."""
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        """Open a file, read-only unless `write`; raises FileMissing unless `create`.
+
+        Refuses what is not a regular file: a pipe or device would block or never end.
+        """
+        # Without O_NONBLOCK the open of a pipe waits for its writer; files ignore it.
+        flags = os.O_NONBLOCK | (os.O_RDWR if write else os.O_RDONLY)
+        if create:
+            flags |= os.O_CREAT
+        try:
+            descriptor = os.open(path, flags, _FILE_MODE)
+        except OSError as error:
+            raise _failure(error, path, "open") from error
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EPERM
+                raise storage_error(code, path, "open")
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return RealFile(path, descriptor, found.st_size)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a file or directory is there."""
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        """Tell whether the path is a directory."""
+        return os.path.isdir(path)
+
+    def size_bytes(self, path: str) -> int:
+        """Return a file's size without opening it."""
+        return self._stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        """Return a file's modification time in ms since the Unix epoch."""
+        return self._stat(path).st_mtime_ns // 1_000_000
+
+    def read_bytes(self, path: str) -> bytes:
+        """Return a whole (small) file."""
+        handle = self.open(path)
+        try:
+            return handle.read_at(0, handle.size_bytes())
+        finally:
+            handle.close()
+
+    def list_dir(self, path: str) -> list[str]:
+        """Return the names in a directory, sorted."""
+        try:
+            return sorted(os.listdir(path))
+        except OSError as error:
+            raise _failure(error, path, "list") from error
+
+    def make_dir(self, path: str) -> None:
+        """Create a directory and its parents; one that exists is fine."""
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise _failure(error, path, "create") from error
+
+    def rename(self, source: str, target: str) -> None:
+        """Move a file or directory atomically, replacing a file at the target."""
+        try:
+            os.replace(source, target)
+        except OSError as error:
+            raise _failure(error, source, f"rename to {target}") from error
+
+    def remove(self, path: str) -> None:
+        """Remove a file or an empty directory."""
+        try:
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                os.rmdir(path)
+            else:
+                os.unlink(path)
+        except OSError as error:
+            raise _failure(error, path, "remove") from error
+
+    def sync_dir(self, path: str) -> None:
+        """Make the names in a directory durable."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise _failure(error, path, "sync") from error
+
+    def replace_file(self, path: str, content: bytes) -> None:
+        """Replace a file durably and atomically; `replace.py` has the steps."""
+        replace_durably(self, path, content)
+
+    def _stat(self, path: str) -> os.stat_result:
+        try:
+            return os.stat(path)
+        except OSError as error:
+            raise _failure(error, path, "stat") from error
+
+
+def _failure(error: OSError, path: str, operation: str) -> StorageError:
+    return storage_error(error.errno or errno.EIO, path, operation)

@@ -1,0 +1,219 @@
+"""Names on disk and what they mean: topics, partition directories, files of a partition.
+
+```
+partition directory          <topic>-<partition>
+  waiting for removal        <topic, cut>-<partition>.<32 hex>-delete
+  target of a move           <topic>-<partition>.<32 hex>-future
+  not assigned to us         <topic, cut>-<partition>.<32 hex>-stray
+file of a segment            <20 digits>.log .index .timeindex .txnindex .snapshot
+KRaft snapshot               <20 digits>-<10 digits>.checkpoint
+  in a change                the same with .deleted .cleaned .swap behind it
+```
+
+A name that is not exactly one of these is refused: nothing foreign in a directory is taken for
+data, and no name becomes a path before it went through here.
+
+Source: Kafka's LocalLog, LogFileUtils, Snapshots and Topic; `LOG-1`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from engine.errors import ApiError, StorageError
+from engine.limits import DIRECTORY_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
+from engine.model import TopicPartition
+
+_INVALID_TOPIC_EXCEPTION = 17
+_TOPIC_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+_HEX_CHARS = frozenset("0123456789abcdef")
+_DIGITS = frozenset("0123456789")
+_UNIQUE_ID_CHARS = 32
+_OFFSET_DIGITS = 20
+_EPOCH_DIGITS = 10
+_OFFSET_MAX = (1 << 63) - 1
+_INT_MAX = (1 << 31) - 1
+
+#: Topics that brokers themselves write.
+INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
+
+#: The topic of the KRaft quorum; its directory is no partition of any client's.
+CLUSTER_METADATA_TOPIC = "__cluster_metadata"
+
+
+class InvalidTopicName(ApiError):
+    """A topic's name breaks Kafka's rules."""
+
+    def __init__(self, topic: str, reason: str) -> None:
+        super().__init__(
+            _INVALID_TOPIC_EXCEPTION, "INVALID_TOPIC_EXCEPTION", f"topic name {topic!r} {reason}"
+        )
+        self.topic = topic
+        self.reason = reason
+
+
+class UnknownDirectoryName(StorageError):
+    """A directory's name is not that of a partition."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"directory {name!r} is not a partition: {reason}")
+        self.name = name
+        self.reason = reason
+
+
+class UnknownFileName(StorageError):
+    """A file's name is not that of a segment's file."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"file {name!r} does not belong to a segment: {reason}")
+        self.name = name
+        self.reason = reason
+
+
+class DirectoryKind(Enum):
+    """What a partition directory is there for; the value is the end of its name."""
+
+    LIVE = ""
+    DELETE = "-delete"
+    FUTURE = "-future"
+    STRAY = "-stray"
+
+
+class FileKind(Enum):
+    """What a file of a segment holds; the value is its suffix."""
+
+    LOG = ".log"
+    INDEX = ".index"
+    TIMEINDEX = ".timeindex"
+    TXNINDEX = ".txnindex"
+    SNAPSHOT = ".snapshot"
+    CHECKPOINT = ".checkpoint"
+
+
+class FileState(Enum):
+    """Where a file stands in a change of segments; the value is the suffix for it."""
+
+    LIVE = ""
+    DELETED = ".deleted"
+    CLEANED = ".cleaned"
+    SWAP = ".swap"
+
+
+class PartitionDirectory(NamedTuple):
+    """A partition directory's name, taken apart.
+
+    `topic` of a DELETE or STRAY directory may be cut short; `unique_id` is empty when LIVE.
+    """
+
+    topic: str
+    partition: int
+    kind: DirectoryKind = DirectoryKind.LIVE
+    unique_id: str = ""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Return the partition as a value."""
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def name(self) -> str:
+        """Return the name of the directory, with the topic cut where Kafka cuts it."""
+        if self.kind is DirectoryKind.LIVE:
+            return f"{self.topic}-{self.partition}"
+        end = f"-{self.partition}.{self.unique_id}{self.kind.value}"
+        if self.kind is DirectoryKind.FUTURE:
+            # Kafka cuts the name of what it removes, never of what it will need again.
+            return self.topic + end
+        return self.topic[: DIRECTORY_NAME_CHARS_MAX - len(end)] + end
+
+
+class SegmentFileName(NamedTuple):
+    """A file's name, taken apart; `epoch` only with CHECKPOINT."""
+
+    base_offset: int
+    kind: FileKind
+    state: FileState = FileState.LIVE
+    epoch: int | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file."""
+        epoch = "" if self.epoch is None else f"-{self.epoch:010d}"
+        return f"{self.base_offset:020d}{epoch}{self.kind.value}{self.state.value}"
+
+
+def validate_topic(topic: str) -> str:
+    """Return the name if Kafka allows it; raises InvalidTopicName. Source: Kafka's Topic."""
+    if not topic:
+        raise InvalidTopicName(topic, "is empty")
+    if topic in (".", ".."):
+        raise InvalidTopicName(topic, "is a directory of the file system")
+    if len(topic) > TOPIC_NAME_CHARS_MAX:
+        raise InvalidTopicName(topic, f"is longer than {TOPIC_NAME_CHARS_MAX} characters")
+    if not _TOPIC_CHARS.issuperset(topic):
+        raise InvalidTopicName(topic, "has a character other than letters, digits, '.', '_', '-'")
+    return topic
+
+
+def topics_collide(topic: str, other: str) -> bool:
+    """Tell whether two names differ at most in '.' for '_', which Kafka's metrics mix up."""
+    return topic.replace(".", "_") == other.replace(".", "_")
+
+
+def parse_topic_partition(name: str) -> TopicPartition:
+    """Return the partition behind `<topic>-<partition>`, split at the last '-'.
+
+    Raises UnknownDirectoryName. Differs: Kafka's loader also takes topics with characters that
+    no topic can have, a sign, and leading zeros.
+    """
+    topic, dash, partition = name.rpartition("-")
+    if not dash:
+        raise UnknownDirectoryName(name, "no '-' between topic and partition")
+    if not _is_number(partition, _INT_MAX) or str(int(partition)) != partition:
+        raise UnknownDirectoryName(name, f"{partition!r} is not a partition number")
+    try:
+        validate_topic(topic)
+    except InvalidTopicName as error:
+        raise UnknownDirectoryName(name, f"the topic {error.reason}") from error
+    return TopicPartition(topic, int(partition))
+
+
+def parse_partition_directory(name: str) -> PartitionDirectory:
+    """Return what a directory of a log directory is; raises UnknownDirectoryName."""
+    for kind in (DirectoryKind.DELETE, DirectoryKind.FUTURE, DirectoryKind.STRAY):
+        if not name.endswith(kind.value):
+            continue
+        partition, dot, unique_id = name.removesuffix(kind.value).rpartition(".")
+        if not dot or len(unique_id) != _UNIQUE_ID_CHARS or not _HEX_CHARS.issuperset(unique_id):
+            raise UnknownDirectoryName(name, f"no '.<32 hex digits>' before {kind.value!r}")
+        return PartitionDirectory(*parse_topic_partition(partition), kind, unique_id)
+    return PartitionDirectory(*parse_topic_partition(name))
+
+
+def parse_segment_file(name: str) -> SegmentFileName:
+    """Return what a file of a partition directory is; raises UnknownFileName."""
+    rest, state = name, FileState.LIVE
+    for candidate in (FileState.DELETED, FileState.CLEANED, FileState.SWAP):
+        if name.endswith(candidate.value):
+            rest, state = name.removesuffix(candidate.value), candidate
+            break
+    number, dot, suffix = rest.partition(".")
+    try:
+        kind = FileKind(dot + suffix)
+    except ValueError:
+        raise UnknownFileName(name, "its suffix is none of Kafka's") from None
+    epoch = None
+    if kind is FileKind.CHECKPOINT:
+        number, _, digits = number.partition("-")
+        if len(digits) != _EPOCH_DIGITS or not _is_number(digits, _INT_MAX):
+            raise UnknownFileName(name, f"no epoch of {_EPOCH_DIGITS} digits")
+        epoch = int(digits)
+    if len(number) != _OFFSET_DIGITS or not _is_number(number, _OFFSET_MAX):
+        raise UnknownFileName(name, f"no offset of {_OFFSET_DIGITS} digits")
+    return SegmentFileName(int(number), kind, state, epoch)
+
+
+def _is_number(text: str, most: int) -> bool:
+    """Tell whether a text is decimal digits with a value up to `most`, without parsing a giant."""
+    return 0 < len(text) <= _OFFSET_DIGITS and _DIGITS.issuperset(text) and int(text) <= most
