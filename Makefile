@@ -1,0 +1,49 @@
+# Two commands do everything: `make demo` and `make test`. Both set up what they need.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN = $(VENV)/bin
+OUT ?= demo-out
+
+.PHONY: demo test check unit fuzz perf completions reference clean
+
+demo: $(VENV)/.demo-ready
+	@$(BIN)/python -m tests.demo "$(OUT)"
+
+test: $(VENV)/.dev-ready check unit
+
+check: $(VENV)/.dev-ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.dev-ready
+	$(BIN)/python -m pytest -n 2
+
+# By hand: the slow tiers.
+fuzz: $(VENV)/.dev-ready
+	$(BIN)/pip install --quiet atheris
+	$(BIN)/python tests/fuzz/fuzz_records.py -max_total_time=300
+
+perf: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.perf.dump_log
+
+completions reference: $(VENV)/.dev-ready
+	$(BIN)/python -m kctl completions --write
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "kctl needs Python 3.11 or newer" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[fast,spark]'
+	@touch $@
+
+$(VENV)/.dev-ready: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[dev,fast,spark]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(OUT) .pytest_cache .mypy_cache .ruff_cache .hypothesis

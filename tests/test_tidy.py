@@ -1,0 +1,163 @@
+"""What the linters cannot say about this tree: lengths, banned calls, reasons, docstrings."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted(p for top in ("engine", "kctl") for p in (ROOT / top).rglob("*.py"))
+FILE_LINES_MAX = 600
+FUNCTION_LINES_MAX = 70
+
+#: Calls that reach outside the process, allowed in engine/host alone.
+BANNED = {
+    "open": "Files.open",
+    "time.time": "Clock.wall_ms",
+    "time.monotonic": "Clock.monotonic_ms",
+    "time.sleep": "waiting for a condition",
+    "os.open": "Files.open",
+    "os.write": "File.append",
+    "os.pwrite": "File.append",
+    "os.pread": "File.read_at",
+    "os.fsync": "File.sync",
+    "os.rename": "Files.rename",
+    "os.replace": "Files.rename",
+    "os.remove": "Files.remove",
+    "os.unlink": "Files.remove",
+    "os.urandom": "Entropy.random_bytes",
+    "random.random": "Entropy",
+    "uuid.uuid4": "Entropy",
+    "socket.socket": "Network",
+    "datetime.now": "Clock.wall_ms",
+}
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def _body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    body = node.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:] or body
+    return (body[-1].end_lineno or 0) - body[0].lineno + 1
+
+
+def test_every_file_is_one_room() -> None:
+    long = {_name(p): n for p in SOURCES if (n := len(p.read_text().splitlines())) > FILE_LINES_MAX}
+    assert {} == long
+
+
+def test_functions_are_short() -> None:
+    long = {
+        f"{_name(path)}:{node.name}": lines
+        for path in SOURCES
+        for node in _functions(path)
+        if (lines := _body_lines(node)) > FUNCTION_LINES_MAX
+    }
+    assert {} == long
+
+
+def test_most_functions_fit_on_a_screen() -> None:
+    lengths = sorted(_body_lines(node) for path in SOURCES for node in _functions(path))
+    assert lengths[len(lengths) // 2] <= 8
+    assert lengths[len(lengths) * 9 // 10] <= 30
+
+
+@pytest.mark.parametrize(
+    "path", [p for p in SOURCES if p.parts[-2] != "host" and "kctl" not in p.parts[-3:]], ids=_name
+)
+def test_only_the_host_reaches_outside(path: Path) -> None:
+    found = {
+        f"{ast.unparse(node.func)} at line {node.lineno}: use {BANNED[ast.unparse(node.func)]}"
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in BANNED
+    }
+    assert set() == found
+
+
+def test_every_limit_has_a_reason() -> None:
+    lines = (ROOT / "engine" / "limits.py").read_text().splitlines()
+    bare = [
+        line
+        for before, line in zip(["", *lines], lines, strict=False)
+        if re.match(r"[A-Z][A-Z0-9_]* *[:=]", line) and not before.startswith("#")
+    ]
+    assert [] == bare
+
+
+def test_every_module_says_what_it_is() -> None:
+    assert [] == [_name(p) for p in SOURCES if not ast.get_docstring(_tree(p))]
+
+
+def test_public_names_have_docstrings() -> None:
+    bare = []
+    for path in SOURCES:
+        for node in _public(_tree(path)):
+            if not ast.get_docstring(node):
+                bare.append(f"{_name(path)}:{node.name}")
+    assert [] == bare
+
+
+def _public(
+    parent: ast.Module | ast.ClassDef,
+) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in parent.body:
+        if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if node.name.startswith("_"):
+            continue
+        yield node
+        if isinstance(node, ast.ClassDef):
+            yield from _public(node)
+
+
+def test_private_names_stay_in_their_module() -> None:
+    crossing = [
+        f"{_name(path)}: {alias.name}"
+        for path in SOURCES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("engine", "kctl"))
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+    assert [] == crossing
+
+
+def test_no_module_is_left_unused() -> None:
+    text = "\n".join(p.read_text() for p in SOURCES)
+    dead = [
+        _name(path)
+        for path in SOURCES
+        if path.stem not in ("__init__", "__main__")
+        and not re.search(
+            rf"(from|import) [\w.]*\b{path.stem}\b|\"{path.stem}\"|import {path.stem}\b", text
+        )
+    ]
+    assert [] == dead
+
+
+def test_pages_have_one_title() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    fenced = re.compile(r"^```.*?^```", re.M | re.S)
+    wrong = [
+        _name(p) for p in pages if len(re.findall(r"^# ", fenced.sub("", p.read_text()), re.M)) != 1
+    ]
+    assert [] == wrong
