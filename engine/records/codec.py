@@ -1,0 +1,81 @@
+"""The codecs of record batches: their numbers, names and levels, and what can go wrong."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from engine.errors import ConfigError, CorruptRecord
+
+
+class Codec(IntEnum):
+    """How the records of a batch are compressed: bits 0–2 of its attributes."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+    @property
+    def label(self) -> str:
+        """Return the name in configs and in the output of Kafka's tools."""
+        return _LABELS[self]
+
+
+class CompressedDataCorrupt(CorruptRecord):
+    """Compressed records do not follow their codec's format."""
+
+
+class DecompressedTooLarge(CorruptRecord):
+    """Compressed records grow beyond the limit that their reader set."""
+
+
+_CODECS = tuple(Codec)
+_LABELS = {codec: codec.name.lower() for codec in Codec}
+_BY_LABEL = {label: codec for codec, label in _LABELS.items()}
+
+# Lowest, highest and default level; Source: `CompressionType`.
+_LEVELS = {
+    Codec.GZIP: (1, 9, -1),
+    Codec.LZ4: (1, 17, 9),
+    Codec.ZSTD: (-131072, 22, 3),
+}
+
+
+def codec_of(attributes: int) -> Codec:
+    """Return the codec in a batch's or message's attributes; CorruptRecord for 5, 6 and 7."""
+    number = attributes & 7
+    if number >= len(_CODECS):
+        raise CorruptRecord("a compression codec from 0 to 4", number)
+    return _CODECS[number]
+
+
+def codec_named(label: str) -> Codec:
+    """Return the codec with Kafka's name (`none`, `gzip`, …); ConfigError for another one."""
+    codec = _BY_LABEL.get(label)
+    if codec is None:
+        raise ConfigError("compression.type", label, "must be one of " + ", ".join(_BY_LABEL))
+    return codec
+
+
+def checked_level(codec: Codec, level: int | None) -> int:
+    """Return the level, or Kafka's default for None; ConfigError when out of Kafka's range.
+
+    Codecs without levels take none and give 0.
+    """
+    key = f"compression.{codec.label}.level"
+    if codec not in _LEVELS:
+        if level is not None:
+            raise ConfigError(key, level, f"{codec.label} has no levels")
+        return 0
+    lowest, highest, default = _LEVELS[codec]
+    if level is None or level == default:
+        return default
+    if not lowest <= level <= highest:
+        raise ConfigError(key, level, f"must be from {lowest} to {highest}")
+    return level
+
+
+def default_level(codec: Codec) -> int:
+    """Return the level that Kafka takes when none is configured (0 where there are none)."""
+    return _LEVELS[codec][2] if codec in _LEVELS else 0

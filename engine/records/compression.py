@@ -1,0 +1,147 @@
+"""Compressing the records of a batch as Kafka does, and decompressing them within a bound.
+
+```
+codec    framing             written here               read too
+none     the records
+gzip     members, gzip.py    one member                 many members; what follows is ignored
+snappy   xerial, snappy.py   blocks of 32 KiB           one raw block
+lz4      frame, lz4.py       64 KiB blocks              the wrong header checksum of magic 0
+zstd     frame, zstd.py      no size, no checksum       several frames
+```
+
+Nothing is allocated on the word of the data: sizes are checked against what the codec can
+reach from the bytes that are there, and against the caller's limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.errors import ConfigError, CorruptRecord
+from engine.host.ports import Buffer
+from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from engine.records import gzip, lz4, snappy, zstd
+from engine.records.codec import (
+    Codec,
+    CompressedDataCorrupt,
+    DecompressedTooLarge,
+    checked_level,
+    codec_named,
+    codec_of,
+    default_level,
+)
+
+__all__ = [
+    "Codec",
+    "CompressedDataCorrupt",
+    "DecompressedTooLarge",
+    "checked_level",
+    "codec_named",
+    "codec_of",
+    "compress",
+    "decompress",
+    "decompress_into",
+    "decompress_prefix",
+    "default_level",
+]
+
+
+def compress(codec: Codec, payload: Buffer, level: int | None = None, magic: int = 2) -> bytes:
+    """Return the payload compressed as Kafka would for a batch of this magic.
+
+    `level` None is Kafka's default. ConfigError for a level out of Kafka's range, and for zstd
+    below magic 2.
+    """
+    level_used = checked_level(codec, level)
+    if codec is Codec.GZIP:
+        return gzip.compress(payload, level_used)
+    if codec is Codec.SNAPPY:
+        return snappy.compress(payload)
+    if codec is Codec.LZ4:
+        thorough = None if level_used == default_level(Codec.LZ4) else level_used
+        return lz4.compress(payload, thorough, wrong_checksum=magic == 0)
+    if codec is Codec.ZSTD:
+        if magic < 2:
+            raise ConfigError("compression.type", codec.label, "needs record format 2")
+        return zstd.compress(payload, level_used)
+    return bytes(payload)
+
+
+def decompress(
+    codec: Codec,
+    data: Buffer,
+    *,
+    magic: int = 2,
+    limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
+) -> bytes:
+    """Return the decompressed data.
+
+    Errors: DecompressedTooLarge at the limit, CompressedDataCorrupt for damage; their
+    positions count from the start of `data`.
+    """
+    found = [bytes(piece) for piece in _pieces(codec, memoryview(data), magic, limit_bytes)]
+    return found[0] if len(found) == 1 else b"".join(found)
+
+
+def decompress_prefix(
+    codec: Codec,
+    data: Buffer,
+    *,
+    magic: int = 2,
+    limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
+) -> tuple[bytes, CorruptRecord | None]:
+    """Return what can be decompressed before a fault, and the fault (None if all is well)."""
+    found: list[bytes] = []
+    fault: CorruptRecord | None = None
+    try:
+        for piece in _pieces(codec, memoryview(data), magic, limit_bytes, keep_prefix=True):
+            found.append(bytes(piece))
+    except CorruptRecord as error:
+        fault = error
+    return b"".join(found), fault
+
+
+def decompress_into(
+    codec: Codec, data: Buffer, arena: bytearray | memoryview, *, magic: int = 2
+) -> int:
+    """Decompress to the start of `arena` and return the size.
+
+    Errors: DecompressedTooLarge when the arena ends first, CompressedDataCorrupt for damage.
+    """
+    target = memoryview(arena)
+    size = 0
+    for piece in _pieces(codec, memoryview(data), magic, len(target)):
+        end = size + len(piece)
+        target[size:end] = piece
+        size = end
+    return size
+
+
+def _pieces(
+    codec: Codec, data: memoryview, magic: int, limit_bytes: int, *, keep_prefix: bool = False
+) -> Iterator[Buffer]:
+    """Yield the content in pieces, `limit_bytes` at most; the next may overwrite a piece."""
+    left = limit_bytes
+    for piece in _decoder(codec, data, magic, limit_bytes, keep_prefix):
+        if len(piece) > left:
+            raise DecompressedTooLarge(
+                f"at most {limit_bytes} bytes of decompressed records", "more", position=0
+            )
+        left -= len(piece)
+        yield piece
+
+
+def _decoder(
+    codec: Codec, data: memoryview, magic: int, limit_bytes: int, keep_prefix: bool
+) -> Iterator[Buffer]:
+    if codec is Codec.GZIP:
+        return gzip.pieces(data, limit_bytes, keep_prefix=keep_prefix)
+    if codec is Codec.SNAPPY:
+        return snappy.pieces(data, limit_bytes)
+    if codec is Codec.LZ4:
+        return lz4.pieces(data, ignore_header_checksum=magic == 0)
+    if codec is Codec.ZSTD:
+        if magic < 2:
+            raise CompressedDataCorrupt("a codec of record formats 0 and 1", codec.label)
+        return zstd.pieces(data, limit_bytes, keep_prefix=keep_prefix)
+    return iter((data,))

@@ -1,0 +1,139 @@
+"""Gzip members as Java writes and reads them.
+
+```
+header    1f 8b | method 08 | flags | time (4) | extra flags | operating system
+          flags: bit 1 header checksum, 2 extra field, 3 name, 4 comment
+body      deflate
+trailer   uint32 little-endian CRC-32 of the content | uint32 its size mod 2^32
+```
+
+Written: no flags, no time, operating system ff. After a member, what is too short to be
+another one or has no member's header is ignored. Source: `GZIPInputStream`, RFC 1952.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+from engine.host.ports import Buffer
+from engine.limits import DECOMPRESS_CHUNK_BYTES
+from engine.records.codec import CompressedDataCorrupt
+
+if TYPE_CHECKING:
+    from zlib import _Decompress
+
+_DEFLATE_WBITS = -15
+_MAGIC = b"\x1f\x8b\x08"
+_HEADER = bytes.fromhex("1f8b08000000000000ff")
+_TRAILER = struct.Struct("<II")
+_FLAG_CHECKSUM, _FLAG_EXTRA, _FLAG_NAME, _FLAG_COMMENT = 0x02, 0x04, 0x08, 0x10
+_SHORT = struct.Struct("<H")
+
+# The least that Java takes for another member: a header (10) and a trailer (8).
+_MEMBER_BYTES_MIN = 18
+
+# zlib copies the input it has not used on every call: small feeds keep that linear.
+_FEED_BYTES = 64 * 1024
+
+
+def compress(payload: Buffer, level: int) -> bytes:
+    """Return the payload as one member; `level` −1 is zlib's default."""
+    compressor = zlib.compressobj(level, zlib.DEFLATED, _DEFLATE_WBITS)
+    body = compressor.compress(payload) + compressor.flush()
+    trailer = _TRAILER.pack(zlib.crc32(payload), len(payload) & 0xFFFFFFFF)
+    return _HEADER + body + trailer
+
+
+def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> Iterator[bytes]:
+    """Yield the content of all members; `keep_prefix` also all that comes before a fault.
+
+    The last piece may pass the limit by a byte. Errors: CompressedDataCorrupt.
+    """
+    position = _header_end(data, 0)
+    if position is None:
+        raise CompressedDataCorrupt(
+            "a gzip header", bytes(data[:10]).hex() or "nothing", position=0
+        )
+    piece_bytes = min(DECOMPRESS_CHUNK_BYTES, limit_bytes + 1)
+    while position is not None:
+        member_end = yield from _member(data, position, piece_bytes, keep_prefix)
+        left = len(data) - member_end
+        position = _header_end(data, member_end) if left > _MEMBER_BYTES_MIN else None
+
+
+def _header_end(data: memoryview, start: int) -> int | None:
+    """Return the position after a member's header, None if there is none."""
+    if len(data) - start < len(_HEADER) or data[start : start + len(_MAGIC)] != _MAGIC:
+        return None
+    flags = data[start + 3]
+    end = start + len(_HEADER)
+    if flags & _FLAG_EXTRA:
+        if end + _SHORT.size > len(data):
+            return None
+        end += _SHORT.size + _SHORT.unpack_from(data, end)[0]
+    for flag in (_FLAG_NAME, _FLAG_COMMENT):
+        if flags & flag:
+            terminator = bytes(data[end:]).find(0)
+            if terminator < 0:
+                return None
+            end += terminator + 1
+    if flags & _FLAG_CHECKSUM:
+        if end + _SHORT.size > len(data):
+            return None
+        if _SHORT.unpack_from(data, end)[0] != zlib.crc32(data[start:end]) & 0xFFFF:
+            return None
+        end += _SHORT.size
+    return end if end <= len(data) else None
+
+
+def _member(
+    data: memoryview, start: int, piece_bytes: int, keep_prefix: bool
+) -> Generator[bytes, None, int]:
+    """Yield a member's content and return the position after its trailer."""
+    inflater = zlib.decompressobj(_DEFLATE_WBITS)
+    position, checksum, size = start, 0, 0
+    while not inflater.eof:
+        feed = data[position : position + _FEED_BYTES]
+        before = inflater.copy() if keep_prefix else None
+        try:
+            piece = inflater.decompress(feed, piece_bytes)
+        except zlib.error as error:
+            if before is not None:
+                yield from _before_fault(before, feed, piece_bytes)
+            raise CompressedDataCorrupt("deflated data", error, position=position) from error
+        if not piece and not feed:
+            raise CompressedDataCorrupt("more deflated data", "the end", position=position)
+        position += len(feed) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+        checksum = zlib.crc32(piece, checksum)
+        size += len(piece)
+        if piece:
+            yield piece
+    _check_trailer(data, position, checksum, size)
+    return position + _TRAILER.size
+
+
+def _before_fault(inflater: _Decompress, feed: Buffer, piece_bytes: int) -> Iterator[bytes]:
+    """Yield what comes before a fault: ever smaller pieces until not even one byte does."""
+    while piece_bytes:
+        attempt = inflater.copy()
+        try:
+            piece = attempt.decompress(feed, piece_bytes)
+        except zlib.error:
+            piece_bytes //= 2
+            continue
+        if not piece:
+            return
+        yield piece
+        inflater, feed = attempt, attempt.unconsumed_tail
+
+
+def _check_trailer(data: memoryview, position: int, checksum: int, size: int) -> None:
+    if position + _TRAILER.size > len(data):
+        raise CompressedDataCorrupt("a gzip trailer", "the end", position=position)
+    expected = (checksum, size & 0xFFFFFFFF)
+    stored = _TRAILER.unpack_from(data, position)
+    if stored != expected:
+        raise CompressedDataCorrupt(f"gzip checksum and size {expected}", stored, position=position)

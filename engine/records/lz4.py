@@ -1,0 +1,163 @@
+"""LZ4 frames as Kafka writes and reads them.
+
+```
+magic       04 22 4d 18
+FLG         bits 7–6 version 01, 5 independent blocks (always), 4 block checksums,
+            3 content size, 2 content checksum, 1–0 zero
+BD          bits 6–4 largest block: 4 = 64 KiB, 5 = 256 KiB, 6 = 1 MiB, 7 = 4 MiB
+[size]      8 bytes, if FLG bit 3; not looked at
+HC          second byte of the xxHash32 of FLG…size; magic 0: of magic…size, which is wrong
+block       uint32 little-endian length, high bit = stored as it is | bytes | [xxHash32]
+end         length 0 | [content checksum, not verified]; what follows is ignored
+```
+
+Written: FLG 60, BD 40, so `04224d18 60 40 82` (magic 0: `1a`). Linked blocks are refused.
+Source: `Lz4BlockInputStream`, `Lz4BlockOutputStream`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from engine.host.ports import Buffer
+from engine.records.codec import CompressedDataCorrupt
+from engine.records.xxhash import xxh32
+
+_MAGIC = b"\x04\x22\x4d\x18"
+_DESCRIPTOR = b"\x60\x40"
+_WRITTEN_BLOCK_BYTES = 64 * 1024
+_WORD = struct.Struct("<I")
+_STORED = 0x80000000
+_HEADER_BYTES_MIN = 7
+
+_FLAG_VERSION_MASK = 0xC0
+_FLAG_VERSION = 0x40
+_FLAG_INDEPENDENT = 0x20
+_FLAG_BLOCK_CHECKSUM = 0x10
+_FLAG_CONTENT_SIZE = 0x08
+_FLAG_CONTENT_CHECKSUM = 0x04
+_FLAG_RESERVED = 0x03
+
+
+class _Frame(NamedTuple):
+    """What a frame's header says about its blocks."""
+
+    first_block: int
+    block_bytes_max: int
+    has_block_checksums: bool
+    has_content_checksum: bool
+
+
+def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> bytes:
+    """Return one frame of independent 64 KiB blocks.
+
+    `level` None takes the fast compressor, a number the thorough one. `wrong_checksum` writes
+    the header checksum that clients of magic 0 wrote and expect.
+    """
+    from cramjam import lz4
+
+    hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
+    parts = [_MAGIC, _DESCRIPTOR, bytes(((xxh32(hashed) >> 8) & 0xFF,))]
+    view = memoryview(payload)
+    for start in range(0, len(view), _WRITTEN_BLOCK_BYTES):
+        plain = view[start : start + _WRITTEN_BLOCK_BYTES]
+        if level is None:
+            block = bytes(lz4.compress_block(plain, store_size=False))
+        else:
+            block = bytes(
+                lz4.compress_block(
+                    plain, mode="high_compression", compression=level, store_size=False
+                )
+            )
+        if len(block) >= len(plain):
+            parts += (_WORD.pack(len(plain) | _STORED), bytes(plain))
+        else:
+            parts += (_WORD.pack(len(block)), block)
+    parts.append(_WORD.pack(0))
+    return b"".join(parts)
+
+
+def pieces(data: memoryview, *, ignore_header_checksum: bool) -> Iterator[Buffer]:
+    """Yield the decompressed blocks; each is overwritten by the next.
+
+    Errors: CompressedDataCorrupt.
+    """
+    frame = _read_header(data, ignore_header_checksum=ignore_header_checksum)
+    scratch = bytearray(frame.block_bytes_max)
+    position = frame.first_block
+    while True:
+        word = _read_word(data, position)
+        position += _WORD.size
+        length = word & ~_STORED
+        if length == 0:
+            if frame.has_content_checksum:
+                _read_word(data, position)
+            return
+        _check_length(length, frame.block_bytes_max, len(data) - position, position)
+        block = data[position : position + length]
+        piece = block if word & _STORED else _decompress_block(block, scratch, position)
+        position += length
+        if frame.has_block_checksums:
+            _check_block(block, _read_word(data, position), position)
+            position += _WORD.size
+        yield piece
+
+
+def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
+    if len(data) < _HEADER_BYTES_MIN or data[:4] != _MAGIC:
+        raise CompressedDataCorrupt("an lz4 frame", bytes(data[:7]).hex() or "nothing", position=0)
+    flags, descriptor = data[4], data[5]
+    wanted = _FLAG_VERSION | _FLAG_INDEPENDENT
+    if flags & (_FLAG_VERSION_MASK | _FLAG_INDEPENDENT | _FLAG_RESERVED) != wanted:
+        raise CompressedDataCorrupt("an lz4 frame of independent blocks", f"{flags:#x}", position=4)
+    if descriptor & 0x8F or descriptor < 0x40:
+        raise CompressedDataCorrupt("an lz4 block size from 4 to 7", f"{descriptor:#x}", position=5)
+    checksum_at = 14 if flags & _FLAG_CONTENT_SIZE else 6
+    if checksum_at >= len(data):
+        raise CompressedDataCorrupt("an lz4 frame header", "the end of the data", position=4)
+    expected = (xxh32(data[4:checksum_at]) >> 8) & 0xFF
+    if data[checksum_at] != expected and not ignore_header_checksum:
+        raise CompressedDataCorrupt(
+            f"lz4 header checksum {expected:#x}", f"{data[checksum_at]:#x}", position=checksum_at
+        )
+    return _Frame(
+        first_block=checksum_at + 1,
+        block_bytes_max=1 << (2 * (descriptor >> 4) + 8),
+        has_block_checksums=bool(flags & _FLAG_BLOCK_CHECKSUM),
+        has_content_checksum=bool(flags & _FLAG_CONTENT_CHECKSUM),
+    )
+
+
+def _read_word(data: memoryview, position: int) -> int:
+    if position + _WORD.size > len(data):
+        raise CompressedDataCorrupt("four more bytes of lz4", "the end", position=position)
+    word: int = _WORD.unpack_from(data, position)[0]
+    return word
+
+
+def _check_length(length: int, length_max: int, bytes_left: int, position: int) -> None:
+    bound = min(length_max, bytes_left)
+    if length > bound:
+        raise CompressedDataCorrupt(
+            f"an lz4 block of at most {bound} bytes", length, position=position
+        )
+
+
+def _check_block(block: memoryview, stored: int, position: int) -> None:
+    computed = xxh32(block)
+    if computed != stored:
+        raise CompressedDataCorrupt(
+            f"lz4 block checksum {computed:#x}", f"{stored:#x}", position=position
+        )
+
+
+def _decompress_block(block: memoryview, scratch: bytearray, position: int) -> memoryview:
+    from cramjam import DecompressionError, lz4
+
+    try:
+        size: int = lz4.decompress_block_into(block, scratch)
+    except DecompressionError as error:
+        raise CompressedDataCorrupt("an lz4 block", error, position=position) from error
+    return memoryview(scratch)[:size]

@@ -1,0 +1,99 @@
+"""Snappy as Kafka frames it: the stream of the xerial library, or one raw block.
+
+```
+header    82 53 4e 41 50 50 59 00 | int32 version 1 | int32 compatible with 1
+block     int32 length | that many bytes of raw snappy (32 KiB of input when written)
+```
+
+A raw block starts with its uncompressed length. Data without the header is one raw block.
+A header may come again between blocks (joined streams). Source: `SnappyInputStream` of
+snappy-java.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from engine.host.ports import Buffer
+from engine.records.codec import CompressedDataCorrupt, DecompressedTooLarge
+
+_MAGIC = b"\x82SNAPPY\x00"
+_HEADER = _MAGIC + struct.pack(">ii", 1, 1)
+_LENGTH = struct.Struct(">i")
+_MAGIC_AS_LENGTH = _LENGTH.unpack_from(_MAGIC)[0]
+_BLOCK_INPUT_BYTES = 32 * 1024
+
+# The densest element of raw snappy copies 64 bytes and takes 3: no block can grow more.
+_GROWTH_OUT, _GROWTH_IN = 64, 3
+
+
+def compress(payload: Buffer) -> bytes:
+    """Return the payload as a xerial stream."""
+    from cramjam import snappy
+
+    view = memoryview(payload)
+    parts = [_HEADER]
+    for start in range(0, len(view), _BLOCK_INPUT_BYTES):
+        block = bytes(snappy.compress_raw(view[start : start + _BLOCK_INPUT_BYTES]))
+        parts += (_LENGTH.pack(len(block)), block)
+    return b"".join(parts)
+
+
+def pieces(data: memoryview, limit_bytes: int) -> Iterator[Buffer]:
+    """Yield the decompressed blocks.
+
+    Errors: CompressedDataCorrupt; DecompressedTooLarge for a block above the limit.
+    """
+    if len(data) < len(_HEADER) or data[: len(_MAGIC)] != _MAGIC:
+        yield _block(data, 0, limit_bytes)
+        return
+    position = len(_HEADER)
+    # Fewer than four bytes at the end are no length: the library ends there without a word.
+    while position + _LENGTH.size <= len(data):
+        (length,) = _LENGTH.unpack_from(data, position)
+        if length == _MAGIC_AS_LENGTH:
+            _check_joined_header(data, position)
+            position += len(_HEADER)
+            continue
+        start = position + _LENGTH.size
+        if not 0 <= length <= len(data) - start:
+            raise CompressedDataCorrupt(
+                f"a snappy block of at most {len(data) - start} bytes", length, position=position
+            )
+        position = start + length
+        yield _block(data[start:position], start, limit_bytes)
+
+
+def _check_joined_header(data: memoryview, position: int) -> None:
+    header = bytes(data[position : position + len(_HEADER)])
+    if len(header) < len(_HEADER) or not header.startswith(_MAGIC):
+        raise CompressedDataCorrupt("a snappy stream header", header.hex(), position=position)
+    (version,) = _LENGTH.unpack_from(header, len(_MAGIC))
+    if version < 1:
+        raise CompressedDataCorrupt("snappy stream version 1 or later", version, position=position)
+
+
+def _block(block: memoryview, position: int, limit_bytes: int) -> Buffer:
+    from cramjam import DecompressionError, snappy
+
+    try:
+        declared = snappy.decompress_raw_len(block) if block else None
+    except DecompressionError:
+        declared = None
+    if declared is None or declared * _GROWTH_IN > len(block) * _GROWTH_OUT:
+        raise CompressedDataCorrupt(
+            "a snappy block", f"{len(block)} bytes that declare {declared}", position=position
+        )
+    if declared > limit_bytes:
+        raise DecompressedTooLarge(
+            f"at most {limit_bytes} bytes of decompressed records", declared, position=position
+        )
+    piece = bytearray(declared)
+    try:
+        size: int = snappy.decompress_raw_into(block, piece)
+    except DecompressionError as error:
+        raise CompressedDataCorrupt("a snappy block", error, position=position) from error
+    if size != declared:
+        raise CompressedDataCorrupt(f"{declared} bytes in a block", size, position=position)
+    return piece

@@ -1,0 +1,123 @@
+"""Zstandard frames: written as Kafka does, read into a bounded arena.
+
+```
+frame    28 b5 2f fd | descriptor | [window] | [dictionary id] | [content size] | blocks
+         | [checksum]
+block    3 bytes little-endian: bit 0 last, bits 1–2 kind, bits 3–23 size
+         0 stored (size bytes) · 1 run of one byte (size = its length) · 2 compressed
+skip     50…5f 2a 4d 18 | uint32 length | ignored
+```
+
+A block gives at most 128 KiB, so the block headers alone bound what a frame can become before
+anything is decompressed. Source: RFC 8878; Kafka writes no content size and no checksum.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from contextlib import suppress
+
+from engine.host.ports import Buffer
+from engine.records.codec import CompressedDataCorrupt, DecompressedTooLarge
+
+_MAGIC = 0xFD2FB528
+_SKIP_MAGIC = 0x184D2A50
+_SKIP_MASK = 0xFFFFFFF0
+_WORD = struct.Struct("<I")
+_BLOCK_BYTES_MAX = 128 * 1024
+_RUN, _COMPRESSED = 1, 2
+_DICTIONARY_BYTES = (0, 1, 2, 4)
+_CONTENT_SIZE_BYTES = (0, 2, 4, 8)
+
+# How the library words that its output did not fit; a test holds it to that.
+_ARENA_FULL = "whole buffer"
+
+
+def compress(payload: Buffer, level: int) -> bytes:
+    """Return one frame without content size and checksum."""
+    from cramjam import zstd
+
+    compressor = zstd.Compressor(level)
+    compressor.compress(payload)
+    return bytes(compressor.finish())
+
+
+def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> Iterator[Buffer]:
+    """Yield the content of all frames; `keep_prefix` also what comes before a fault.
+
+    Errors: CompressedDataCorrupt; DecompressedTooLarge when the limit ends first.
+    """
+    from cramjam import DecompressionError, zstd
+
+    bound = size_bound(data)
+    arena = bytearray(min(bound, limit_bytes))
+    try:
+        size: int = zstd.decompress_into(data, arena)
+    except DecompressionError as error:
+        if bound > limit_bytes and _ARENA_FULL in str(error):
+            raise DecompressedTooLarge(
+                f"at most {limit_bytes} bytes of decompressed records", "more", position=0
+            ) from error
+        if keep_prefix:
+            yield _written_before_fault(data, arena)
+        raise CompressedDataCorrupt("zstd frames", error, position=0) from error
+    yield memoryview(arena)[:size]
+
+
+def size_bound(data: memoryview) -> int:
+    """Return a size that the frames cannot exceed, from their block headers alone.
+
+    Where the structure ends early or is damaged, so does the count: the decompressor cannot
+    come further either.
+    """
+    bound = 0
+    position = 0
+    while position + 8 <= len(data):
+        (magic,) = _WORD.unpack_from(data, position)
+        if magic & _SKIP_MASK == _SKIP_MAGIC:
+            position += 8 + _WORD.unpack_from(data, position + 4)[0]
+        elif magic == _MAGIC:
+            frame_bound, position = _frame_bound(data, position + 4)
+            bound += frame_bound
+        else:
+            break
+    return bound
+
+
+def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
+    descriptor = data[position]
+    single_segment = descriptor >> 5 & 1
+    content_size_bytes = _CONTENT_SIZE_BYTES[descriptor >> 6] or single_segment
+    position += 1 + (1 - single_segment) + _DICTIONARY_BYTES[descriptor & 3] + content_size_bytes
+    bound = 0
+    while position + 3 <= len(data):
+        header = data[position] | data[position + 1] << 8 | data[position + 2] << 16
+        kind, size = header >> 1 & 3, header >> 3
+        bound += _BLOCK_BYTES_MAX if kind == _COMPRESSED else size
+        position += 3 + (1 if kind == _RUN else size)
+        if header & 1:
+            break
+    return bound, position + (4 if descriptor & 4 else 0)
+
+
+def _written_before_fault(data: memoryview, zeroes: bytearray) -> memoryview:
+    """Return what a failing decompression has written into an arena of zeroes.
+
+    The library does not say how much that is, so it runs again over an arena of ones: what it
+    wrote is where both agree.
+    """
+    from cramjam import DecompressionError, zstd
+
+    ones = bytearray(b"\xff") * len(zeroes)
+    with suppress(DecompressionError):
+        zstd.decompress_into(data, ones)
+    left, right = memoryview(zeroes), memoryview(ones)
+    agreed, end = 0, len(left)
+    while agreed < end:
+        middle = (agreed + end + 1) // 2
+        if left[agreed:middle] == right[agreed:middle]:
+            agreed = middle
+        else:
+            end = middle - 1
+    return left[:agreed]
