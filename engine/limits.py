@@ -46,3 +46,16 @@ DIRECTORY_NAME_CHARS_MAX = 255
 # candidates through their CRC. False candidates are rare in real data (less than one byte in a
 # thousand is read twice); eight times keeps bytes that were made to mislead in linear time.
 RESYNC_CHECKED_BYTES_FACTOR = 8
+
+# A million partitions with the longest topic name fit; Kafka's own advice ends at a few thousand
+# partitions a broker. A larger checkpoint, or file of properties, is not one.
+CHECKPOINT_BYTES_MAX = 1 << 28
+
+# segment.index.bytes is an int32, and so is the largest position a broker maps; a larger index,
+# transaction index or snapshot was written by no broker.
+SIDE_FILE_BYTES_MAX = 2_147_483_647
+
+# Bytes of one version of a message that are read (or written) field by field before its codec is
+# compiled: compiling costs about 1 ms, walking these about the same, so a codec that is used
+# once never pays and a busy one pays once.
+WALKED_BYTES = 4096

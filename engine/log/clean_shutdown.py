@@ -1,0 +1,62 @@
+"""`.kafka_cleanshutdown`: the last stop was clean, nothing needs recovery.
+
+```
+{"version":0,"brokerEpoch":-1}      −1 in ZooKeeper mode; older releases left the file empty
+```
+
+The file says it by being there; what is in it only adds the broker's epoch.
+
+Source: Kafka's CleanShutdownFileHandler; KIP-966.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from engine.errors import CorruptFile
+from engine.host.ports import Files
+from engine.limits import CHECKPOINT_BYTES_MAX
+from engine.log.small_file import read_bounded
+
+#: The file's name in a log directory.
+FILE_NAME = ".kafka_cleanshutdown"
+#: The only version there is.
+VERSION = 0
+#: What stands for no broker epoch.
+NO_BROKER_EPOCH = -1
+
+
+class CleanShutdown(NamedTuple):
+    """The marker's content."""
+
+    broker_epoch: int = NO_BROKER_EPOCH
+    version: int = VERSION
+
+
+def parse_clean_shutdown(content: bytes, path: str) -> CleanShutdown:
+    """Return the marker's content, no epoch for an empty one; raises CorruptFile."""
+    if not content:
+        return CleanShutdown()
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise CorruptFile(path, "a JSON object", repr(bytes(content[:100]))) from error
+    if not isinstance(found, dict):
+        raise CorruptFile(path, "a JSON object", type(found).__name__)
+    version, epoch = found.get("version"), found.get("brokerEpoch")
+    if type(version) is not int or version != VERSION:
+        raise CorruptFile(path, f"version {VERSION}", repr(version)[:100])
+    if type(epoch) is not int:
+        raise CorruptFile(path, "a number for brokerEpoch", repr(epoch)[:100])
+    return CleanShutdown(epoch)
+
+
+def encode_clean_shutdown(marker: CleanShutdown) -> bytes:
+    """Return a file's content."""
+    return f'{{"version":{marker.version},"brokerEpoch":{marker.broker_epoch}}}'.encode()
+
+
+def read_clean_shutdown(files: Files, path: str) -> CleanShutdown:
+    """Return the marker's content; raises CorruptFile."""
+    return parse_clean_shutdown(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)

@@ -1,0 +1,137 @@
+r"""Java's properties files, as `meta.properties` is one.
+
+```
+# or !            a comment
+key=value         also with : or white space between them
+key\              a line that ends with a backslash goes on, without the next line's indent
+\t \n \r \f \u00e9   escapes; \ before any other character stands for it
+```
+
+Source: java.util.Properties (load reads ISO 8859-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from engine.errors import CorruptFile
+
+_SPACE = " \t\f"
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+_WRITTEN_ESCAPES = {
+    "\t": "\\t",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\f": "\\f",
+    "\\": "\\\\",
+    "=": "\\=",
+    ":": "\\:",
+    "#": "\\#",
+    "!": "\\!",
+}
+_UNICODE_DIGITS = 4
+_HEX = frozenset("0123456789abcdefABCDEF")
+# Java makes the table of a Properties with this many buckets and doubles it at three quarters.
+_BUCKETS_MIN = 16
+
+
+def parse_properties(content: bytes, path: str) -> dict[str, str]:
+    """Return keys and values; of two lines for one key the last counts. Raises CorruptFile."""
+    found = {}
+    for line in _logical_lines(content.decode("latin-1")):
+        end = _key_end(line)
+        rest = line[end:].lstrip(_SPACE)
+        if rest[:1] in ("=", ":"):
+            rest = rest[1:].lstrip(_SPACE)
+        found[_unescaped(line[:end], path)] = _unescaped(rest, path)
+    return found
+
+
+def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]) -> bytes:
+    """Return a file's content, entries in the order in which Java writes them."""
+    lines = [f"#{comment}" for comment in comment_lines]
+    for key in _in_java_order(entries):
+        lines.append(f"{_escaped(key, in_key=True)}={_escaped(entries[key], in_key=False)}")
+    return "".join(f"{line}\n" for line in lines).encode("latin-1")
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Yield lines without comments and blanks, continuations joined."""
+    pending = ""
+    for natural in text.replace("\r\n", "\n").replace("\r", "\n").split("\n"):
+        line = natural.lstrip(_SPACE)
+        if not pending and (not line or line[0] in "#!"):
+            continue
+        pending += line
+        if (len(line) - len(line.rstrip("\\"))) % 2:
+            pending = pending[:-1]
+            continue
+        yield pending
+        pending = ""
+    if pending:
+        yield pending
+
+
+def _key_end(line: str) -> int:
+    escaped = False
+    for index, character in enumerate(line):
+        if not escaped and (character in "=:" or character in _SPACE):
+            return index
+        escaped = character == "\\" and not escaped
+    return len(line)
+
+
+def _unescaped(text: str, path: str) -> str:
+    parts = []
+    index = 0
+    while index < len(text):
+        character = text[index]
+        index += 1
+        if character != "\\" or index == len(text):
+            parts.append(character)
+            continue
+        escape = text[index]
+        index += 1
+        if escape != "u":
+            parts.append(_ESCAPES.get(escape, escape))
+            continue
+        digits = text[index : index + _UNICODE_DIGITS]
+        if len(digits) < _UNICODE_DIGITS or not _HEX.issuperset(digits):
+            raise CorruptFile(path, "four hexadecimal digits behind \\u", repr(digits))
+        parts.append(chr(int(digits, 16)))
+        index += _UNICODE_DIGITS
+    return "".join(parts)
+
+
+def _escaped(text: str, *, in_key: bool) -> str:
+    parts = []
+    for index, character in enumerate(text):
+        if character == " ":
+            parts.append("\\ " if in_key or not index else " ")
+        elif character in _WRITTEN_ESCAPES:
+            parts.append(_WRITTEN_ESCAPES[character])
+        elif " " <= character <= "~":
+            parts.append(character)
+        else:
+            units = character.encode("utf-16-be").hex().upper()
+            parts += [f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)]
+    return "".join(parts)
+
+
+def _in_java_order(keys: Mapping[str, str]) -> list[str]:
+    """Return the keys by hash bucket, as Java's table gives them out.
+
+    Two keys in one bucket come in the order given, as they come in Java in the order put.
+    """
+    buckets = _BUCKETS_MIN
+    while len(keys) > buckets * 3 // 4:
+        buckets *= 2
+    return sorted(keys, key=lambda key: _bucket(key, buckets))
+
+
+def _bucket(key: str, buckets: int) -> int:
+    hashed = 0
+    units = key.encode("utf-16-be")
+    for at in range(0, len(units), 2):
+        hashed = (31 * hashed + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return (hashed ^ hashed >> 16) & (buckets - 1)

@@ -1,0 +1,185 @@
+"""`<base offset>.index`: where in the log an offset is.
+
+```
+entry (8 bytes)   int32 offset − base offset   int32 position in the .log
+```
+
+Both columns rise strictly. An entry says: the batches from `position` on, read in order, come to
+one that ends at `offset` before the next entry's position; it was written when the chunk that
+starts there was appended, with the chunk's last offset. The active segment's file is preallocated:
+entries end before the first all-zero entry with a number above 0.
+
+Source: Kafka's OffsetIndex; LOG-2, LOG-3, L5.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from engine.errors import StorageError
+from engine.host.ports import Buffer, Files
+from engine.limits import SIDE_FILE_BYTES_MAX
+from engine.log.small_file import read_bounded
+
+#: Bytes of one entry.
+ENTRY_BYTES = 8
+
+_INT_MAX = (1 << 31) - 1
+
+
+class OffsetPosition(NamedTuple):
+    """An offset and the byte position where looking for it starts."""
+
+    offset: int
+    position: int
+
+
+class IndexOrderBroken(StorageError):
+    """An index was given an entry that does not come behind its last one, or does not fit."""
+
+    def __init__(self, entry: tuple[int, int], rule: str) -> None:
+        super().__init__(f"index entry {entry}: {rule}")
+        self.entry = entry
+        self.rule = rule
+
+
+class OffsetIndex:
+    """The entries of one offset index, in memory.
+
+    Nothing is promised about a parsed index: `problem()` says what is wrong with it, and
+    look-ups in a wrong one return some entry of it.
+    """
+
+    __slots__ = (
+        "base_offset",
+        "hides_entries",
+        "leftover_bytes",
+        "padding_bytes",
+        "positions",
+        "relative_offsets",
+    )
+
+    def __init__(self, base_offset: int) -> None:
+        self.base_offset = base_offset
+        self.relative_offsets = array("i")
+        self.positions = array("i")
+        #: Bytes behind the entries that are preallocated space, whole entries of them.
+        self.padding_bytes = 0
+        #: Whether that space is not zero throughout: an entry was zeroed, or bytes are garbage.
+        self.hides_entries = False
+        #: Bytes behind the last whole entry.
+        self.leftover_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __iter__(self) -> Iterator[OffsetPosition]:
+        base = self.base_offset
+        for relative, position in zip(self.relative_offsets, self.positions, strict=True):
+            yield OffsetPosition(base + relative, position)
+
+    def entry(self, number: int) -> OffsetPosition:
+        """Return the entry with this number, counted from 0; negative ones from the end."""
+        return OffsetPosition(
+            self.base_offset + self.relative_offsets[number], self.positions[number]
+        )
+
+    @property
+    def last_offset(self) -> int:
+        """Return the offset of the last entry, the base offset without one."""
+        return self.base_offset + (self.relative_offsets[-1] if self.relative_offsets else 0)
+
+    def lookup(self, offset: int) -> OffsetPosition:
+        """Return the greatest entry with an offset ≤ `offset`, (base offset, 0) without one."""
+        number = bisect_right(self.relative_offsets, offset - self.base_offset) - 1
+        return self.entry(number) if number >= 0 else OffsetPosition(self.base_offset, 0)
+
+    def upper_bound(self, position: int) -> OffsetPosition | None:
+        """Return the first entry whose position is at or after `position`, or None.
+
+        Source: OffsetIndex.fetchUpperBoundOffset: its offset is outside of what lies before.
+        """
+        number = bisect_right(self.positions, position - 1)
+        return self.entry(number) if number < len(self) else None
+
+    def append(self, offset: int, position: int) -> None:
+        """Add an entry; raises IndexOrderBroken unless its offset is above the last one's."""
+        relative = offset - self.base_offset
+        if not 0 <= relative <= _INT_MAX:
+            raise IndexOrderBroken((offset, position), f"more than 2^31 above {self.base_offset}")
+        if self.relative_offsets and relative <= self.relative_offsets[-1]:
+            raise IndexOrderBroken((offset, position), f"not above offset {self.last_offset}")
+        self.relative_offsets.append(relative)
+        self.positions.append(position)
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove every entry with an offset at or above `offset`."""
+        count = bisect_right(self.relative_offsets, offset - self.base_offset - 1)
+        del self.relative_offsets[count:]
+        del self.positions[count:]
+
+    def problem(self) -> str | None:
+        """Return what Kafka's own sanity check finds wrong, None if nothing."""
+        if self.leftover_bytes:
+            return f"{self.leftover_bytes} bytes behind the last whole entry"
+        if self.relative_offsets and self.relative_offsets[-1] < 0:
+            return f"last offset {self.last_offset} is below the base offset {self.base_offset}"
+        return None
+
+    def encode(self) -> bytes:
+        """Return the entries as a file has them, without padding."""
+        content = array("i", bytes(len(self) * ENTRY_BYTES))
+        content[0::2] = self.relative_offsets
+        content[1::2] = self.positions
+        _swap_to_big_endian(content)
+        return content.tobytes()
+
+
+def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
+    """Return the entries of a file's content."""
+    index = OffsetIndex(base_offset)
+    whole = len(content) - len(content) % ENTRY_BYTES
+    columns = array("i")
+    columns.frombytes(memoryview(content)[:whole])
+    _swap_to_big_endian(columns)
+    index.relative_offsets = columns[0::2]
+    index.positions = columns[1::2]
+    count = _count_before_padding(index.relative_offsets, index.positions)
+    index.padding_bytes = whole - count * ENTRY_BYTES
+    index.leftover_bytes = len(content) - whole
+    index.hides_entries = any(memoryview(content)[count * ENTRY_BYTES : whole])
+    del index.relative_offsets[count:]
+    del index.positions[count:]
+    return index
+
+
+def read_offset_index(files: Files, path: str, base_offset: int) -> OffsetIndex:
+    """Return the entries of a file."""
+    return parse_offset_index(read_bounded(files, path, SIDE_FILE_BYTES_MAX), base_offset)
+
+
+def _count_before_padding(relative_offsets: array[int], positions: array[int]) -> int:
+    """Return how many entries lie before the first all-zero one with a number above 0."""
+    count = len(positions)
+    number = 1
+    while number < len(positions):
+        try:
+            number = positions.index(0, number)
+        except ValueError:
+            break
+        if not relative_offsets[number]:
+            count = number
+            break
+        number += 1
+    # No entry points at position 0, so a lone first entry of zeros is padding as well.
+    lone_zero = count == 1 and not relative_offsets[0] and not positions[0]
+    return 0 if lone_zero else count
+
+
+def _swap_to_big_endian(column: array[int]) -> None:
+    if sys.byteorder == "little":
+        column.byteswap()

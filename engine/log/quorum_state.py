@@ -1,0 +1,105 @@
+"""`quorum-state`: a KRaft node's view of the controllers' election.
+
+```
+version 0  {"clusterId":"","leaderId":1,"leaderEpoch":1,"votedId":-1,"appliedOffset":0,
+            "currentVoters":[{"voterId":1}],"data_version":0}
+version 1  {"leaderId":1,"leaderEpoch":1,"votedId":-1,
+            "votedDirectoryId":"AAAAAAAAAAAAAAAAAAAAAA","data_version":1}
+```
+
+Source: Kafka's FileQuorumStateStore and QuorumStateData; KIP-853 (version 1).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from engine.errors import CorruptFile
+from engine.host.ports import Files
+from engine.limits import CHECKPOINT_BYTES_MAX
+from engine.log.small_file import read_bounded
+
+#: The file's name in the directory of __cluster_metadata-0.
+FILE_NAME = "quorum-state"
+
+_VERSION_MAX = 1
+_NUMBERS = ("leaderId", "leaderEpoch", "votedId")
+
+
+class QuorumState(NamedTuple):
+    """The election's state; −1 means none. `voter_ids` only in version 0."""
+
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    version: int
+    voted_directory_id: str | None = None
+    voter_ids: tuple[int, ...] = ()
+    cluster_id: str = ""
+    applied_offset: int = 0
+
+
+def parse_quorum_state(content: bytes, path: str) -> QuorumState:
+    """Return the state in a file's content; raises CorruptFile."""
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise CorruptFile(path, "a JSON object", repr(bytes(content[:100]))) from error
+    if not isinstance(found, dict):
+        raise CorruptFile(path, "a JSON object", type(found).__name__)
+    version = _number(found, "data_version", path)
+    if not 0 <= version <= _VERSION_MAX:
+        raise CorruptFile(path, f"data_version up to {_VERSION_MAX}", version)
+    leader_id, leader_epoch, voted_id = (_number(found, key, path) for key in _NUMBERS)
+    if version:
+        directory = _text(found, "votedDirectoryId", path)
+        return QuorumState(leader_id, leader_epoch, voted_id, version, directory)
+    voters = found.get("currentVoters") or []
+    if not isinstance(voters, list) or not all(isinstance(voter, dict) for voter in voters):
+        raise CorruptFile(path, "a list of voters", repr(voters)[:100])
+    return QuorumState(
+        leader_id,
+        leader_epoch,
+        voted_id,
+        version,
+        voter_ids=tuple(_number(voter, "voterId", path) for voter in voters),
+        cluster_id=_text(found, "clusterId", path),
+        applied_offset=_number(found, "appliedOffset", path),
+    )
+
+
+def encode_quorum_state(state: QuorumState) -> bytes:
+    """Return a file's content."""
+    fields: dict[str, object] = {} if state.version else {"clusterId": state.cluster_id}
+    fields |= {
+        "leaderId": state.leader_id,
+        "leaderEpoch": state.leader_epoch,
+        "votedId": state.voted_id,
+    }
+    if state.version:
+        fields["votedDirectoryId"] = state.voted_directory_id
+    else:
+        fields["appliedOffset"] = state.applied_offset
+        fields["currentVoters"] = [{"voterId": voter_id} for voter_id in state.voter_ids]
+    fields["data_version"] = state.version
+    return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def read_quorum_state(files: Files, path: str) -> QuorumState:
+    """Return the state in a file; raises CorruptFile."""
+    return parse_quorum_state(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)
+
+
+def _number(found: dict[str, object], key: str, path: str) -> int:
+    value = found.get(key)
+    if type(value) is not int:
+        raise CorruptFile(path, f"a number for {key}", repr(value)[:100])
+    return value
+
+
+def _text(found: dict[str, object], key: str, path: str) -> str:
+    value = found.get(key)
+    if not isinstance(value, str):
+        raise CorruptFile(path, f"a text for {key}", repr(value)[:100])
+    return value

@@ -1,0 +1,18 @@
+"""Reading side files whole, with a bound on what a file that is none of ours can take."""
+
+from __future__ import annotations
+
+from engine.errors import CorruptFile
+from engine.host.ports import Files
+
+
+def read_bounded(files: Files, path: str, most_bytes: int) -> bytes:
+    """Return a file's content; raises CorruptFile when it is larger than `most_bytes`."""
+    handle = files.open(path)
+    try:
+        size = handle.size_bytes()
+        if size > most_bytes:
+            raise CorruptFile(path, f"at most {most_bytes} bytes", size)
+        return handle.read_at(0, size)
+    finally:
+        handle.close()

@@ -1,0 +1,77 @@
+"""The frame that all of Kafka's text checkpoints share.
+
+```
+0              version
+2              number of entries
+orders 0 260   one entry a line, fields split by white space
+orders 1 17
+```
+
+An empty file has no entries, nor has one that ends after the version.
+
+Source: Kafka's CheckpointFile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.errors import CorruptFile
+from engine.host.ports import Files
+from engine.limits import CHECKPOINT_BYTES_MAX
+from engine.log.small_file import read_bounded
+
+#: The only version of every checkpoint.
+VERSION = 0
+
+_DIGITS_MAX = 20
+
+
+def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[list[str]]:
+    """Return the entries' fields; raises CorruptFile unless each line has `fields` of them."""
+    try:
+        lines = _lines(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise CorruptFile(path, "UTF-8 text", "other bytes", position=error.start) from error
+    if not lines:
+        return []
+    version = parse_integer(lines[0], path, "a version")
+    if version != VERSION:
+        raise CorruptFile(path, f"version {VERSION}", version)
+    if len(lines) == 1:
+        return []
+    count = parse_integer(lines[1], path, "a number of entries")
+    entries = [line.split() for line in lines[2:]]
+    for line, entry in zip(lines[2:], entries, strict=True):
+        if len(entry) != fields:
+            raise CorruptFile(path, f"{fields} fields in a line", repr(line[:100]))
+    if len(entries) != count:
+        raise CorruptFile(path, f"{count} entries", len(entries))
+    return entries
+
+
+def encode_text_checkpoint(entries: Iterable[Iterable[object]]) -> bytes:
+    """Return a checkpoint's content."""
+    lines = [" ".join(str(field) for field in entry) for entry in entries]
+    return "".join(f"{line}\n" for line in (VERSION, len(lines), *lines)).encode()
+
+
+def read_text_checkpoint(files: Files, path: str) -> bytes:
+    """Return a checkpoint's content; raises CorruptFile when it is too large to be one."""
+    return read_bounded(files, path, CHECKPOINT_BYTES_MAX)
+
+
+def parse_integer(text: str, path: str, what: str) -> int:
+    """Return a decimal number of at most 20 characters; raises CorruptFile."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
+        raise CorruptFile(path, what, repr(text[:100]))
+    return int(text)
+
+
+def _lines(text: str) -> list[str]:
+    """Return the lines as Java's readLine does, which knows fewer line ends than splitlines."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return lines

@@ -1,0 +1,163 @@
+"""`<base offset>.timeindex`: up to which offset the segment has what timestamps.
+
+```
+entry (12 bytes)   int64 timestamp   int32 offset − base offset
+```
+
+An entry says: `timestamp` is the largest of the batches up to the one that ends at `offset`, and
+that batch is the first with it. Both columns rise strictly. The active segment's file is
+preallocated: entries end before the first all-zero entry with a number above 0.
+
+Source: Kafka's TimeIndex; LOG-5, L5.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import chain
+from typing import NamedTuple
+
+from engine.host.ports import Buffer, Files
+from engine.limits import SIDE_FILE_BYTES_MAX
+from engine.log.offset_index import IndexOrderBroken
+from engine.log.small_file import read_bounded
+
+#: Bytes of one entry.
+ENTRY_BYTES = 12
+#: The timestamp of records that have none.
+NO_TIMESTAMP = -1
+
+_ENTRY = struct.Struct(">qi")
+_INT_MAX = (1 << 31) - 1
+
+
+class TimestampOffset(NamedTuple):
+    """A timestamp in ms and the last offset of the first batch that has it as its largest."""
+
+    timestamp: int
+    offset: int
+
+
+class TimeIndex:
+    """The entries of one time index, in memory; nothing is promised about a parsed one."""
+
+    __slots__ = (
+        "base_offset",
+        "hides_entries",
+        "leftover_bytes",
+        "padding_bytes",
+        "relative_offsets",
+        "timestamps",
+    )
+
+    def __init__(self, base_offset: int) -> None:
+        self.base_offset = base_offset
+        self.timestamps = array("q")
+        self.relative_offsets = array("i")
+        #: Bytes behind the entries that are preallocated space, whole entries of them.
+        self.padding_bytes = 0
+        #: Whether that space is not zero throughout: an entry was zeroed, or bytes are garbage.
+        self.hides_entries = False
+        #: Bytes behind the last whole entry.
+        self.leftover_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.timestamps)
+
+    def __iter__(self) -> Iterator[TimestampOffset]:
+        base = self.base_offset
+        for timestamp, relative in zip(self.timestamps, self.relative_offsets, strict=True):
+            yield TimestampOffset(timestamp, base + relative)
+
+    def entry(self, number: int) -> TimestampOffset:
+        """Return the entry with this number, counted from 0; negative ones from the end."""
+        return TimestampOffset(
+            self.timestamps[number], self.base_offset + self.relative_offsets[number]
+        )
+
+    @property
+    def last_entry(self) -> TimestampOffset:
+        """Return the last entry, (no timestamp, base offset) without one."""
+        return self.entry(-1) if len(self) else TimestampOffset(NO_TIMESTAMP, self.base_offset)
+
+    def lookup(self, timestamp: int) -> TimestampOffset:
+        """Return the greatest entry with a timestamp ≤ `timestamp`.
+
+        Without one it is (no timestamp, base offset): look from the start of the segment.
+        """
+        number = bisect_right(self.timestamps, timestamp) - 1
+        return self.entry(number) if number >= 0 else TimestampOffset(-1, self.base_offset)
+
+    def maybe_append(self, timestamp: int, offset: int) -> bool:
+        """Add an entry unless the last one has this timestamp already; tells whether it did.
+
+        Raises IndexOrderBroken when the timestamp or the offset is below the last entry's.
+        """
+        last = self.last_entry
+        if len(self) and offset < last.offset:
+            raise IndexOrderBroken((timestamp, offset), f"offset below {last.offset}")
+        if len(self) and timestamp < last.timestamp:
+            raise IndexOrderBroken((timestamp, offset), f"timestamp below {last.timestamp}")
+        if timestamp <= last.timestamp:
+            return False
+        relative = offset - self.base_offset
+        if not 0 <= relative <= _INT_MAX:
+            raise IndexOrderBroken((timestamp, offset), f"more than 2^31 above {self.base_offset}")
+        self.timestamps.append(timestamp)
+        self.relative_offsets.append(relative)
+        return True
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove every entry with an offset at or above `offset`."""
+        count = bisect_right(self.relative_offsets, offset - self.base_offset - 1)
+        del self.timestamps[count:]
+        del self.relative_offsets[count:]
+
+    def problem(self) -> str | None:
+        """Return what Kafka's own sanity check finds wrong, None if nothing."""
+        if self.leftover_bytes:
+            return f"{self.leftover_bytes} bytes behind the last whole entry"
+        if not len(self):
+            return None
+        last = self.last_entry
+        if last.timestamp < self.timestamps[0]:
+            return f"last timestamp {last.timestamp} is below the first, {self.timestamps[0]}"
+        if last.offset < self.base_offset:
+            return f"last offset {last.offset} is below the base offset {self.base_offset}"
+        return None
+
+    def encode(self) -> bytes:
+        """Return the entries as a file has them, without padding."""
+        columns = zip(self.timestamps, self.relative_offsets, strict=True)
+        return struct.pack(">" + "qi" * len(self), *chain.from_iterable(columns))
+
+
+def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
+    """Return the entries of a file's content."""
+    index = TimeIndex(base_offset)
+    whole = len(content) - len(content) % ENTRY_BYTES
+    # Most of a preallocated file is zero: leave that part out before entries are looked at.
+    filled = len(bytes(memoryview(content)[:whole]).rstrip(b"\0"))
+    for timestamp, relative in _ENTRY.iter_unpack(
+        memoryview(content)[: -(-filled // ENTRY_BYTES) * ENTRY_BYTES]
+    ):
+        if not timestamp and not relative and len(index):
+            break
+        index.timestamps.append(timestamp)
+        index.relative_offsets.append(relative)
+    if not len(index) and whole == ENTRY_BYTES:
+        # A file of one entry holds one, even if it says 1970; a larger one of zeros is padding.
+        index.timestamps.append(0)
+        index.relative_offsets.append(0)
+    index.padding_bytes = whole - len(index) * ENTRY_BYTES
+    index.hides_entries = filled > len(index) * ENTRY_BYTES
+    index.leftover_bytes = len(content) - whole
+    return index
+
+
+def read_time_index(files: Files, path: str, base_offset: int) -> TimeIndex:
+    """Return the entries of a file."""
+    return parse_time_index(read_bounded(files, path, SIDE_FILE_BYTES_MAX), base_offset)

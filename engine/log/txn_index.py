@@ -1,0 +1,105 @@
+"""`<base offset>.txnindex`: the aborted transactions whose ABORT marker is in the segment.
+
+```
+entry (34 bytes)   int16 version 0   int64 producerId   int64 firstOffset   int64 lastOffset
+                   int64 lastStableOffset
+```
+
+`lastOffset` is the marker's own offset, `lastStableOffset` the one right after the abort. The file
+exists only once a transaction was aborted. Entries rise by `lastOffset`; first offsets need not.
+
+Source: Kafka's TransactionIndex and AbortedTxn.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from engine.errors import CorruptFile
+from engine.host.ports import Buffer, Files
+from engine.limits import SIDE_FILE_BYTES_MAX
+from engine.log.small_file import read_bounded
+
+#: Bytes of one entry.
+ENTRY_BYTES = 34
+#: The only version there is.
+VERSION = 0
+
+_ENTRY = struct.Struct(">hqqqq")
+
+
+class AbortedTransaction(NamedTuple):
+    """One aborted transaction; `first_offset` and `last_offset` are both inside of it."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    last_stable_offset: int
+    version: int = VERSION
+
+
+class TransactionIndex(NamedTuple):
+    """The entries of one file, and how many bytes of an unfinished one lie behind them."""
+
+    entries: tuple[AbortedTransaction, ...]
+    leftover_bytes: int = 0
+
+    def problem(self, base_offset: int) -> str | None:
+        """Return what Kafka's own sanity check finds wrong, None if nothing."""
+        for entry in self.entries:
+            if entry.last_offset < base_offset:
+                return f"last offset {entry.last_offset} is below the base offset {base_offset}"
+        return None
+
+
+def parse_txn_index(content: Buffer, path: str) -> TransactionIndex:
+    """Return the entries of a file's content; raises CorruptFile at an unknown version.
+
+    A cut last entry is left out, as a broker leaves it out.
+    """
+    whole = len(content) - len(content) % ENTRY_BYTES
+    entries: list[AbortedTransaction] = []
+    for version, *fields in _ENTRY.iter_unpack(memoryview(content)[:whole]):
+        if version != VERSION:
+            position = len(entries) * ENTRY_BYTES
+            raise CorruptFile(path, f"version {VERSION}", version, position=position)
+        entries.append(AbortedTransaction._make((*fields, version)))
+    return TransactionIndex(tuple(entries), len(content) - whole)
+
+
+def encode_txn_index(entries: Iterable[AbortedTransaction]) -> bytes:
+    """Return a file's content."""
+    return b"".join(
+        _ENTRY.pack(
+            entry.version,
+            entry.producer_id,
+            entry.first_offset,
+            entry.last_offset,
+            entry.last_stable_offset,
+        )
+        for entry in entries
+    )
+
+
+def read_txn_index(files: Files, path: str) -> TransactionIndex:
+    """Return the entries of a file."""
+    return parse_txn_index(read_bounded(files, path, SIDE_FILE_BYTES_MAX), path)
+
+
+def aborted_between(
+    entries: Sequence[AbortedTransaction], start_offset: int, end_offset: int
+) -> tuple[list[AbortedTransaction], bool]:
+    """Return the aborted transactions that touch [start, end), and whether the search is done.
+
+    It is done when an entry's last stable offset reached the end: later segments cannot hold
+    another. Source: TransactionIndex.collectAbortedTxns.
+    """
+    found = []
+    for entry in entries:
+        if entry.last_offset >= start_offset and entry.first_offset < end_offset:
+            found.append(entry)
+        if entry.last_stable_offset >= end_offset:
+            return found, True
+    return found, False
