@@ -1,0 +1,352 @@
+"""Record batches of magic 2, seen in place: header fields, checksum, patches, records.
+
+```
+baseOffset            at 0   int64   batchLength     at 8   int32 bytes after it
+partitionLeaderEpoch  at 12  int32   magic           at 16  int8
+crc                   at 17  uint32  of 21…end       attributes      at 21  int16
+lastOffsetDelta       at 23  int32   baseTimestamp   at 27  int64
+maxTimestamp          at 35  int64   producerId      at 43  int64
+producerEpoch         at 51  int16   baseSequence    at 53  int32
+recordsCount          at 57  int32   records         at 61
+attributes: bits 0–2 codec, 3 append time, 4 transactional, 5 control, 6 delete horizon
+```
+
+The first 21 bytes lie outside the checksum, so the offset and the leader's epoch can be set
+without computing it again. A damaged header is shown as it is: only what cannot be shown
+(an unknown codec, fields beyond the data) raises. Source: `DefaultRecordBatch`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from engine.errors import CorruptRecord, InvariantBroken
+from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from engine.records.codec import Codec, codec_of
+from engine.records.compression import decompress, decompress_prefix
+from engine.records.crc import crc32c
+from engine.records.decode import Origin, decode_records, int64
+from engine.records.record import (
+    NO_SEQUENCE,
+    Record,
+    TimestampType,
+    increment_sequence,
+)
+
+MAGIC = 2
+LENGTH_OVERHEAD_BYTES = 12
+HEADER_BYTES = 61
+
+HEADER = struct.Struct(">qiibIhiqqqhii")
+CHECKED_FROM = 21
+APPEND_TIME_FLAG = 0x08
+TRANSACTIONAL_FLAG = 0x10
+CONTROL_FLAG = 0x20
+DELETE_HORIZON_FLAG = 0x40
+_KNOWN_FLAGS = 0x7F
+
+_BASE_OFFSET = struct.Struct(">q")
+_LEADER_EPOCH = (12, struct.Struct(">i"))
+_CRC = (17, struct.Struct(">I"))
+_ATTRIBUTES = (21, struct.Struct(">h"))
+_MAX_TIMESTAMP = (35, struct.Struct(">q"))
+
+
+class BatchView:
+    """One batch inside a buffer, which is neither copied nor, unless patched, changed.
+
+    Only the header has to be in the buffer; `records`, `raw` and the checksum need the rest.
+    """
+
+    __slots__ = ("_buffer", "_header", "_position")
+
+    def __init__(self, buffer: memoryview, position: int = 0) -> None:
+        left = len(buffer) - position
+        if left < HEADER_BYTES:
+            raise CorruptRecord(f"a batch header of {HEADER_BYTES} bytes", left, position=position)
+        self._buffer = buffer
+        self._position = position
+        self._header: tuple[int, ...] = HEADER.unpack_from(buffer, position)
+
+    @property
+    def position(self) -> int:
+        """Return where in its buffer the batch starts."""
+        return self._position
+
+    @property
+    def base_offset(self) -> int:
+        """Return the offset of the first record when the batch was written."""
+        return self._header[0]
+
+    @property
+    def batch_length(self) -> int:
+        """Return the bytes after the length field."""
+        return self._header[1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of the whole batch."""
+        return self._header[1] + LENGTH_OVERHEAD_BYTES
+
+    @property
+    def leader_epoch(self) -> int:
+        """Return the epoch of the leader that appended the batch, −1 before that."""
+        return self._header[2]
+
+    @property
+    def magic(self) -> int:
+        """Return the magic byte as it is; more than 2 only in damaged data."""
+        return self._header[3]
+
+    @property
+    def crc(self) -> int:
+        """Return the stored CRC-32C, unsigned."""
+        return self._header[4]
+
+    @property
+    def attributes(self) -> int:
+        """Return the attribute bits; see the module's table."""
+        return self._header[5]
+
+    @property
+    def codec(self) -> Codec:
+        """Return the codec of the records; CorruptRecord for an unknown one."""
+        try:
+            return codec_of(self._header[5])
+        except CorruptRecord as error:
+            raise error.at(None, self._position + _ATTRIBUTES[0]) from None
+
+    @property
+    def is_compressed(self) -> bool:
+        """Tell whether the records are compressed; CorruptRecord for an unknown codec."""
+        return self.codec is not Codec.NONE
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Return who set the records' times."""
+        if self._header[5] & APPEND_TIME_FLAG:
+            return TimestampType.LOG_APPEND_TIME
+        return TimestampType.CREATE_TIME
+
+    @property
+    def is_transactional(self) -> bool:
+        """Tell whether the batch belongs to a transaction (markers included)."""
+        return self._header[5] & TRANSACTIONAL_FLAG != 0
+
+    @property
+    def is_control(self) -> bool:
+        """Tell whether the records are control records."""
+        return self._header[5] & CONTROL_FLAG != 0
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        """Tell whether the cleaner has noted when to drop the batch's tombstones."""
+        return self._header[5] & DELETE_HORIZON_FLAG != 0
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """Return when tombstones and markers may go, None if not noted yet (KIP-534)."""
+        return self._header[7] if self.has_delete_horizon else None
+
+    @property
+    def last_offset_delta(self) -> int:
+        """Return the distance from the first to the last offset when written."""
+        return self._header[6]
+
+    @property
+    def last_offset(self) -> int:
+        """Return the last offset (inclusive), which compaction keeps without its record."""
+        return int64(self._header[0] + self._header[6])
+
+    @property
+    def next_offset(self) -> int:
+        """Return the offset after the batch."""
+        return int64(self._header[0] + self._header[6] + 1)
+
+    @property
+    def base_timestamp_ms(self) -> int:
+        """Return what the records' timestamp deltas count from."""
+        return self._header[7]
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """Return the largest record time; with append time, that of all records."""
+        return self._header[8]
+
+    @property
+    def producer_id(self) -> int:
+        """Return the producer's id, −1 for none."""
+        return self._header[9]
+
+    @property
+    def has_producer_id(self) -> bool:
+        """Tell whether an idempotent or transactional producer wrote the batch."""
+        return self._header[9] > -1
+
+    @property
+    def producer_epoch(self) -> int:
+        """Return the producer's epoch, −1 for none."""
+        return self._header[10]
+
+    @property
+    def base_sequence(self) -> int:
+        """Return the sequence of the first record, −1 for none."""
+        return self._header[11]
+
+    @property
+    def last_sequence(self) -> int:
+        """Return the sequence of the last record, −1 for none; wraps after 2^31 − 1."""
+        base = self._header[11]
+        return base if base == NO_SEQUENCE else increment_sequence(base, self._header[6])
+
+    @property
+    def record_count(self) -> int:
+        """Return the number of records as stored; 0 in a batch kept for its producer's state."""
+        return self._header[12]
+
+    @property
+    def raw(self) -> memoryview:
+        """Return the bytes of the whole batch."""
+        self._require_whole()
+        return self._buffer[self._position : self._position + self.size_bytes]
+
+    @property
+    def payload(self) -> memoryview:
+        """Return the bytes of the records, compressed or not."""
+        self._require_whole()
+        if self.size_bytes < HEADER_BYTES:
+            raise CorruptRecord(
+                f"a batch of at least {HEADER_BYTES} bytes",
+                self.size_bytes,
+                position=self._position,
+            )
+        return self._buffer[self._position + HEADER_BYTES : self._position + self.size_bytes]
+
+    def is_crc_valid(self) -> bool:
+        """Tell whether the stored checksum is that of the bytes; False for a batch cut short."""
+        return self.size_bytes >= HEADER_BYTES and self.crc == self.computed_crc()
+
+    def computed_crc(self) -> int:
+        """Return the CRC-32C of the bytes under the checksum."""
+        return crc32c(self.raw[CHECKED_FROM:])
+
+    def ensure_valid(self) -> None:
+        """Raise CorruptRecord if the batch is too short or its checksum is wrong."""
+        if self.size_bytes < HEADER_BYTES:
+            raise CorruptRecord(
+                f"a batch of at least {HEADER_BYTES} bytes",
+                self.size_bytes,
+                position=self._position,
+            )
+        computed = self.computed_crc()
+        if computed != self.crc:
+            raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + _CRC[0])
+
+    def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
+        """Yield the records as Kafka's ordinary iterator does.
+
+        Uncompressed records are yielded up to the one at fault; of a compressed batch, none if
+        any is. The checksum is not looked at. Errors: CorruptRecord, DecompressedTooLarge.
+        Source: `DefaultRecordBatch.iterator`.
+        """
+        if self.record_count == 0:
+            return
+        if self.codec is Codec.NONE:
+            yield from decode_records(bytes(self.payload), self._origin(is_decompressed=False))
+        else:
+            yield from self.read_records(limit_bytes=limit_bytes)
+
+    def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
+        """Return all records at once, or raise; see `records`."""
+        if self.record_count == 0:
+            return []
+        codec = self.codec
+        if codec is Codec.NONE:
+            data = bytes(self.payload)
+        else:
+            try:
+                data = decompress(codec, self.payload, limit_bytes=limit_bytes)
+            except CorruptRecord as error:
+                raise error.at(None, self._position + HEADER_BYTES) from error
+        origin = self._origin(is_decompressed=codec is not Codec.NONE)
+        return list(decode_records(data, origin))
+
+    def salvage_records(
+        self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
+    ) -> Iterator[Record]:
+        """Yield every record before the first fault, also of compressed batches, then raise it.
+
+        What can be decompressed before damage is decoded. Source:
+        `DefaultRecordBatch.streamingIterator`.
+        """
+        if self.record_count == 0:
+            return
+        codec = self.codec
+        data, fault = decompress_prefix(codec, self.payload, limit_bytes=limit_bytes)
+        if fault is not None:
+            fault = fault.at(None, self._position + HEADER_BYTES)
+        origin = self._origin(is_decompressed=codec is not Codec.NONE)
+        yield from decode_records(data, origin, fault)
+
+    def patch(
+        self,
+        *,
+        base_offset: int | None = None,
+        leader_epoch: int | None = None,
+        timestamp_type: TimestampType | None = None,
+        max_timestamp_ms: int | None = None,
+    ) -> None:
+        """Set header fields in the buffer, which must be writable.
+
+        The checksum is computed again only if the timestamp's type or maximum changes. The
+        records keep their offset deltas, so they move with the base offset.
+        """
+        buffer, start = self._buffer, self._position
+        if buffer.readonly:
+            raise InvariantBroken("a batch can be patched only in a writable buffer")
+        if base_offset is not None:
+            _BASE_OFFSET.pack_into(buffer, start, base_offset)
+        if leader_epoch is not None:
+            position, form = _LEADER_EPOCH
+            form.pack_into(buffer, start + position, leader_epoch)
+        if timestamp_type is not None or max_timestamp_ms is not None:
+            self._patch_time(
+                self.timestamp_type if timestamp_type is None else timestamp_type,
+                self.max_timestamp_ms if max_timestamp_ms is None else max_timestamp_ms,
+            )
+        self._header = HEADER.unpack_from(buffer, start)
+
+    def _patch_time(self, kind: TimestampType, max_timestamp_ms: int) -> None:
+        if kind is self.timestamp_type and max_timestamp_ms == self.max_timestamp_ms:
+            return
+        is_append_time = kind is TimestampType.LOG_APPEND_TIME
+        attributes = self.attributes & _KNOWN_FLAGS & ~APPEND_TIME_FLAG
+        for (position, form), value in (
+            (_ATTRIBUTES, attributes | APPEND_TIME_FLAG * is_append_time),
+            (_MAX_TIMESTAMP, max_timestamp_ms),
+        ):
+            form.pack_into(self._buffer, self._position + position, value)
+        position, form = _CRC
+        form.pack_into(self._buffer, self._position + position, self.computed_crc())
+
+    def _origin(self, *, is_decompressed: bool) -> Origin:
+        if self.record_count < 0:
+            raise CorruptRecord("a record count from 0", self.record_count, position=self._position)
+        is_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        return Origin(
+            record_count=self.record_count,
+            base_offset=self.base_offset,
+            base_timestamp_ms=self.base_timestamp_ms,
+            base_sequence=self.base_sequence,
+            append_time_ms=self.max_timestamp_ms if is_append_time else None,
+            place=self._position + HEADER_BYTES,
+            is_decompressed=is_decompressed,
+        )
+
+    def _require_whole(self) -> None:
+        left = len(self._buffer) - self._position
+        if self.size_bytes > left:
+            raise CorruptRecord(
+                f"a batch of {self.size_bytes} bytes", f"{left} bytes", position=self._position
+            )

@@ -1,0 +1,309 @@
+"""Decoding the records of a magic 2 batch, as strict as Kafka and as fast as plain Python goes.
+
+```
+length          varint    bytes after it
+attributes      int8      unused
+timestampDelta  varlong   from the batch's base timestamp
+offsetDelta     varint    from the batch's base offset
+keyLength       varint    -1 null        key
+valueLength     varint    -1 null        value
+headerCount     varint
+  keyLength     varint    never negative key, UTF-8
+  valueLength   varint    -1 null        value
+```
+
+Two readers of the same bytes: `decode_records` runs an inline loop over records of ordinary
+shape and hands everything else, record by record, to `read_record`, which alone decides
+what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIterator`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from engine.errors import CorruptRecord
+from engine.records.record import (
+    NO_SEQUENCE,
+    SEQUENCE_MAX,
+    Header,
+    Record,
+    TimestampType,
+    increment_sequence,
+)
+from engine.records.varint import (
+    VarintTooLong,
+    VarintTruncated,
+    read_varint,
+    read_varlong,
+)
+
+# Sums of a base and any delta the inline loop reads stay within an int64 below this.
+_PLAIN_BASE_MAX = 1 << 62
+
+# Surrogates in UTF-8: Java replaces the three bytes by one mark, Python by three.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_REPLACEMENT = "�".encode()
+
+_NONE: tuple[Header, ...] = ()
+_INT64_SIGN = 1 << 63
+_INT64_MASK = (1 << 64) - 1
+
+
+class Origin(NamedTuple):
+    """What a batch's header adds to its records, and where they lie.
+
+    `append_time_ms` replaces all their times if not None. `place` is the position of the
+    records' first byte in the surrounding buffer, for errors; when `is_decompressed`,
+    that of the compressed block.
+    """
+
+    record_count: int
+    base_offset: int
+    base_timestamp_ms: int
+    base_sequence: int
+    append_time_ms: int | None
+    place: int
+    is_decompressed: bool
+
+    def corrupt(self, expected: str, got: object, position: int) -> CorruptRecord:
+        """Return the error for a position in the records."""
+        if self.is_decompressed:
+            where = f"{expected} at byte {position} of the decompressed records"
+            return CorruptRecord(where, got, position=self.place)
+        return CorruptRecord(expected, got, position=self.place + position)
+
+
+class RecordsEndEarly(CorruptRecord):
+    """The data of a batch ends inside a record, or before all its records."""
+
+
+def decode_records(
+    data: bytes, origin: Origin, fault: CorruptRecord | None = None
+) -> Iterator[Record]:
+    """Yield the records in `data`, raising where Kafka would.
+
+    The last record is yielded only if nothing is left after it. `fault` is why `data` ends
+    where it does; it is raised in place of an error about that end.
+    """
+    base_offset, base_sequence = origin.base_offset, origin.base_sequence
+    kind, base_time, factor = _time_rule(origin)
+    has_producer = base_sequence >= 0
+    is_odd = max(abs(base_offset), abs(base_time)) >= _PLAIN_BASE_MAX
+    new, position, last = tuple.__new__, 0, origin.record_count - 1
+    for index in range(origin.record_count):
+        start = position
+        # A slice past the end comes out short, but moves the position past `end` all the
+        # same: that one comparison holds every length to the record.
+        try:
+            raw = data[position]
+            position += 1
+            if raw > 0x7F:
+                raw, position = _rest_of_varint(data, position, raw)
+            end = -1 if raw & 1 else position + (raw >> 1)
+            time = data[position + 1]
+            position += 2
+            if time > 0x7F:
+                time, position = _rest_of_varlong(data, position, time)
+            delta = data[position]
+            position += 1
+            if delta > 0x7F:
+                delta, position = _rest_of_varint(data, position, delta)
+            raw = data[position]
+            position += 1
+            if raw > 0x7F:
+                raw, position = _rest_of_varint(data, position, raw)
+            key = None if raw & 1 else data[position : (position := position + (raw >> 1))]
+            raw = data[position]
+            position += 1
+            if raw > 0x7F:
+                raw, position = _rest_of_varint(data, position, raw)
+            value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
+            raw = data[position]
+            position += 1
+            headers, position = _headers(data, position, raw) if raw else (_NONE, position)
+        except IndexError:
+            end = -1
+        if position != end or delta & 1 or is_odd:
+            record, position = _read_odd_record(data, start, origin, fault)
+        else:
+            delta >>= 1
+            time = base_time + factor * ((time >> 1) ^ -(time & 1))
+            sequence = (base_sequence + delta) & SEQUENCE_MAX if has_producer else NO_SEQUENCE
+            record = new(
+                Record,
+                (base_offset + delta, time, kind, key, value, headers, sequence, None, None),
+            )
+        if index == last:
+            _check_end(data, position, origin, fault)
+        yield record
+
+
+def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
+    """Return the records' timestamp type, base time and the factor of their deltas."""
+    if origin.append_time_ms is None:
+        return TimestampType.CREATE_TIME, origin.base_timestamp_ms, 1
+    return TimestampType.LOG_APPEND_TIME, origin.append_time_ms, 0
+
+
+def _rest_of_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
+    """Return an unsigned varint of 2 to 4 bytes; IndexError for other ones."""
+    raw = first & 0x7F
+    for shift in (7, 14, 21):
+        byte = data[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return raw, position
+    raise IndexError
+
+
+def _rest_of_varlong(data: bytes, position: int, first: int) -> tuple[int, int]:
+    """Return an unsigned varlong of 2 to 8 bytes; IndexError for other ones."""
+    raw = first & 0x7F
+    for shift in (7, 14, 21, 28, 35, 42, 49):
+        byte = data[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return raw, position
+    raise IndexError
+
+
+def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
+    """Return the headers, of which there are 1 to 63; IndexError for others and odd ones."""
+    if raw > 0x7F or raw & 1:
+        raise IndexError
+    headers = []
+    for _ in range(raw >> 1):
+        raw = data[position]
+        position += 1
+        if raw > 0x7F:
+            raw, position = _rest_of_varint(data, position, raw)
+        if raw & 1:
+            raise IndexError
+        key = data[position : (position := position + (raw >> 1))]
+        raw = data[position]
+        position += 1
+        if raw > 0x7F:
+            raw, position = _rest_of_varint(data, position, raw)
+        value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
+        headers.append((header_key(key), value))
+    if position > len(data):
+        raise IndexError
+    return tuple(headers), position
+
+
+def header_key(key: bytes) -> str:
+    """Return a header's key, with malformed UTF-8 replaced as Java does."""
+    try:
+        return key.decode()
+    except UnicodeDecodeError:
+        return _SURROGATE.sub(_REPLACEMENT, key).decode(errors="replace")
+
+
+def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord | None) -> None:
+    if fault is not None:
+        raise fault
+    if position != len(data):
+        raise origin.corrupt(
+            f"the end after {origin.record_count} records",
+            f"{len(data) - position} bytes",
+            position,
+        )
+
+
+def _read_odd_record(
+    data: bytes, start: int, origin: Origin, fault: CorruptRecord | None
+) -> tuple[Record, int]:
+    try:
+        return read_record(data, start, origin)
+    except RecordsEndEarly:
+        if fault is not None:
+            raise fault from None
+        raise
+
+
+def read_record(data: bytes, start: int, origin: Origin) -> tuple[Record, int]:
+    """Return the record at `start` and the position after it; this reader is the strict one.
+
+    Errors: RecordsEndEarly, CorruptRecord.
+    """
+    try:
+        size, position = read_varint(data, start)
+    except VarintTruncated as error:
+        raise _ends_early(origin, "another record", "the end", start) from error
+    except VarintTooLong as error:
+        raise origin.corrupt(error.expected, error.got, start) from error
+    left = len(data) - position
+    if size > left:
+        raise _ends_early(origin, f"a record of {size} bytes", f"{left} bytes", start)
+    body = data[position : position + max(size, 0)]
+    try:
+        record, consumed = _read_body(body, origin)
+    except CorruptRecord as error:
+        at = position + (error.position or 0)
+        raise origin.corrupt(error.expected, error.got, at) from error
+    if consumed != size:
+        raise origin.corrupt(f"a record of {size} bytes", f"{consumed} bytes", start)
+    return record, position + size
+
+
+def _ends_early(origin: Origin, expected: str, got: str, position: int) -> RecordsEndEarly:
+    placed = origin.corrupt(expected, got, position)
+    return RecordsEndEarly(placed.expected, placed.got, position=placed.position)
+
+
+def _read_body(body: bytes, origin: Origin) -> tuple[Record, int]:
+    if not body:
+        raise CorruptRecord("the attributes of a record", "the end", position=0)
+    time, position = read_varlong(body, 1)
+    delta, position = read_varint(body, position)
+    key, position = _read_sized(body, position)
+    value, position = _read_sized(body, position)
+    header_count, position = read_varint(body, position)
+    if not 0 <= header_count <= len(body) - position:
+        raise CorruptRecord(
+            f"a number of headers up to {len(body) - position}", header_count, position=position
+        )
+    headers = []
+    for _ in range(header_count):
+        header, position = _read_header(body, position)
+        headers.append(header)
+    kind, base_time, factor = _time_rule(origin)
+    has_producer = origin.base_sequence >= 0
+    record = Record(
+        offset=int64(origin.base_offset + delta),
+        timestamp_ms=int64(base_time + factor * time),
+        timestamp_type=kind,
+        key=key,
+        value=value,
+        headers=tuple(headers),
+        sequence=increment_sequence(origin.base_sequence, delta) if has_producer else NO_SEQUENCE,
+    )
+    return record, position
+
+
+def _read_header(body: bytes, position: int) -> tuple[Header, int]:
+    at = position
+    key, position = _read_sized(body, position)
+    if key is None:
+        raise CorruptRecord("a header key", "null", position=at)
+    value, position = _read_sized(body, position)
+    return (header_key(key), value), position
+
+
+def _read_sized(body: bytes, position: int) -> tuple[bytes | None, int]:
+    at = position
+    size, position = read_varint(body, position)
+    if size < 0:
+        return None, position
+    if size > len(body) - position:
+        raise CorruptRecord(f"at most {len(body) - position} bytes", size, position=at)
+    return body[position : position + size], position + size
+
+
+def int64(value: int) -> int:
+    """Return the value wrapped to 64 bits, as Java's sums of damaged fields are."""
+    return ((value + _INT64_SIGN) & _INT64_MASK) - _INT64_SIGN
