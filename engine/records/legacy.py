@@ -1,0 +1,380 @@
+"""Messages of magic 0 and 1, alone or wrapped in a compressed message.
+
+```
+offset       at 0    int64    of a wrapper: that of its last inner message
+messageSize  at 8    int32    bytes after it, at least 14
+crc          at 12   uint32   CRC-32 of 16…end
+magic        at 16   int8     0 or 1
+attributes   at 17   int8     bits 0–2 codec, bit 3 append time (magic 1)
+timestamp    at 18   int64    magic 1 only; of a wrapper: the largest inner one
+key          at 18 or 26      int32 size (-1 null) | bytes
+value        after key        int32 size (-1 null) | bytes; of a wrapper: the messages
+```
+
+| wrapper | inner offsets                                        | inner times               |
+|---------|------------------------------------------------------|---------------------------|
+| magic 0 | absolute                                             | none                      |
+| magic 1 | from 0: absolute = wrapper − last inner + inner; a   | own; with append time the |
+|         | wrapper at 0 (old clients) has its messages from 0   | wrapper's                 |
+
+Inner messages may have either magic, and are not themselves compressed. Damaged sizes are
+shown as they are until the bytes behind them are asked for, as Kafka's tools do.
+Source: `LegacyRecord`, `AbstractLegacyRecordBatch.DeepRecordsIterator`.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import ClassVar
+
+from engine.errors import CorruptRecord
+from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from engine.records.codec import Codec, codec_of
+from engine.records.compression import decompress
+from engine.records.decode import int64
+from engine.records.record import (
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    Header,
+    Record,
+    TimestampType,
+)
+
+LENGTH_OVERHEAD_BYTES = 12
+MESSAGE_BYTES_MIN = 14
+APPEND_TIME_FLAG = 0x08
+CHECKED_FROM = 16
+
+_OFFSET = struct.Struct(">q")
+_OFFSET_AND_SIZE = struct.Struct(">qi")
+_SIZE = struct.Struct(">i")
+_CRC = struct.Struct(">I")
+_TIME = struct.Struct(">q")
+_CRC_AT, _MAGIC_AT, _ATTRIBUTES_AT, _TIME_AT = 12, 16, 17, 18
+_KEY_AT_V0, _KEY_AT_V1 = 18, 26
+
+
+class LegacyMessage:
+    """One message of magic 0 or 1 inside a buffer: alone, or taken out of a wrapper.
+
+    Fields are read when asked for; what lies beyond the message raises CorruptRecord then.
+    """
+
+    __slots__ = ("_buffer", "_place", "_position", "_size", "_wrapper", "offset")
+
+    #: What magic 0 and 1 do not have.
+    headers: ClassVar[tuple[Header, ...]] = ()
+    sequence: ClassVar[int] = NO_SEQUENCE
+
+    def __init__(self, buffer: memoryview, position: int = 0) -> None:
+        left = len(buffer) - position
+        if left < LENGTH_OVERHEAD_BYTES + MESSAGE_BYTES_MIN:
+            raise CorruptRecord(
+                f"a message of at least {LENGTH_OVERHEAD_BYTES + MESSAGE_BYTES_MIN} bytes",
+                f"{left} bytes",
+                position=position,
+            )
+        offset, size = _OFFSET_AND_SIZE.unpack_from(buffer, position)
+        self.offset: int = offset
+        self._buffer = buffer
+        self._position = position
+        self._size: int = size + LENGTH_OVERHEAD_BYTES
+        self._place = position
+        self._wrapper: LegacyMessage | None = None
+
+    @classmethod
+    def inside(cls, wrapper: LegacyMessage, buffer: memoryview, position: int) -> LegacyMessage:
+        """Return a message found in the decompressed value of a wrapper.
+
+        A wrapper's timestamp type counts for the messages of magic 1 in it.
+        """
+        message = cls(buffer, position)
+        message._place = wrapper._place
+        if message.magic == 1:
+            message._wrapper = wrapper
+        return message
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of the whole message, offset and size fields included."""
+        return self._size
+
+    @property
+    def crc(self) -> int:
+        """Return the stored CRC-32, unsigned."""
+        crc: int = _CRC.unpack_from(self._buffer, self._position + _CRC_AT)[0]
+        return crc
+
+    @property
+    def magic(self) -> int:
+        """Return the magic byte as a signed number, as it is."""
+        byte = self._buffer[self._position + _MAGIC_AT]
+        return byte - 256 if byte > 127 else byte
+
+    @property
+    def attributes(self) -> int:
+        """Return the attribute bits; see the module's table."""
+        return self._buffer[self._position + _ATTRIBUTES_AT]
+
+    @property
+    def codec(self) -> Codec:
+        """Return how the value is compressed; CorruptRecord for an unknown codec."""
+        try:
+            return codec_of(self.attributes)
+        except CorruptRecord as error:
+            raise error.at(None, self._place) from None
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Return who set the time: a wrapper's type goes before a message's own."""
+        if self.magic == 0:
+            return TimestampType.NONE
+        if self._wrapper:
+            return self._wrapper.timestamp_type
+        if self.attributes & APPEND_TIME_FLAG:
+            return TimestampType.LOG_APPEND_TIME
+        return TimestampType.CREATE_TIME
+
+    @property
+    def timestamp_ms(self) -> int:
+        """Return the message's time, −1 for none; that of a wrapper with append time."""
+        if self.magic == 0:
+            return NO_TIMESTAMP
+        wrapper = self._wrapper
+        if wrapper and wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
+            return wrapper.timestamp_ms
+        return self._read(_TIME, self._position + _TIME_AT)
+
+    @property
+    def key_size(self) -> int:
+        """Return the size of the key as stored: negative for null, maybe more than there is."""
+        return self._read(_SIZE, self._key_at)
+
+    @property
+    def key(self) -> bytes | None:
+        """Return the key, None for null."""
+        return self._sized(self._key_at)
+
+    @property
+    def value_size(self) -> int:
+        """Return the size of the value as stored: negative for null, maybe more than there is."""
+        return self._read(_SIZE, self._value_at)
+
+    @property
+    def value(self) -> bytes | None:
+        """Return the value, None for null; the compressed messages of a wrapper."""
+        return self._sized(self._value_at)
+
+    def is_crc_valid(self) -> bool:
+        """Tell whether the stored checksum is that of the bytes."""
+        return self.crc == self.computed_crc()
+
+    def computed_crc(self) -> int:
+        """Return the CRC-32 of the bytes under the checksum."""
+        self._require_whole()
+        start = self._position
+        return zlib.crc32(self._buffer[start + CHECKED_FROM : start + self._size])
+
+    def to_record(self) -> Record:
+        """Return the message as a record; CorruptRecord if its sizes do not hold."""
+        return Record(
+            offset=self.offset,
+            timestamp_ms=self.timestamp_ms,
+            timestamp_type=self.timestamp_type,
+            key=self.key,
+            value=self.value,
+            crc=self.crc,
+            is_crc_valid=self.is_crc_valid(),
+        )
+
+    @property
+    def _key_at(self) -> int:
+        return self._position + (_KEY_AT_V0 if self.magic == 0 else _KEY_AT_V1)
+
+    @property
+    def _value_at(self) -> int:
+        return self._key_at + _SIZE.size + max(self.key_size, 0)
+
+    def _read(self, form: struct.Struct, at: int) -> int:
+        self._require_whole()
+        if at + form.size > self._position + self._size:
+            raise CorruptRecord(
+                f"{form.size} more bytes of the message", "its end", position=self._place
+            )
+        value: int = form.unpack_from(self._buffer, at)[0]
+        return value
+
+    def _sized(self, at: int) -> bytes | None:
+        size = self._read(_SIZE, at)
+        if size < 0:
+            return None
+        start = at + _SIZE.size
+        left = self._position + self._size - start
+        if size > left:
+            raise CorruptRecord(f"at most {left} bytes", size, position=self._place)
+        return bytes(self._buffer[start : start + size])
+
+    def _require_whole(self) -> None:
+        left = len(self._buffer) - self._position
+        if not LENGTH_OVERHEAD_BYTES + MESSAGE_BYTES_MIN <= self._size <= left:
+            raise CorruptRecord(
+                f"a message of {MESSAGE_BYTES_MIN + LENGTH_OVERHEAD_BYTES} to {left} bytes",
+                self._size,
+                position=self._place,
+            )
+
+
+class LegacyBatch(LegacyMessage):
+    """A message of a log taken as a batch: itself, or what it wraps.
+
+    It has the fields of a `BatchView`, with those that came with magic 2 at their nothing.
+    """
+
+    __slots__ = ()
+
+    leader_epoch: ClassVar[int] = -1
+    producer_id: ClassVar[int] = -1
+    producer_epoch: ClassVar[int] = -1
+    base_sequence: ClassVar[int] = NO_SEQUENCE
+    last_sequence: ClassVar[int] = NO_SEQUENCE
+    has_producer_id: ClassVar[bool] = False
+    is_transactional: ClassVar[bool] = False
+    is_control: ClassVar[bool] = False
+    has_delete_horizon: ClassVar[bool] = False
+    delete_horizon_ms: ClassVar[int | None] = None
+    record_count: ClassVar[int | None] = None
+
+    @property
+    def position(self) -> int:
+        """Return where in its buffer the message starts."""
+        return self._position
+
+    @property
+    def base_offset(self) -> int:
+        """Return the offset of the first record, for which a wrapper is decompressed."""
+        return next(self.messages()).offset
+
+    @property
+    def last_offset(self) -> int:
+        """Return the offset of the last record (inclusive)."""
+        return self.offset
+
+    @property
+    def next_offset(self) -> int:
+        """Return the offset after the batch."""
+        return int64(self.offset + 1)
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Return who set the time; CorruptRecord if the magic is neither 0 nor 1."""
+        self._require_known_magic()
+        return super().timestamp_type
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """Return the largest record time, −1 for none (magic 0)."""
+        self._require_known_magic()
+        return self.timestamp_ms
+
+    @property
+    def is_compressed(self) -> bool:
+        """Tell whether this is a wrapper; CorruptRecord for an unknown codec."""
+        return self.codec is not Codec.NONE
+
+    @property
+    def raw(self) -> memoryview:
+        """Return the bytes of the whole message."""
+        self._require_whole()
+        return self._buffer[self._position : self._position + self._size]
+
+    def ensure_valid(self) -> None:
+        """Raise CorruptRecord if the checksum is wrong."""
+        computed = self.computed_crc()
+        if computed != self.crc:
+            raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + _CRC_AT)
+
+    def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
+        """Yield the message, or the records it wraps, as Kafka's ordinary iterator does.
+
+        A wrapper is decompressed and taken apart before the first record is yielded.
+        Checksums are not looked at. Errors: CorruptRecord, DecompressedTooLarge.
+        """
+        for message in self.messages(limit_bytes=limit_bytes):
+            yield message.to_record()
+
+    def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
+        """Return all records at once, or raise; see `records`."""
+        return list(self.records(limit_bytes=limit_bytes))
+
+    def salvage_records(
+        self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
+    ) -> Iterator[Record]:
+        """Yield the records as `records` does: relative offsets need the last message."""
+        return self.records(limit_bytes=limit_bytes)
+
+    def messages(
+        self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
+    ) -> Iterator[LegacyMessage]:
+        """Yield the message, or those it wraps, with absolute offsets and sizes unchecked.
+
+        Bytes after the last whole inner message are ignored, as in Kafka.
+        """
+        self._require_known_magic()
+        if self.codec is Codec.NONE:
+            yield self
+            return
+        inner = self._unwrap(limit_bytes)
+        base = self._base_of(inner)
+        for message in inner:
+            message.offset = int64(base + message.offset)
+            if message.codec is not Codec.NONE:
+                raise CorruptRecord(
+                    "inner messages without compression", message.codec.label, position=self._place
+                )
+            yield message
+
+    def _unwrap(self, limit_bytes: int) -> list[LegacyMessage]:
+        value = self.value
+        if value is None:
+            raise CorruptRecord("compressed messages", "a null value", position=self._place)
+        try:
+            data = decompress(self.codec, value, magic=self.magic, limit_bytes=limit_bytes)
+        except CorruptRecord as error:
+            raise error.at(None, self._place) from error
+        buffer = memoryview(data)
+        inner, position = [], 0
+        while position + LENGTH_OVERHEAD_BYTES <= len(buffer):
+            (size,) = _SIZE.unpack_from(buffer, position + _OFFSET.size)
+            if size < MESSAGE_BYTES_MIN:
+                raise CorruptRecord(
+                    f"inner messages of at least {MESSAGE_BYTES_MIN} bytes",
+                    size,
+                    position=self._place,
+                )
+            end = position + LENGTH_OVERHEAD_BYTES + size
+            if end > len(buffer):
+                break
+            inner.append(LegacyMessage.inside(self, buffer, position))
+            position = end
+        if not inner:
+            raise CorruptRecord("inner messages", "none", position=self._place)
+        return inner
+
+    def _base_of(self, inner: list[LegacyMessage]) -> int:
+        """Return what to add to the inner offsets."""
+        if self.magic == 0 or self.offset == 0:
+            return 0
+        last_inner = inner[-1].offset
+        if self.offset < last_inner:
+            raise CorruptRecord(
+                f"a wrapper offset of at least {last_inner}, its last message's",
+                self.offset,
+                position=self._place,
+            )
+        return self.offset - last_inner
+
+    def _require_known_magic(self) -> None:
+        if self.magic not in (0, 1):
+            raise CorruptRecord("magic 0 or 1", self.magic, position=self._position + _MAGIC_AT)

@@ -1,0 +1,95 @@
+"""Finding batches in a buffer: which of the two views reads one, and where it ends.
+
+```
+offset  at 0   int64
+length  at 8   int32  bytes after it, at least 14 (the smallest message, magic 0)
+…
+magic   at 16  int8   below 2: legacy.LegacyBatch; 2 and above: batch.BatchView
+```
+
+A magic above 2 exists only in damaged data. Kafka reads it as 2 in files and refuses it in
+requests, and so do `batch_at` and `batches_in`. Source: `FileLogInputStream`,
+`ByteBufferLogInputStream`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from engine.errors import CorruptRecord
+from engine.records.batch import MAGIC, BatchView
+from engine.records.legacy import LENGTH_OVERHEAD_BYTES, MESSAGE_BYTES_MIN, LegacyBatch
+
+RecordBatch: TypeAlias = BatchView | LegacyBatch
+
+# What is needed to know a batch's size and format.
+PROLOGUE_BYTES = 17
+
+_LENGTH_AT = 8
+_MAGIC_AT = 16
+_LENGTH = struct.Struct(">i")
+
+
+def batch_at(buffer: memoryview, position: int) -> RecordBatch:
+    """Return the view of the batch at `position`, all of which must be in the buffer.
+
+    A batch of magic 2 that claims to be shorter than its header still needs a header's bytes
+    to be there: its fields are read from what follows, as in Kafka. Errors: CorruptRecord.
+    """
+    size = size_at(buffer, position)
+    left = len(buffer) - position
+    if size is None or size > left:
+        needed = size or PROLOGUE_BYTES
+        raise CorruptRecord(f"a batch of {needed} bytes", f"{left} bytes", position=position)
+    if _signed(buffer[position + _MAGIC_AT]) < MAGIC:
+        return LegacyBatch(buffer, position)
+    return BatchView(buffer, position)
+
+
+def size_at(buffer: memoryview, position: int) -> int | None:
+    """Return the size of the batch at `position`, None if too few bytes are there to tell.
+
+    CorruptRecord for a length below that of the smallest message.
+    """
+    if len(buffer) - position < PROLOGUE_BYTES:
+        return None
+    (length,) = _LENGTH.unpack_from(buffer, position + _LENGTH_AT)
+    if length < MESSAGE_BYTES_MIN:
+        raise CorruptRecord(
+            f"a batch length of at least {MESSAGE_BYTES_MIN}",
+            length,
+            position=position + _LENGTH_AT,
+        )
+    return int(length) + LENGTH_OVERHEAD_BYTES
+
+
+def batches_in(
+    buffer: memoryview, *, allow_partial_tail: bool, position: int = 0
+) -> Iterator[RecordBatch]:
+    """Yield the consecutive batches from `position` to the end of a request's or response's data.
+
+    A last batch that is cut short (as fetch responses may be) ends the iteration if
+    `allow_partial_tail`, and else raises CorruptRecord, as do a bad length and a magic other
+    than 0, 1 and 2.
+    """
+    while position < len(buffer):
+        size = size_at(buffer, position)
+        if size is None or size > len(buffer) - position:
+            if allow_partial_tail:
+                return
+            raise CorruptRecord(
+                f"a batch of {size or PROLOGUE_BYTES} bytes",
+                f"{len(buffer) - position} bytes",
+                position=position,
+            )
+        magic = _signed(buffer[position + _MAGIC_AT])
+        if not 0 <= magic <= MAGIC:
+            raise CorruptRecord("magic 0, 1 or 2", magic, position=position + _MAGIC_AT)
+        yield batch_at(buffer, position)
+        position += size
+
+
+def _signed(byte: int) -> int:
+    return byte - 256 if byte > 127 else byte
