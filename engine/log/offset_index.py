@@ -151,7 +151,7 @@ def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
     count = _count_before_padding(index.relative_offsets, index.positions)
     index.padding_bytes = whole - count * ENTRY_BYTES
     index.leftover_bytes = len(content) - whole
-    index.hides_entries = any(memoryview(content)[count * ENTRY_BYTES : whole])
+    index.hides_entries = bool(bytes(memoryview(content)[count * ENTRY_BYTES : whole]).strip(b"\0"))
     del index.relative_offsets[count:]
     del index.positions[count:]
     return index

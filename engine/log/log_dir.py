@@ -1,0 +1,189 @@
+"""What is in a log directory: its identity, its checkpoints, its partitions, and the rest.
+
+```
+meta.properties  .kafka_cleanshutdown  .lock  *-offset-checkpoint  bootstrap.checkpoint
+<topic>-<partition>/ …                  partitions, also -delete, -future, -stray
+remote-log-index-cache/                 tiered storage's cache, skipped
+anything else                           unknown: reported, never touched
+```
+
+A damaged file here costs only what it says; the reading goes on and `problems` names it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.errors import StorageError
+from engine.host.ports import Files
+from engine.host.replace import TEMPORARY_SUFFIX
+from engine.log import clean_shutdown, meta_properties, offset_checkpoint
+from engine.log.clean_shutdown import CleanShutdown
+from engine.log.meta_properties import MetaProperties
+from engine.log.segment_files import PartitionFiles, list_partition_files
+from engine.model import TopicPartition
+from engine.naming import (
+    DirectoryKind,
+    FileKind,
+    PartitionDirectory,
+    UnknownDirectoryName,
+    UnknownFileName,
+    parse_partition_directory,
+    parse_segment_file,
+)
+
+#: Held by the process that uses the directory; left behind by a kill.
+LOCK_FILE = ".lock"
+#: KRaft's first metadata.
+BOOTSTRAP_FILE = "bootstrap.checkpoint"
+_REMOTE_CACHE = "remote-log-index-cache"
+
+_KNOWN = frozenset(
+    (
+        meta_properties.FILE_NAME,
+        clean_shutdown.FILE_NAME,
+        LOCK_FILE,
+        BOOTSTRAP_FILE,
+        _REMOTE_CACHE,
+        *offset_checkpoint.FILE_NAMES,
+    )
+)
+
+
+class NoLogDirectory(StorageError):
+    """A path is neither a log directory nor a partition directory."""
+
+    hint = "give a directory with meta.properties or <topic>-<partition> folders, or one of those"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: no Kafka data here")
+        self.path = path
+
+
+class Partition(NamedTuple):
+    """A partition directory: its name taken apart (None when it is another name), its files."""
+
+    directory: PartitionDirectory | None
+    files: PartitionFiles
+
+    @property
+    def name(self) -> str:
+        """Return the directory's name."""
+        return self.directory.name if self.directory else posixpath.basename(self.files.path)
+
+    @property
+    def topic_partition(self) -> TopicPartition | None:
+        """Return the partition, if the directory's name says which it is."""
+        return self.directory.topic_partition if self.directory else None
+
+
+class LogDirState(NamedTuple):
+    """What the files beside the partitions say.
+
+    `checkpoints` has the offsets of each checkpoint file that is there, by its name.
+    """
+
+    meta: MetaProperties | None
+    clean_shutdown: CleanShutdown | None
+    is_locked: bool
+    checkpoints: Mapping[str, Mapping[TopicPartition, int]]
+    problems: tuple[StorageError, ...]
+
+    def offset(self, checkpoint: str, partition: TopicPartition | None) -> int | None:
+        """Return a partition's offset in one of the checkpoints, None where it has none."""
+        return self.checkpoints.get(checkpoint, {}).get(partition) if partition else None
+
+
+class LogDir(NamedTuple):
+    """The content of one log directory."""
+
+    path: str
+    state: LogDirState
+    partitions: tuple[Partition, ...]
+    unknown: tuple[str, ...]
+
+
+def read_log_dir(files: Files, path: str) -> LogDir:
+    """Return what is in a log directory."""
+    names = files.list_dir(path)
+    partitions = []
+    unknown = []
+    for name in names:
+        if name.removesuffix(TEMPORARY_SUFFIX) in _KNOWN:
+            continue
+        directory = _directory(name)
+        if directory is None or not files.is_dir(f"{path}/{name}"):
+            unknown.append(name)
+        else:
+            partitions.append(Partition(directory, list_partition_files(files, f"{path}/{name}")))
+    return LogDir(path, read_state(files, path, names), tuple(partitions), tuple(unknown))
+
+
+def read_state(files: Files, path: str, names: Iterable[str]) -> LogDirState:
+    """Return what the files beside the partitions say; `names` are those in the directory."""
+    problems: list[StorageError] = []
+    meta = marker = None
+    checkpoints: dict[str, Mapping[TopicPartition, int]] = {}
+    present = set(names)
+    for name in sorted(present & _KNOWN):
+        whole = f"{path}/{name}"
+        try:
+            if name == meta_properties.FILE_NAME:
+                meta = meta_properties.read_meta_properties(files, whole)
+            elif name == clean_shutdown.FILE_NAME:
+                # The file is the marker, whatever is in it.
+                marker = CleanShutdown()
+                marker = clean_shutdown.read_clean_shutdown(files, whole)
+            elif name in offset_checkpoint.FILE_NAMES:
+                checkpoints[name] = offset_checkpoint.read_offsets(files, whole)
+        except StorageError as error:
+            problems.append(error)
+    return LogDirState(meta, marker, LOCK_FILE in present, checkpoints, tuple(problems))
+
+
+def find_log_dir(files: Files, path: str) -> LogDir:
+    """Return the log directory at a path, or that of one partition with only this partition.
+
+    Raises NoLogDirectory when the path is neither.
+    """
+    path = posixpath.normpath(path)
+    names = files.list_dir(path)
+    if not any(_is_log(name) for name in names):
+        found = read_log_dir(files, path)
+        if not found.partitions and found.state.meta is None:
+            raise NoLogDirectory(path)
+        return found
+    directory = _directory(posixpath.basename(path))
+    parent = posixpath.normpath(f"{path}/..") if directory is None else posixpath.dirname(path)
+    partition = Partition(directory, list_partition_files(files, path))
+    # What lies beside other copies of a partition says nothing about this one.
+    is_live = directory is not None and directory.kind is DirectoryKind.LIVE
+    beside = files.list_dir(parent or ".") if is_live else []
+    return LogDir(parent, read_state(files, parent or ".", beside), (partition,), ())
+
+
+def duplicate_partitions(dirs: Iterable[LogDir]) -> dict[TopicPartition, list[str]]:
+    """Return the partitions with more than one live copy, which stop a broker, and their paths."""
+    paths: dict[TopicPartition, list[str]] = {}
+    for log_dir in dirs:
+        for partition in log_dir.partitions:
+            if partition.directory and partition.directory.kind is DirectoryKind.LIVE:
+                key = partition.directory.topic_partition
+                paths.setdefault(key, []).append(partition.files.path)
+    return {key: found for key, found in paths.items() if len(found) > 1}
+
+
+def _directory(name: str) -> PartitionDirectory | None:
+    try:
+        return parse_partition_directory(name)
+    except UnknownDirectoryName:
+        return None
+
+
+def _is_log(name: str) -> bool:
+    try:
+        return parse_segment_file(name).kind is FileKind.LOG
+    except UnknownFileName:
+        return False

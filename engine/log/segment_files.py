@@ -1,0 +1,153 @@
+"""What the files of one partition directory are, sorted by what they are for.
+
+```
+segments      a .log and the side files with its base offset
+snapshots     .snapshot by offset: at a segment's base, or at the end of the log
+checkpoints   KRaft snapshots
+orphans       an index whose .log is missing
+leftovers     .deleted .cleaned .swap, and .tmp of an interrupted replacement
+side files    leader-epoch-checkpoint, partition.metadata, quorum-state
+unknown       anything else; never touched
+```
+
+Nothing is opened: names and sizes say it all. A file that goes away meanwhile is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.host.ports import FileMissing, Files
+from engine.host.replace import TEMPORARY_SUFFIX
+from engine.log import leader_epoch_checkpoint, partition_metadata, quorum_state
+from engine.naming import (
+    FileKind,
+    FileState,
+    SegmentFileName,
+    UnknownFileName,
+    parse_segment_file,
+)
+
+#: Files of a partition directory that belong to no segment.
+SIDE_FILES = (
+    leader_epoch_checkpoint.FILE_NAME,
+    partition_metadata.FILE_NAME,
+    quorum_state.FILE_NAME,
+)
+#: The kinds of files that need a .log beside them.
+INDEX_KINDS = (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX)
+
+
+class Segment(NamedTuple):
+    """One segment: the sizes of its live files by kind; LOG is always there."""
+
+    base_offset: int
+    sizes: Mapping[FileKind, int]
+
+    @property
+    def log_bytes(self) -> int:
+        """Return the size of the .log."""
+        return self.sizes[FileKind.LOG]
+
+    def name(self, kind: FileKind) -> str:
+        """Return the name of one of its files, whether it exists or not."""
+        return SegmentFileName(self.base_offset, kind).name
+
+
+class Leftover(NamedTuple):
+    """A file in a change that did not end; `parsed` is None for a .tmp."""
+
+    name: str
+    size_bytes: int
+    parsed: SegmentFileName | None
+
+
+class PartitionFiles(NamedTuple):
+    """The content of one partition directory; sizes in bytes."""
+
+    path: str
+    segments: tuple[Segment, ...]
+    snapshots: Mapping[int, int]
+    checkpoints: tuple[SegmentFileName, ...]
+    orphans: tuple[SegmentFileName, ...]
+    leftovers: tuple[Leftover, ...]
+    side_files: Mapping[str, int]
+    unknown: tuple[str, ...]
+
+    @property
+    def log_bytes(self) -> int:
+        """Return the size of all live .log files."""
+        return sum(segment.log_bytes for segment in self.segments)
+
+    def file_path(self, name: str) -> str:
+        """Return the path of a file in this directory."""
+        return f"{self.path}/{name}"
+
+    def segment_path(self, segment: Segment, kind: FileKind) -> str:
+        """Return the path of a segment's file, whether it exists or not."""
+        return self.file_path(segment.name(kind))
+
+
+def list_partition_files(files: Files, path: str) -> PartitionFiles:
+    """Return what is in a partition directory."""
+    live: dict[int, dict[FileKind, int]] = {}
+    snapshots: dict[int, int] = {}
+    checkpoints: list[SegmentFileName] = []
+    leftovers: list[Leftover] = []
+    side_files: dict[str, int] = {}
+    unknown: list[str] = []
+    for name, size in _names_and_sizes(files, path, unknown):
+        parsed = _parsed(name)
+        if name in SIDE_FILES:
+            side_files[name] = size
+        elif parsed is None and name.removesuffix(TEMPORARY_SUFFIX) in SIDE_FILES:
+            leftovers.append(Leftover(name, size, None))
+        elif parsed is None:
+            unknown.append(name)
+        elif parsed.state is not FileState.LIVE:
+            leftovers.append(Leftover(name, size, parsed))
+        elif parsed.kind is FileKind.SNAPSHOT:
+            snapshots[parsed.base_offset] = size
+        elif parsed.kind is FileKind.CHECKPOINT:
+            checkpoints.append(parsed)
+        else:
+            live.setdefault(parsed.base_offset, {})[parsed.kind] = size
+    whole = {base: sizes for base, sizes in sorted(live.items()) if FileKind.LOG in sizes}
+    orphans = [
+        SegmentFileName(base, kind)
+        for base, sizes in sorted(live.items())
+        if base not in whole
+        for kind in sizes
+    ]
+    return PartitionFiles(
+        path,
+        tuple(Segment(base, sizes) for base, sizes in whole.items()),
+        dict(sorted(snapshots.items())),
+        tuple(checkpoints),
+        tuple(orphans),
+        tuple(leftovers),
+        side_files,
+        tuple(sorted(unknown)),
+    )
+
+
+def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[str, int]]:
+    found = []
+    for name in files.list_dir(path):
+        whole = f"{path}/{name}"
+        if files.is_dir(whole):
+            unknown.append(name)
+            continue
+        try:
+            found.append((name, files.size_bytes(whole)))
+        except FileMissing:
+            continue  # a running broker removed it, or it is a link to nowhere
+    return found
+
+
+def _parsed(name: str) -> SegmentFileName | None:
+    try:
+        return parse_segment_file(name)
+    except UnknownFileName:
+        return None
