@@ -1,0 +1,364 @@
+"""Building record batches of magic 2, byte for byte as Kafka's own builder does.
+
+The bytes are drawn in `batch.py` and `decode.py`. Rules of the header:
+
+- base timestamp: that of the first record, or the delete horizon if one is set
+- maximum timestamp: the largest of the records, or the append time
+- last offset: that of the last record, unless `build` is told another (compaction keeps it)
+
+Source: `MemoryRecordsBuilder`, `DefaultRecord.writeTo`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.host.ports import Buffer
+from engine.records.batch import (
+    APPEND_TIME_FLAG,
+    CHECKED_FROM,
+    CONTROL_FLAG,
+    DELETE_HORIZON_FLAG,
+    HEADER,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    TRANSACTIONAL_FLAG,
+    BatchView,
+)
+from engine.records.codec import Codec
+from engine.records.compression import compress
+from engine.records.crc import crc32c
+from engine.records.record import (
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    Header,
+    Record,
+    TimestampType,
+)
+from engine.records.varint import size_of_varint, write_varint
+
+NO_PRODUCER_ID = -1
+NO_PRODUCER_EPOCH = -1
+NO_LEADER_EPOCH = -1
+
+_CRC_AT = 17
+_CRC = struct.Struct(">I")
+_INT32_MAX = 0x7FFFFFFF
+
+# Length, attributes, timestamp delta and offset delta at their longest.
+_RECORD_OVERHEAD_BYTES_MAX = 5 + 1 + 10 + 5
+
+
+class BatchRefused(EngineError):
+    """Records or settings that do not make a batch."""
+
+    def __init__(self, rule: str, got: object) -> None:
+        super().__init__(f"no record batch: {rule}, got {got}")
+        self.rule = rule
+        self.got = got
+
+
+class BatchSettings(NamedTuple):
+    """What a batch's header says besides its records.
+
+    `level` None is the codec's default. `append_time_ms` counts only for append time.
+    """
+
+    base_offset: int = 0
+    codec: Codec = Codec.NONE
+    level: int | None = None
+    timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    append_time_ms: int = NO_TIMESTAMP
+    producer_id: int = NO_PRODUCER_ID
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    base_sequence: int = NO_SEQUENCE
+    is_transactional: bool = False
+    is_control: bool = False
+    delete_horizon_ms: int | None = None
+    leader_epoch: int = NO_LEADER_EPOCH
+
+    @property
+    def attributes(self) -> int:
+        """Return the attribute bits."""
+        return (
+            self.codec
+            | APPEND_TIME_FLAG * (self.timestamp_type is TimestampType.LOG_APPEND_TIME)
+            | TRANSACTIONAL_FLAG * self.is_transactional
+            | CONTROL_FLAG * self.is_control
+            | DELETE_HORIZON_FLAG * (self.delete_horizon_ms is not None)
+        )
+
+    def check(self) -> None:
+        """Raise BatchRefused for settings that contradict each other."""
+        if self.timestamp_type is TimestampType.NONE:
+            raise BatchRefused("records need create or append time", self.timestamp_type.label)
+        if self.is_transactional and self.producer_id == NO_PRODUCER_ID:
+            raise BatchRefused("a transaction needs a producer id", self.producer_id)
+        if self.producer_id == NO_PRODUCER_ID:
+            return
+        if self.producer_epoch == NO_PRODUCER_EPOCH:
+            raise BatchRefused("a producer needs an epoch", self.producer_epoch)
+        if self.base_sequence < 0 and not self.is_control:
+            raise BatchRefused("a producer needs a sequence", self.base_sequence)
+
+
+def settings_of(batch: BatchView) -> BatchSettings:
+    """Return the settings that build a batch like this one, with other or fewer records."""
+    return BatchSettings(
+        base_offset=batch.base_offset,
+        codec=batch.codec,
+        timestamp_type=batch.timestamp_type,
+        append_time_ms=batch.max_timestamp_ms,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+        delete_horizon_ms=batch.delete_horizon_ms,
+        leader_epoch=batch.leader_epoch,
+    )
+
+
+class BatchBuilder:
+    """Collects records and makes one batch of them."""
+
+    __slots__ = (
+        "_base_timestamp_ms",
+        "_last_offset",
+        "_max_timestamp_ms",
+        "_payload",
+        "record_count",
+        "settings",
+    )
+
+    def __init__(self, settings: BatchSettings | None = None) -> None:
+        self.settings = settings or BatchSettings()
+        self.settings.check()
+        self.record_count = 0
+        self._payload = bytearray()
+        self._base_timestamp_ms = self.settings.delete_horizon_ms
+        self._max_timestamp_ms = NO_TIMESTAMP
+        self._last_offset = self.settings.base_offset - 1
+
+    @property
+    def next_offset(self) -> int:
+        """Return the offset after the last record, at first the base offset."""
+        return self._last_offset + 1
+
+    @property
+    def uncompressed_size_bytes(self) -> int:
+        """Return the batch's size before compression: exact where there is none."""
+        return HEADER_BYTES + len(self._payload)
+
+    def append(
+        self,
+        timestamp_ms: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[Header] = (),
+        *,
+        offset: int | None = None,
+    ) -> None:
+        """Add a record, at the next offset unless another one above the last is given.
+
+        Errors: BatchRefused for a time below −1 and for offsets that do not rise or do not
+        fit the batch.
+        """
+        offset = self.next_offset if offset is None else offset
+        offset_delta = offset - self.settings.base_offset
+        if offset <= self._last_offset or offset_delta > _INT32_MAX:
+            raise BatchRefused(f"an offset from {self.next_offset}, 2^31 at most", offset)
+        if timestamp_ms < NO_TIMESTAMP:
+            raise BatchRefused("a time from 0, or -1 for none", timestamp_ms)
+        if self._base_timestamp_ms is None:
+            self._base_timestamp_ms = timestamp_ms
+        timestamp_delta = timestamp_ms - self._base_timestamp_ms
+        write_record(self._payload, timestamp_delta, offset_delta, key, value, headers)
+        self.record_count += 1
+        self._last_offset = offset
+        self._max_timestamp_ms = max(self._max_timestamp_ms, timestamp_ms)
+
+    def append_record(self, record: Record) -> None:
+        """Add a record at its own offset; its sequence follows from the batch's."""
+        self.append(
+            record.timestamp_ms, record.key, record.value, record.headers, offset=record.offset
+        )
+
+    def has_room_for(
+        self,
+        timestamp_ms: int,
+        key: Buffer | None,
+        value: Buffer | None,
+        headers: Iterable[Header] = (),
+        *,
+        limit_bytes: int,
+    ) -> bool:
+        """Tell whether one more record keeps the uncompressed batch within the limit.
+
+        The first record always has room.
+        """
+        if self.record_count == 0:
+            return True
+        base = self._base_timestamp_ms or 0
+        delta = self.next_offset - self.settings.base_offset
+        size = record_size_bytes(timestamp_ms - base, delta, key, value, headers)
+        return self.uncompressed_size_bytes + size <= limit_bytes
+
+    def build(self, *, last_offset: int | None = None) -> bytearray:
+        """Return the batch; empty if there are no records.
+
+        `last_offset` (inclusive) goes beyond the last record when later ones were dropped.
+        """
+        if self.record_count == 0:
+            return bytearray()
+        settings = self.settings
+        payload: Buffer = self._payload
+        if settings.codec is not Codec.NONE:
+            payload = compress(settings.codec, payload, settings.level)
+        is_append_time = settings.timestamp_type is TimestampType.LOG_APPEND_TIME
+        return _assemble(
+            settings,
+            last_offset=self._last_offset if last_offset is None else last_offset,
+            base_timestamp_ms=self._base_timestamp_ms or 0,
+            max_timestamp_ms=settings.append_time_ms if is_append_time else self._max_timestamp_ms,
+            record_count=self.record_count,
+            payload=payload,
+        )
+
+
+def build_batch(records: Iterable[Record], settings: BatchSettings | None = None) -> bytearray:
+    """Return one batch of these records at their offsets; empty if there are none.
+
+    Without settings, the first record's offset is the base offset.
+    """
+    found = list(records)
+    if settings is None and found:
+        settings = BatchSettings(base_offset=found[0].offset)
+    builder = BatchBuilder(settings)
+    for record in found:
+        builder.append_record(record)
+    return builder.build()
+
+
+def build_empty_batch(
+    settings: BatchSettings, *, last_offset: int, max_timestamp_ms: int
+) -> bytearray:
+    """Return a batch without records, which keeps its producer's last sequence.
+
+    Codec and delete horizon are left out. Source: `DefaultRecordBatch.writeEmptyHeader`.
+    """
+    return _assemble(
+        settings._replace(codec=Codec.NONE, delete_horizon_ms=None),
+        last_offset=last_offset,
+        base_timestamp_ms=NO_TIMESTAMP,
+        max_timestamp_ms=max_timestamp_ms,
+        record_count=0,
+        payload=b"",
+    )
+
+
+def _assemble(
+    settings: BatchSettings,
+    *,
+    last_offset: int,
+    base_timestamp_ms: int,
+    max_timestamp_ms: int,
+    record_count: int,
+    payload: Buffer,
+) -> bytearray:
+    batch = bytearray(HEADER_BYTES)
+    batch += payload
+    try:
+        HEADER.pack_into(
+            batch,
+            0,
+            settings.base_offset,
+            len(batch) - LENGTH_OVERHEAD_BYTES,
+            settings.leader_epoch,
+            MAGIC,
+            0,
+            settings.attributes,
+            last_offset - settings.base_offset,
+            base_timestamp_ms,
+            max_timestamp_ms,
+            settings.producer_id,
+            settings.producer_epoch,
+            settings.base_sequence,
+            record_count,
+        )
+    except struct.error as error:
+        raise BatchRefused("header fields within their widths", error) from error
+    _CRC.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[CHECKED_FROM:]))
+    return batch
+
+
+def write_record(
+    out: bytearray,
+    timestamp_delta: int,
+    offset_delta: int,
+    key: Buffer | None,
+    value: Buffer | None,
+    headers: Iterable[Header] = (),
+) -> int:
+    """Append one record and return its size; the layout is drawn in `decode.py`."""
+    body = bytearray(1)
+    write_varint(body, timestamp_delta)
+    write_varint(body, offset_delta)
+    _write_sized(body, key)
+    _write_sized(body, value)
+    found = tuple(headers)
+    write_varint(body, len(found))
+    for name, header_value in found:
+        _write_sized(body, name.encode(errors="replace"))
+        _write_sized(body, header_value)
+    before = len(out)
+    write_varint(out, len(body))
+    out += body
+    return len(out) - before
+
+
+def _write_sized(out: bytearray, content: Buffer | None) -> None:
+    if content is None:
+        out.append(1)
+    else:
+        write_varint(out, len(content))
+        out += content
+
+
+def record_size_bytes(
+    timestamp_delta: int,
+    offset_delta: int,
+    key: Buffer | None,
+    value: Buffer | None,
+    headers: Iterable[Header] = (),
+) -> int:
+    """Return what `write_record` appends, without doing so."""
+    body = 1 + size_of_varint(timestamp_delta) + size_of_varint(offset_delta)
+    body += _contents_size_bytes(key, value, headers)
+    return size_of_varint(body) + body
+
+
+def batch_size_bytes_max(
+    key: Buffer | None, value: Buffer | None, headers: Iterable[Header] = ()
+) -> int:
+    """Return the most that an uncompressed batch of this one record can take."""
+    contents = _contents_size_bytes(key, value, headers)
+    return HEADER_BYTES + _RECORD_OVERHEAD_BYTES_MAX + contents
+
+
+def _contents_size_bytes(
+    key: Buffer | None, value: Buffer | None, headers: Iterable[Header]
+) -> int:
+    found = tuple(headers)
+    size = _sized_bytes(key) + _sized_bytes(value) + size_of_varint(len(found))
+    for name, header_value in found:
+        size += _sized_bytes(name.encode(errors="replace")) + _sized_bytes(header_value)
+    return size
+
+
+def _sized_bytes(content: Buffer | None) -> int:
+    return 1 if content is None else size_of_varint(len(content)) + len(content)

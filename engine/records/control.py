@@ -1,0 +1,129 @@
+"""Control records: the ends of transactions, and what KRaft writes into its log.
+
+```
+key                  int16 version 0 | int16 type
+value of 0 and 1     int16 version 0 | int32 coordinator epoch
+value of 2 and above a message of KRaft's schemas, handed out as it is
+```
+
+A batch of control records has the control bit; a transaction's marker is one record in a
+batch of 78 bytes with the transactional bit, without a sequence. Versions above 0 are read
+as 0, as in Kafka. Source: `ControlRecordType`, `EndTransactionMarker`.
+"""
+
+from __future__ import annotations
+
+import struct
+from enum import IntEnum
+from typing import NamedTuple
+
+from engine.errors import CorruptRecord
+from engine.records.builder import BatchBuilder, BatchRefused, BatchSettings
+from engine.records.record import Record
+
+_KEY = struct.Struct(">hh")
+_END_VALUE = struct.Struct(">hi")
+_VERSION = 0
+
+
+class ControlType(IntEnum):
+    """What a control record says."""
+
+    UNKNOWN = -1
+    ABORT = 0
+    COMMIT = 1
+    LEADER_CHANGE = 2
+    SNAPSHOT_HEADER = 3
+    SNAPSHOT_FOOTER = 4
+    KRAFT_VERSION = 5
+    KRAFT_VOTERS = 6
+
+
+class EndTransactionMarker(NamedTuple):
+    """The end of a transaction: ABORT or COMMIT, decided by a coordinator of this epoch."""
+
+    control_type: ControlType
+    coordinator_epoch: int
+
+
+_TYPES = {int(kind): kind for kind in ControlType}
+_ENDS = (ControlType.ABORT, ControlType.COMMIT)
+
+
+def control_type_id(record: Record) -> int:
+    """Return the number of a control record's type, known or not; CorruptRecord for a bad key."""
+    key = record.key or b""
+    if len(key) < _KEY.size:
+        raise CorruptRecord(f"a control record key of {_KEY.size} bytes", f"{len(key)} bytes")
+    version, number = _KEY.unpack_from(key)
+    if version < 0:
+        raise CorruptRecord("a control record version from 0", version)
+    return int(number)
+
+
+def control_type(record: Record) -> ControlType:
+    """Return a control record's type, UNKNOWN for a number of a later Kafka."""
+    return _TYPES.get(control_type_id(record), ControlType.UNKNOWN)
+
+
+def end_transaction_marker(record: Record) -> EndTransactionMarker:
+    """Return what a record of type ABORT or COMMIT says; CorruptRecord for other ones."""
+    kind = control_type(record)
+    if kind not in _ENDS:
+        raise CorruptRecord("an ABORT or COMMIT record", kind.name)
+    value = record.value or b""
+    if len(value) < _END_VALUE.size:
+        raise CorruptRecord(f"a marker of {_END_VALUE.size} bytes", f"{len(value)} bytes")
+    version, coordinator_epoch = _END_VALUE.unpack_from(value)
+    if version < 0:
+        raise CorruptRecord("a marker version from 0", version)
+    return EndTransactionMarker(kind, coordinator_epoch)
+
+
+def control_key(kind: ControlType) -> bytes:
+    """Return the key of a control record; BatchRefused for UNKNOWN."""
+    if kind is ControlType.UNKNOWN:
+        raise BatchRefused("a known control record type", kind.name)
+    return _KEY.pack(_VERSION, kind)
+
+
+def build_marker(
+    marker: EndTransactionMarker,
+    *,
+    producer_id: int,
+    producer_epoch: int,
+    timestamp_ms: int,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+) -> bytearray:
+    """Return the batch that ends a producer's transaction in one partition."""
+    if marker.control_type not in _ENDS:
+        raise BatchRefused("ABORT or COMMIT", marker.control_type.name)
+    builder = BatchBuilder(
+        BatchSettings(
+            base_offset=base_offset,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            is_transactional=True,
+            is_control=True,
+            leader_epoch=leader_epoch,
+        )
+    )
+    value = _END_VALUE.pack(_VERSION, marker.coordinator_epoch)
+    builder.append(timestamp_ms, control_key(marker.control_type), value)
+    return builder.build()
+
+
+def build_control_batch(
+    kind: ControlType,
+    value: bytes,
+    *,
+    timestamp_ms: int,
+    base_offset: int = 0,
+    leader_epoch: int = -1,
+) -> bytearray:
+    """Return a batch of one KRaft control record with this (already written) value."""
+    settings = BatchSettings(base_offset=base_offset, is_control=True, leader_epoch=leader_epoch)
+    builder = BatchBuilder(settings)
+    builder.append(timestamp_ms, control_key(kind), value)
+    return builder.build()
