@@ -1,0 +1,169 @@
+"""The way in: a message's codec for one version, cheap to make and quick once it is busy.
+
+    codec = message_codec("MetadataRequest", 12)
+    frame = codec.encode(message_class("MetadataRequest")(topics=None))
+    request = codec.decode(frame)
+
+A codec walks its layout (`reader`, `writer`) until it has handled WALKED_BYTES, then compiles the
+direction that is in use: a command that asks a broker three things never compiles, a broker does
+almost at once. Both tiers give the same values, bytes and errors.
+
+A struct whose release differs from the codec's is encoded by its attributes: nothing but the
+fields is looked at.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from typing import Any, Final, NoReturn, TypeAlias
+
+from engine.errors import InvariantBroken
+from engine.limits import WALKED_BYTES
+from engine.wire.errors import MalformedMessage, TrailingBytes
+from engine.wire.layout import StructLayout, message_layout
+from engine.wire.read_parts import Refused
+from engine.wire.read_source import Decoder, compile_decoder
+from engine.wire.reader import Reader
+from engine.wire.schema import ENGINE_RELEASE
+from engine.wire.write_source import Encoder, Unwritable, compile_encoder
+from engine.wire.writer import Writer
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+_BAD_BYTES: Final = (Refused, struct.error, IndexError, UnicodeDecodeError)
+_BAD_VALUE: Final = (Unwritable, struct.error, AttributeError, TypeError, ValueError)
+
+
+def _has_records(layout: StructLayout) -> bool:
+    """Tell whether a message carries records, which must not be copied."""
+    return any(
+        field.type == "records" or (field.struct is not None and _has_records(field.struct))
+        for field in layout.fields
+    )
+
+
+class Codec:
+    """Turns one version of one message into bytes and back. Shared: holds no state of a message."""
+
+    __slots__ = (
+        "_decoder",
+        "_encoder",
+        "_keeps_view",
+        "_read_bytes",
+        "_written_bytes",
+        "layout",
+        "name",
+        "release",
+        "version",
+    )
+
+    def __init__(self, name: str, version: int, release: str) -> None:
+        self.name = name
+        self.version = version
+        self.release = release
+        self.layout = message_layout(name, version, release)
+        self._keeps_view = _has_records(self.layout)
+        self._decoder: Decoder | None = None
+        self._encoder: Encoder | None = None
+        self._read_bytes = 0
+        self._written_bytes = 0
+
+    def __repr__(self) -> str:
+        return f"Codec({self.name} v{self.version} of {self.release})"
+
+    # -- bytes → message
+
+    def decode(self, buffer: Buffer) -> Any:
+        """Decode a message that fills `buffer`; raises MalformedMessage.
+
+        Records stay views of `buffer`; everything else is copied out of it.
+        """
+        message, position = self.decode_at(buffer, 0)
+        if position != len(buffer):
+            left = len(buffer) - position
+            raise TrailingBytes(self.name, "", position, "the end", f"{left} bytes more")
+        return message
+
+    def decode_at(self, buffer: Buffer, position: int) -> tuple[Any, int]:
+        """Decode a message that starts at `position`; returns it and the position after it."""
+        # Slices of bytes are quicker than those of a memoryview, and a copy of a small message
+        # costs less than both.
+        raw = memoryview(buffer) if self._keeps_view else bytes(buffer)
+        decoder = self._decoder
+        if decoder is None:
+            decoder = self._warm_decoder(len(raw) - position)
+            if decoder is None:
+                return self._walk(raw, position)
+        try:
+            return decoder(raw, position, len(raw))
+        except _BAD_BYTES as error:
+            self._explain_bytes(raw, position, error)
+
+    def _warm_decoder(self, size: int) -> Decoder | None:
+        """Count bytes; compile once they are worth it."""
+        self._read_bytes += size
+        if self._read_bytes > WALKED_BYTES:
+            self._decoder = compile_decoder(self.name, self.release, self.layout)
+        return self._decoder
+
+    def _walk(self, raw: bytes | memoryview, position: int) -> tuple[Any, int]:
+        """Decode without a compiled decoder."""
+        reader = Reader(self.name, self.release, raw, position)
+        return reader.struct(self.layout), reader.position
+
+    def _explain_bytes(self, raw: bytes | memoryview, position: int, error: Exception) -> NoReturn:
+        """Raise the error that says where the bytes are wrong."""
+        try:
+            self._walk(raw, position)
+        except MalformedMessage as placed:
+            raise placed from error
+        raise InvariantBroken(f"{self!r} refused bytes that follow its layout") from error
+
+    # -- message → bytes
+
+    def encode(self, message: Any) -> bytes:
+        """Encode a message; raises UnencodableValue."""
+        out = bytearray()
+        self.append(message, out)
+        return bytes(out)
+
+    def append(self, message: Any, out: bytearray) -> None:
+        """Encode a message at the end of `out`, which is left as it was on an error."""
+        encoder = self._encoder
+        if encoder is None:
+            encoder = self._warm_encoder()
+        start = len(out)
+        try:
+            if encoder is None:
+                self._write(message, out)
+                self._written_bytes += len(out) - start
+            else:
+                encoder(message, out)
+        except _BAD_VALUE as error:
+            del out[start:]
+            self._explain_value(message, error)
+        except BaseException:
+            del out[start:]
+            raise
+
+    def _warm_encoder(self) -> Encoder | None:
+        """Compile once the bytes written are worth it."""
+        if self._written_bytes > WALKED_BYTES:
+            self._encoder = compile_encoder(self.name, self.release, self.layout)
+        return self._encoder
+
+    def _write(self, message: Any, out: bytearray) -> None:
+        """Encode without a compiled encoder."""
+        Writer(self.name, self.release, self.version, out).struct(self.layout, message)
+
+    def _explain_value(self, message: Any, error: Exception) -> NoReturn:
+        """Raise the error that says which field cannot be written."""
+        self._write(message, bytearray())
+        raise InvariantBroken(f"{self!r} refused a message that its layout allows") from error
+
+
+@cache
+def message_codec(name: str, version: int, release: str = ENGINE_RELEASE) -> Codec:
+    """Return the codec of one version of a message; raises UnknownMessage, UnsupportedVersion."""
+    return Codec(name, version, release)

@@ -1,0 +1,136 @@
+"""Records of coordinators' topics as JSON texts.
+
+```
+key      {"type":"1","data":{…}}
+payload  {"version":"3","data":{…}}, or <DELETE> for a null value
+```
+
+A type that the release does not know, and bytes that do not decode, give a sentence instead of the
+key and no payload. Subscriptions and assignments of consumers inside a group's metadata are shown
+decoded where they can be.
+
+Source: OffsetsMessageParser, TransactionLogMessageParser (4.3.0), ShareGroupStateMessageParser.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Format
+from typing import Any, Final
+
+from engine.errors import EngineError, WireError
+from engine.wire.codec import message_codec
+from engine.wire.coordinator_records import RECORD_TYPES, key_version
+from engine.wire.json_form import json_node, json_text
+from engine.wire.schema import message_schema
+from engine.wire.structs import Struct
+from engine.wire.tool_reader import ToolFailure, read_as_tool, runtime_failure
+
+_INT16: Final = Format(">h")
+_CONSUMER_PROTOCOL: Final = "consumer"
+
+
+class _UnknownType(EngineError):
+    """A record type that the release does not know."""
+
+
+def coordinator_texts(
+    kind: str,
+    release: str,
+    key: bytes | memoryview | None,
+    value: bytes | memoryview | None,
+    offset: int,
+) -> tuple[str | None, str | None]:
+    """Return key and payload as texts; raises ToolFailure for a record without key."""
+    if key is None:
+        what = "offset topic decoder" if release == "3.9.1" else "the specified decoder"
+        raise runtime_failure(
+            f"Failed to decode message at offset {offset} using {what} (message had a missing key)"
+        )
+    type_id = 0
+    try:
+        type_id = _version(key, "key")
+        return _texts(kind, release, type_id, key, value)
+    except _UnknownType:
+        return f"Unknown record type {type_id} at offset {offset}, skipping.", None
+    except ToolFailure as failure:
+        return f"Error at offset {offset}, skipping. {failure.java_message or 'null'}", None
+
+
+def _texts(
+    kind: str, release: str, type_id: int, key: bytes | memoryview, value: bytes | memoryview | None
+) -> tuple[str, str]:
+    """Return key and payload of a record that decodes."""
+    name = RECORD_TYPES[kind][release].get(type_id)
+    if name is None:
+        raise _UnknownType
+    key_struct = _read(f"{name}Key", release, key, key_version(type_id, release), type_id)
+    version, value_struct = -1, None
+    if value is not None:
+        version = _version(value, "value")
+        valid = message_schema(f"{name}Value", release).valid
+        if release != "3.9.1" and not valid.has(version):
+            raise runtime_failure(f"Found an unknown record version {version} for {type_id} type")
+        value_struct = _read(f"{name}Value", release, value, version, version)
+    key_node = json_node(key_struct, key_version(type_id, release))
+    key_text = json_text({"type": str(type_id), "data": key_node})
+    if value_struct is None:
+        return key_text, "<DELETE>"
+    value_node = json_node(value_struct, _nearest(value_struct, version))
+    if name == "GroupMetadata" and value_node["protocolType"] == _CONSUMER_PROTOCOL:
+        for member in value_node["members"]:
+            _unfold(member, "subscription", "ConsumerProtocolSubscription", release)
+            _unfold(member, "assignment", "ConsumerProtocolAssignment", release)
+    return key_text, json_text({"version": str(version), "data": value_node})
+
+
+def _version(raw: bytes | memoryview, part: str) -> int:
+    """Return the int16 in front of a key or value."""
+    if len(raw) < _INT16.size:
+        raise runtime_failure(f"Could not read version from {part}'s buffer.")
+    found: int = _INT16.unpack_from(raw)[0]
+    return found
+
+
+def _nearest(message: Struct, version: int) -> int:
+    """Return the version of the message nearest to one that it may not have."""
+    valid = message_schema(message.message_name, message.release).valid
+    return max(valid.lowest, min(version, valid.highest))
+
+
+def _read(
+    name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
+) -> Struct:
+    """Read the message behind the int16; what is left after it does not matter."""
+    try:
+        message: Struct = message_codec(name, version, release).decode_at(raw, _INT16.size)[0]
+    except WireError:
+        # Wrong for us is not always wrong for Kafka.
+        message = _read_leniently(name, release, raw, version, shown_version)
+    return message
+
+
+def _read_leniently(
+    name: str, release: str, raw: bytes | memoryview, version: int, shown_version: int
+) -> Struct:
+    """Read as the tool does, and fail in its words."""
+    try:
+        return read_as_tool(name, release, raw, position=_INT16.size, version=version)[0]
+    except ToolFailure as failure:
+        part = "key" if name.endswith("Key") else "value"
+        raise runtime_failure(
+            f"Could not read record with version {shown_version} from {part}'s buffer due to: "
+            f"{failure.java_message or 'null'}."
+        ) from failure
+
+
+def _unfold(member: dict[str, Any], field: str, message: str, release: str) -> None:
+    """Replace a member's bytes by what they hold; bytes that do not decode stay."""
+    raw = member[field]
+    if len(raw) < _INT16.size:
+        return
+    version = _INT16.unpack_from(raw)[0]
+    try:
+        struct, _ = read_as_tool(message, release, raw, position=_INT16.size, version=version)
+    except ToolFailure:
+        return
+    member[field] = json_node(struct, _nearest(struct, version))

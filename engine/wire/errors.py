@@ -1,0 +1,110 @@
+"""What can be wrong with a message, on the way in and on the way out.
+
+```
+WireError
+├─ MalformedMessage      bytes of a peer that break the message's layout
+│  ├─ FrameTruncated        a value runs past the end
+│  ├─ LengthOutOfBounds     a length or count that the bytes left cannot hold, or is negative
+│  ├─ NullNotAllowed        null where the version has no null
+│  ├─ BadUtf8               a string that is not UTF-8
+│  ├─ VarintTooLong         more than five bytes of an unsigned varint
+│  ├─ BadTag                a tagged field of another version, or of another size than announced
+│  └─ TrailingBytes         bytes left after the message
+├─ UnsupportedVersion    a message has no such version
+├─ UnknownMessage        no message of that name or API key
+└─ UnencodableValue      a value of ours that the version cannot carry
+   └─ FieldNotInVersion     a field that is set, but absent from the version and not ignorable
+```
+"""
+
+from __future__ import annotations
+
+from engine.errors import WireError
+
+
+class MalformedMessage(WireError):
+    """Bytes that do not follow a message's layout.
+
+    `field` is the path inside `message` (empty for the message as a whole), `position` the byte
+    in the buffer where the value at fault starts.
+    """
+
+    def __init__(self, message: str, field: str, position: int, expected: str, got: object) -> None:
+        self.message = message
+        self.field = field
+        self.position = position
+        self.expected = expected
+        self.got = got
+        place = f"{message}.{field}" if field else message
+        super().__init__(f"{place} at byte {position}: expected {expected}, got {got}")
+
+
+class FrameTruncated(MalformedMessage):
+    """A value runs past the end of the buffer."""
+
+
+class LengthOutOfBounds(MalformedMessage):
+    """A length or count is negative, or larger than the bytes left can hold."""
+
+
+class NullNotAllowed(MalformedMessage):
+    """A null where this version of the message has none."""
+
+
+class BadUtf8(MalformedMessage):
+    """A string is not UTF-8."""
+
+
+class VarintTooLong(MalformedMessage):
+    """An unsigned varint goes on after its fifth byte."""
+
+
+class BadTag(MalformedMessage):
+    """A tagged field does not belong here, or has not the size it announces."""
+
+
+class TrailingBytes(MalformedMessage):
+    """Bytes are left after the end of the message."""
+
+
+class UnsupportedVersion(WireError):
+    """A message does not have this version; `lowest` and `highest` are inclusive."""
+
+    def __init__(self, message: str, version: int, lowest: int, highest: int) -> None:
+        self.message = message
+        self.version = version
+        self.lowest = lowest
+        self.highest = highest
+        super().__init__(f"{message} has versions {lowest} to {highest}, not {version}")
+
+
+class UnknownMessage(WireError):
+    """No message has this name, or no API this key."""
+
+    def __init__(self, name: object, release: str) -> None:
+        self.name = name
+        self.release = release
+        super().__init__(f"Kafka {release} has no message {name}")
+
+
+class UnencodableValue(WireError):
+    """A value that a version of a message cannot carry (a wrong type, range or length)."""
+
+    def __init__(self, message: str, field: str, version: int, expected: str, got: object) -> None:
+        self.message = message
+        self.field = field
+        self.version = version
+        self.expected = expected
+        self.got = got
+        place = f"{message}.{field}" if field else message
+        super().__init__(f"{place} in version {version}: expected {expected}, got {got!r}")
+
+
+class FieldNotInVersion(UnencodableValue):
+    """A field is set that the version does not have and that may not be left out silently.
+
+    Source: the UnsupportedVersionException of Kafka's generated writers.
+    """
+
+    def __init__(self, message: str, field: str, version: int, got: object) -> None:
+        super().__init__(message, field, version, "its default, as the version lacks it", got)

@@ -1,0 +1,121 @@
+"""Records of __cluster_metadata and __remote_log_metadata as texts.
+
+```
+cluster metadata   {"type":"FEATURE_LEVEL_RECORD","version":0,"data":{…}}
+remote metadata    RemoteLogSegmentMetadata{remoteLogSegmentId=…}
+```
+
+They have no key. A value that does not decode gives a sentence with the reason.
+
+Source: ClusterMetadataLogMessageParser, RemoteMetadataLogMessageParser, AbstractApiMessageSerde.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.errors import WireError
+from engine.wire.codec import message_codec
+from engine.wire.framed_records import FRAME_VERSION, FramedRecord, framed_types
+from engine.wire.json_form import json_node, json_text
+from engine.wire.layout import attribute_name
+from engine.wire.remote_log_text import remote_log_text
+from engine.wire.schema import message_schema
+from engine.wire.tool_reader import ToolFailure, ToolReader
+
+_INT16_MAX: Final = 0x7FFF
+
+#: The interface of a record, by release: named by Java when it meets a record without value.
+_RECORD_CLASS: Final = {
+    "3.9.1": "org.apache.kafka.common.record.Record",
+    "4.3.0": "org.apache.kafka.common.record.internal.Record",
+}
+
+
+def cluster_metadata_texts(
+    release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
+) -> tuple[str | None, str | None]:
+    """Return no key and the payload of a metadata record."""
+    try:
+        if value is None:
+            raise _parse_failure("Error while reading frame version")
+        record = _read("cluster_metadata", release, value)
+    except ToolFailure as failure:
+        return None, f"Error at {offset}, skipping. {failure.java_message or 'null'}"
+    valid = message_schema(record.message.message_name, release).valid
+    nearest = max(valid.lowest, min(record.version, valid.highest))
+    node = {
+        "type": attribute_name(record.message.message_name).upper(),
+        "version": record.version,
+        "data": json_node(record.message, nearest),
+    }
+    return None, json_text(node)
+
+
+def remote_log_metadata_texts(
+    release: str, key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
+) -> tuple[str | None, str | None]:
+    """Return no key and the payload of a record of remote log metadata."""
+    try:
+        if value is None:
+            raise ToolFailure(
+                "java.lang.NullPointerException",
+                'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of '
+                f'"{_RECORD_CLASS[release]}.value()" is null',
+            )
+        return None, remote_log_text(_read("remote_log_metadata", release, value).message)
+    except ToolFailure as failure:
+        return None, f"Error at offset {offset}, skipping. {failure.java_message or 'null'}"
+
+
+def _parse_failure(message: str) -> ToolFailure:
+    """Build a MetadataParseException."""
+    name = "org.apache.kafka.server.common.serialization.MetadataParseException"
+    return ToolFailure(name, message)
+
+
+def _read(kind: str, release: str, value: bytes | memoryview) -> FramedRecord:
+    """Read a framed record, or fail in the tool's words."""
+    types = framed_types(kind, release)
+    # Any message of the topic will do: only the frame is read with it.
+    frame = ToolReader(message_schema(types[0], release), value, 0, 0)
+    frame_version = _int16(frame, "frame version")
+    if frame_version == 0:
+        raise _parse_failure(
+            "Could not deserialize metadata record with frame version 0. Note that upgrades from "
+            "the preview release of KRaft in 2.8 to newer versions are not supported."
+        )
+    if frame_version != FRAME_VERSION:
+        raise _parse_failure(
+            "Could not deserialize metadata record due to unknown frame version "
+            f"{frame_version}(only frame version 1 is supported)"
+        )
+    type_id, version = _int16(frame, "type"), _int16(frame, "version")
+    name = types.get(type_id)
+    if name is None:
+        raise _parse_failure(
+            "org.apache.kafka.common.errors.UnsupportedVersionException: "
+            f"Unknown metadata id {type_id}"
+        )
+    try:
+        message, end = message_codec(name, version, release).decode_at(value, frame.position)
+    except WireError:
+        reader = ToolReader(message_schema(name, release), value, frame.position, version)
+        try:
+            message, end = reader.read(), reader.position
+        except ToolFailure as failure:
+            raise _parse_failure(f"Failed to deserialize record with type {type_id}") from failure
+    if end != len(value):
+        raise _parse_failure(f"Found {len(value) - end} byte(s) of garbage after {type_id}")
+    return FramedRecord(type_id, version, message)
+
+
+def _int16(frame: ToolReader, what: str) -> int:
+    """Read a varint of the frame and narrow it to an int16."""
+    try:
+        value = frame.unsigned_varint()
+    except ToolFailure as failure:
+        raise _parse_failure(f"Error while reading {what}") from failure
+    if value > _INT16_MAX:
+        raise _parse_failure(f"Value for {what} was too large.")
+    return (value & 0xFFFF ^ 0x8000) - 0x8000

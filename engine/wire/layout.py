@@ -1,0 +1,154 @@
+"""A message resolved for one version: which fields are there and how each is written.
+
+| place of a field | meaning |
+|---|---|
+| POSITIONAL | written in its turn |
+| TAGGED | written in the tagged section, only when it differs from its default |
+| ABSENT | the version lacks it: decoding gives its default, encoding refuses another value |
+|  | unless the field is ignorable |
+
+| form | classic versions | flexible versions |
+|---|---|---|
+| string | int16 length, −1 null | unsigned varint length + 1, 0 null |
+| bytes, records | int32 length, −1 null | unsigned varint length + 1, 0 null |
+| array | int32 count, −1 null | unsigned varint count + 1, 0 null |
+| struct | its fields | its fields, then the tagged section |
+| nullable struct | int8: −1 null, else 1 | the same; as a tagged field varint: 0 null, else 1 |
+| tagged section | – | unsigned varint count; each: varint tag, varint size, value |
+
+Source: Kafka's message generator; KIP-482 (flexible versions), KIP-893 (nullable structs).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+from engine.wire.errors import UnsupportedVersion
+from engine.wire.schema import (
+    ENGINE_RELEASE,
+    FieldSchema,
+    MessageSchema,
+    StructSchema,
+    message_schema,
+)
+
+Place: TypeAlias = Literal["positional", "tagged", "absent"]
+
+#: Types of one fixed size: their letter in a `struct` format, and their bytes.
+FIXED: Final = {
+    "bool": ("?", 1),
+    "int8": ("b", 1),
+    "int16": ("h", 2),
+    "uint16": ("H", 2),
+    "int32": ("i", 4),
+    "uint32": ("I", 4),
+    "int64": ("q", 8),
+    "float64": ("d", 8),
+    "uuid": ("16s", 16),
+}
+
+#: The zero UUID stands for "none".
+NO_UUID: Final = bytes(16)
+
+_WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def attribute_name(name: str) -> str:
+    """Return the Python attribute of a field: Kafka's name in snake_case (KRaft is one word)."""
+    return _WORD_STARTS.sub("_", name.replace("KRaft", "Kraft")).lower()
+
+
+class FieldLayout(NamedTuple):
+    """One field in one version. `struct` is the layout of a struct (or of an array's structs)."""
+
+    name: str
+    attribute: str
+    type: str
+    is_array: bool
+    place: Place
+    nullable: bool
+    compact: bool
+    tag: int
+    struct: StructLayout | None
+    schema: FieldSchema
+
+    @property
+    def bytes_min(self) -> int:
+        """Return the fewest bytes the field takes in its place."""
+        if self.place != "positional":
+            return 0
+        if self.is_array:
+            return 1 if self.compact else 4
+        if self.nullable and self.struct:
+            return 1
+        return self.element_bytes_min
+
+    @property
+    def element_bytes_min(self) -> int:
+        """Return the fewest bytes of one value of the type (of the elements)."""
+        if self.struct:
+            return self.struct.bytes_min
+        if self.type in FIXED:
+            return FIXED[self.type][1]
+        if self.compact:
+            return 1
+        return 2 if self.type == "string" else 4
+
+
+class StructLayout(NamedTuple):
+    """One struct in one version. `flexible` says that a tagged section ends it."""
+
+    name: str
+    fields: tuple[FieldLayout, ...]
+    flexible: bool
+    bytes_min: int
+
+    def placed(self, place: Place) -> list[FieldLayout]:
+        """Return the fields of one place, in wire order; tagged ones by their tag."""
+        found = [field for field in self.fields if field.place == place]
+        return sorted(found, key=lambda field: field.tag) if place == "tagged" else found
+
+
+def _lay_out_field(message: MessageSchema, field: FieldSchema, version: int) -> FieldLayout:
+    """Resolve one field for a version."""
+    place: Place = "absent"
+    if field.versions.has(version):
+        place = "tagged" if field.tagged.has(version) else "positional"
+    struct = None
+    if field.is_struct and place != "absent":
+        struct = _lay_out_struct(message, message.structs[field.type], version)
+    return FieldLayout(
+        name=field.name[0].lower() + field.name[1:],
+        attribute=attribute_name(field.name),
+        type=field.type,
+        is_array=field.is_array,
+        place=place,
+        nullable=field.nullable.has(version),
+        compact=message.flexible.has(version) and not field.plain,
+        tag=field.tag,
+        struct=struct,
+        schema=field,
+    )
+
+
+def _lay_out_struct(message: MessageSchema, struct: StructSchema, version: int) -> StructLayout:
+    """Resolve one struct for a version."""
+    fields = tuple(_lay_out_field(message, field, version) for field in struct.fields)
+    flexible = message.flexible.has(version)
+    return StructLayout(
+        name=struct.name,
+        fields=fields,
+        flexible=flexible,
+        bytes_min=sum(field.bytes_min for field in fields) + flexible,
+    )
+
+
+@cache
+def message_layout(name: str, version: int, release: str = ENGINE_RELEASE) -> StructLayout:
+    """Return a message's layout; raises UnknownMessage, UnsupportedVersion."""
+    message = message_schema(name, release)
+    if not message.valid.has(version):
+        raise UnsupportedVersion(name, version, message.valid.lowest, message.valid.highest)
+    return _lay_out_struct(message, message.root, version)

@@ -1,0 +1,112 @@
+"""What the compiled decoders call for the less common turns: long varints, nulls, tags to skip.
+
+Each takes the buffer, the position, and what was read last, and returns the value and the new
+position. They refuse without saying where: see `read_source`.
+"""
+
+from __future__ import annotations
+
+from struct import unpack_from
+from typing import Any, TypeAlias
+
+from engine.errors import EngineError
+from engine.wire.reader import STRING_BYTES_MAX
+
+Buffer: TypeAlias = bytes | memoryview
+
+
+class Refused(EngineError):
+    """A decoder met a length, count or tag that cannot be right; `Reader` knows which."""
+
+
+def long_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
+    """Finish an unsigned varint whose first byte (≥ 128) is already read."""
+    value = first & 0x7F
+    for shift in (7, 14, 21, 28):
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+    raise Refused
+
+
+def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple[str, int]:
+    """Finish a compact string that is long, or wrong, after the first byte of its length."""
+    length = first
+    if first > 127:
+        length, position = long_varint(buffer, position, first)
+    stop = position + length - 1
+    if length == 0 or length > STRING_BYTES_MAX + 1 or stop > end:
+        raise Refused
+    return str(buffer[position:stop], "utf-8"), stop
+
+
+def nullable_compact_string(
+    buffer: Buffer, position: int, end: int, first: int
+) -> tuple[str | None, int]:
+    """Finish a compact string that is null, long, or wrong."""
+    if first == 0:
+        return None, position
+    return compact_string(buffer, position, end, first)
+
+
+def compact_piece(buffer: Buffer, position: int, end: int, first: int) -> tuple[Buffer, int]:
+    """Finish compact bytes or records after the first byte of their length."""
+    length = first
+    if first > 127:
+        length, position = long_varint(buffer, position, first)
+    stop = position + length - 1
+    if length == 0 or stop > end:
+        raise Refused
+    return buffer[position:stop], stop
+
+
+def classic_piece(buffer: Buffer, position: int, end: int, length: int) -> tuple[Buffer, int]:
+    """Take bytes or records after their int32 length."""
+    stop = position + length
+    if length < 0 or stop > end:
+        raise Refused
+    return buffer[position:stop], stop
+
+
+def compact_numbers(
+    buffer: Buffer, position: int, end: int, first: int, code: str, size: int
+) -> tuple[list[Any], int]:
+    """Finish a compact array of fixed-size values after the first byte of its count."""
+    count = first
+    if first > 127:
+        count, position = long_varint(buffer, position, first)
+    return classic_numbers(buffer, position, end, count - 1, code, size)
+
+
+def classic_numbers(
+    buffer: Buffer, position: int, end: int, count: int, code: str, size: int
+) -> tuple[list[Any], int]:
+    """Take an array of fixed-size values after its int32 count."""
+    stop = position + count * size
+    if count < 0 or stop > end:
+        raise Refused
+    # A repeat count before `16s` would mean one longer string.
+    codes = code * count if size == 16 else f"{count}{code}"
+    return list(unpack_from(">" + codes, buffer, position)), stop
+
+
+def skip_tags(buffer: Buffer, position: int, end: int, first: int) -> int:
+    """Pass over a tagged section of which the struct knows no tag."""
+    count = first
+    if first > 127:
+        count, position = long_varint(buffer, position, first)
+    for _ in range(count):
+        tag, size = buffer[position], buffer[position + 1]
+        position += 1
+        if tag > 127:
+            tag, position = long_varint(buffer, position, tag)
+            size = buffer[position]
+        position += 1
+        if size > 127:
+            size, position = long_varint(buffer, position, size)
+        position += size
+        if position > end:
+            raise Refused
+    return position

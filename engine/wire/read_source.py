@@ -1,0 +1,265 @@
+"""Writes the source of a decoder: one function per (message, version), all loops inlined.
+
+    def decode(b, p, e):        b: the bytes, p: where to start, e: their length
+        ...
+        return o0, p
+
+Fixed-size fields in a row are unpacked by one `struct` call, together with the length or the first
+varint byte of what follows. The function raises when bytes are wrong, but does not say where:
+`struct.error` and IndexError past the end, UnicodeDecodeError, or Refused for a length that does
+not fit. `reader.Reader` then finds the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct as Format
+from typing import Any, TypeAlias
+
+from engine.wire import read_parts
+from engine.wire.layout import FIXED, NO_UUID, FieldLayout, StructLayout, attribute_name
+from engine.wire.structs import struct_classes
+
+Decoder: TypeAlias = Callable[[bytes | memoryview, int, int], tuple[Any, int]]
+
+
+class _Source:
+    """Lines of source under way, and the fixed-size values not unpacked yet."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+        self.names = 0
+        self.pending_codes = ""
+        self.pending_targets: list[str] = []
+        self.formats: dict[str, Format] = {}
+
+    def line(self, text: str) -> None:
+        """Add one line at the present depth; what is pending comes first."""
+        if self.pending_codes:
+            self.flush()
+        self.lines.append(" " * self.depth + text)
+
+    def fixed(self, code: str, target: str) -> None:
+        """Add a fixed-size value to those that the next `struct` call unpacks."""
+        self.pending_codes += code
+        self.pending_targets.append(target)
+
+    def flush(self) -> None:
+        """Write the `struct` call for what is pending."""
+        codes, targets = self.pending_codes, self.pending_targets
+        self.pending_codes, self.pending_targets = "", []
+        if codes == "B":
+            self.line(f"{targets[0]} = b[p]; p += 1")
+        elif codes:
+            name = "u_" + codes.replace("?", "o")
+            made = self.formats.setdefault(name, Format(">" + codes))
+            comma = "," if len(targets) == 1 else ""
+            self.line(f"{', '.join(targets)}{comma} = {name}(b, p); p += {made.size}")
+
+    def name(self, prefix: str) -> str:
+        """Return a local name not used before."""
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+    def varint(self, target: str) -> None:
+        """Read an unsigned varint; its first byte joins the pending values."""
+        self.fixed("B", target)
+        self.line(f"if {target} > 127: {target}, p = long_varint(b, p, {target})")
+
+
+def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: bool) -> None:
+    """Read a string; the usual short ones without a call."""
+    length = out.name("n")
+    take = f"{target} = str(b[p:q], 'utf-8'); p = q"
+    if field.compact:
+        out.fixed("B", length)
+        out.line(f"if 0 < {length} < 128 and (q := p + {length} - 1) <= e: {take}")
+        helper = "nullable_compact_string" if nullable else "compact_string"
+        out.line(f"else: {target}, p = {helper}(b, p, e, {length})")
+        return
+    out.fixed("h", length)
+    out.line(f"if {length} >= 0 and (q := p + {length}) <= e: {take}")
+    if nullable:
+        out.line(f"elif {length} == -1: {target} = None")
+    out.line("else: raise Refused")
+
+
+def _read_by_call(out: _Source, field: FieldLayout, target: str, call: tuple[str, str]) -> None:
+    """Read a sized value by a helper `compact_…` or `classic_…`; `call` is its name and the rest.
+
+    The helper refuses null, so a nullable field asks for null first.
+    """
+    length = out.name("n")
+    out.fixed("B" if field.compact else "i", length)
+    if field.nullable:
+        out.line(f"if {length} == {0 if field.compact else -1}: {target} = None")
+        out.line("else:")
+        out.depth += 1
+    helper, rest = call
+    form = "compact" if field.compact else "classic"
+    out.line(f"{target}, p = {form}_{helper}(b, p, e, {length}{rest})")
+    if field.type == "bytes":
+        # A memoryview's slice is a view; a slice of bytes stays what it is.
+        out.line(f"{target} = bytes({target})")
+    if field.nullable:
+        out.depth -= 1
+
+
+def _read_array(out: _Source, field: FieldLayout, target: str) -> None:
+    """Read an array of strings or structs into `target`."""
+    count, items = out.name("n"), out.name("a")
+    if field.compact:
+        out.varint(count)
+        null, number = f"{count} == 0", f"({count} - 1)"
+    else:
+        out.fixed("i", count)
+        null, number = f"{count} == -1", count
+    if field.nullable:
+        out.line(f"if {null}: {target} = None")
+        out.line("else:")
+        out.depth += 1
+    size = max(1, field.element_bytes_min)
+    out.line(f"if {number} < 0 or {number} * {size} > e - p: raise Refused")
+    out.line(f"{items} = {target} = []")
+    out.line(f"for _ in range({number}):")
+    out.depth += 1
+    item = out.name("o")
+    if field.struct:
+        _read_struct(out, field.struct, item)
+    else:
+        _read_string(out, field, item, nullable=False)
+    out.line(f"{items}.append({item})")
+    out.depth -= 2 if field.nullable else 1
+
+
+def _read_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None:
+    """Read a struct that a byte (in a tagged field a varint) before it may say is null."""
+    assert field.struct is not None
+    flag, item = out.name("n"), out.name("o")
+    if field.place == "tagged":
+        out.varint(flag)
+        out.line(f"if {flag} == 0: {target} = None")
+    else:
+        out.fixed("b", flag)
+        out.line(f"if {flag} < 0: {target} = None")
+    out.line("else:")
+    out.depth += 1
+    _read_struct(out, field.struct, item)
+    out.line(f"{target} = {item}")
+    out.depth -= 1
+
+
+def _read_field(out: _Source, field: FieldLayout, target: str) -> None:
+    """Read one field into `target`."""
+    if field.struct is None and field.type in FIXED:
+        code, size = FIXED[field.type]
+        if field.is_array:
+            _read_by_call(out, field, target, ("numbers", f", '{code}', {size}"))
+        else:
+            out.fixed(code, target)
+    elif field.is_array:
+        _read_array(out, field, target)
+    elif field.struct is None:
+        if field.type == "string":
+            _read_string(out, field, target, nullable=field.nullable)
+        else:
+            _read_by_call(out, field, target, ("piece", ""))
+    elif field.nullable:
+        _read_nullable_struct(out, field, target)
+    else:
+        item = out.name("o")
+        _read_struct(out, field.struct, item)
+        out.line(f"{target} = {item}")
+
+
+def _default(field: FieldLayout) -> str:
+    """Return an expression for the default of a field that the bytes do not give."""
+    schema = field.schema
+    if schema.null_by_default:
+        return "None"
+    if schema.is_array:
+        return "[]"
+    if schema.is_struct:
+        return f"C_{schema.type}()"
+    if schema.type == "uuid":
+        return "NO_UUID"
+    return 'b""' if schema.type == "bytes" else repr(schema.default)
+
+
+def _read_struct(out: _Source, layout: StructLayout, target: str) -> None:
+    """Read a struct into a new local `target`."""
+    out.line(f"{target} = new(C_{layout.name})")
+    absent: dict[str, list[str]] = {}
+    for field in layout.fields:
+        place = f"{target}.{attribute_name(field.schema.name)}"
+        if field.place == "positional":
+            _read_field(out, field, place)
+        else:
+            absent.setdefault(_default(field), []).append(place)
+    tags = out.name("n")
+    if layout.flexible:
+        out.fixed("B", tags)
+    out.flush()
+    for default, places in absent.items():
+        if default.endswith((")", "]")):
+            for place in places:
+                out.line(f"{place} = {default}")
+        else:
+            out.line(f"{' = '.join(places)} = {default}")
+    if layout.flexible:
+        _read_tags(out, layout, target, tags)
+
+
+def _read_tags(out: _Source, layout: StructLayout, target: str, count: str) -> None:
+    """Read the tagged section: known tags into the struct, others passed over."""
+    if all(field.tag < 0 for field in layout.fields):
+        out.line(f"if {count}: p = skip_tags(b, p, e, {count})")
+        return
+    tag, size, end = (out.name(letter) for letter in "tsq")
+    out.line(f"if {count}:")
+    out.depth += 1
+    out.line(f"if {count} > 127: {count}, p = long_varint(b, p, {count})")
+    out.line(f"for _ in range({count}):")
+    out.depth += 1
+    out.varint(tag)
+    out.varint(size)
+    out.line(f"{end} = p + {size}")
+    out.line(f"if {end} > e: raise Refused")
+    word = "if"
+    for field in layout.fields:
+        if field.tag < 0:
+            continue
+        out.line(f"{word} {tag} == {field.tag}:")
+        out.depth += 1
+        if field.place == "tagged":
+            _read_field(out, field, f"{target}.{field.attribute}")
+            out.flush()
+        else:
+            out.line("raise Refused")
+        out.depth -= 1
+        word = "elif"
+    out.line(f"else: p = {end}")
+    out.line(f"if p != {end}: raise Refused")
+    out.depth -= 2
+
+
+def decoder_source(layout: StructLayout) -> tuple[str, dict[str, Format]]:
+    """Return a decoder's source, and the unpackers it calls by name."""
+    out = _Source()
+    _read_struct(out, layout, "o0")
+    out.line("return o0, p")
+    return "def decode(b, p, e):\n" + "\n".join(out.lines) + "\n", out.formats
+
+
+def compile_decoder(name: str, release: str, layout: StructLayout) -> Decoder:
+    """Compile the decoder of one version of a message."""
+    source, formats = decoder_source(layout)
+    scope: dict[str, Any] = {"new": object.__new__, "NO_UUID": NO_UUID}
+    scope |= vars(read_parts)
+    scope |= {unpacker: made.unpack_from for unpacker, made in formats.items()}
+    scope |= {f"C_{struct}": made for struct, made in struct_classes(name, release).items()}
+    # The text is built from the packed tables alone; no outside word reaches it.
+    exec(compile(source, f"<decoder of {name}>", "exec"), scope)
+    decode: Decoder = scope["decode"]
+    return decode

@@ -1,0 +1,224 @@
+"""Reads a message field by field, knowing at each byte which field it is in.
+
+The compiled decoders are quick and blunt: they say that bytes are wrong, not where. This reader
+follows the same layouts and stops at the first wrong byte with a typed error. `codec` uses it for
+the first few bytes of a message (compiling costs more than walking them) and for every message
+that a compiled decoder refused. A property test holds the two to the same results.
+
+Nothing is allocated before the bytes for it are known to be there: a count must fit into the bytes
+left at the fewest bytes an element takes.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Format
+from typing import Any, Final
+
+from engine.wire.errors import (
+    BadTag,
+    BadUtf8,
+    FrameTruncated,
+    LengthOutOfBounds,
+    MalformedMessage,
+    NullNotAllowed,
+    VarintTooLong,
+)
+from engine.wire.layout import FIXED, FieldLayout, StructLayout
+from engine.wire.structs import Struct, struct_classes
+
+#: The longest string that Kafka reads or writes, in bytes, in the compact form too.
+STRING_BYTES_MAX: Final = 0x7FFF
+
+VARINT_BYTES_MAX: Final = 5
+
+_FIXED_FORMATS: Final = {name: Format(f">{code}") for name, (code, _) in FIXED.items()}
+_INT16: Final = _FIXED_FORMATS["int16"]
+_INT32: Final = _FIXED_FORMATS["int32"]
+
+
+class Reader:
+    """Reads one message from `buffer`; `position` moves as it goes."""
+
+    def __init__(
+        self, message: str, release: str, buffer: bytes | memoryview, position: int
+    ) -> None:
+        self.message = message
+        self.classes = struct_classes(message, release)
+        self.buffer = buffer
+        self.position = position
+        self.end = len(buffer)
+        #: Names of the fields from the message down to the one being read.
+        self.path: list[str] = []
+
+    def wrong(
+        self, error: type[MalformedMessage], position: int, expected: str, got: object
+    ) -> MalformedMessage:
+        """Build an error placed at the field being read."""
+        return error(self.message, ".".join(self.path), position, expected, got)
+
+    # -- values of fixed and announced size
+
+    def fixed(self, type_name: str) -> Any:
+        """Read a value of a fixed size."""
+        size = FIXED[type_name][1]
+        self.need(size, f"{size} bytes of {type_name}")
+        (value,) = _FIXED_FORMATS[type_name].unpack_from(self.buffer, self.position)
+        self.position += size
+        return value
+
+    def need(self, size: int, expected: str) -> None:
+        """Raise FrameTruncated unless `size` bytes are left."""
+        if size > self.end - self.position:
+            raise self.wrong(
+                FrameTruncated, self.position, expected, f"{self.end - self.position} left"
+            )
+
+    def unsigned_varint(self) -> int:
+        """Read an unsigned varint of at most five bytes."""
+        start, value = self.position, 0
+        for index in range(VARINT_BYTES_MAX):
+            self.need(1, "a varint")
+            byte = self.buffer[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << 7 * index
+            if byte < 0x80:
+                return value
+        raise self.wrong(VarintTooLong, start, f"a varint of {VARINT_BYTES_MAX} bytes", "more")
+
+    def length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
+        """Read the length or count in front of a value; None stands for null."""
+        start = self.position
+        if field.compact:
+            length = self.unsigned_varint() - 1
+        else:
+            length = self.fixed("int16" if classic_is_short else "int32")
+        if length < -1:
+            raise self.wrong(LengthOutOfBounds, start, "a length of −1 or more", length)
+        return None if length < 0 else length
+
+    def taken(self, start: int, size: int, expected: str) -> bytes | memoryview:
+        """Return the next `size` bytes, announced at `start`, without copying a memoryview."""
+        left = self.end - self.position
+        if size > left:
+            raise self.wrong(LengthOutOfBounds, start, f"{expected} of at most {left} bytes", size)
+        piece = self.buffer[self.position : self.position + size]
+        self.position += size
+        return piece
+
+    # -- one field
+
+    def not_null(self, field: FieldLayout, start: int) -> None:
+        """Raise NullNotAllowed unless the field may be null in this version."""
+        if not field.nullable:
+            raise self.wrong(NullNotAllowed, start, f"a {field.type}", "null")
+
+    def string(self, field: FieldLayout, *, may_be_null: bool) -> str | None:
+        """Read a string."""
+        start = self.position
+        size = self.length(field, classic_is_short=True)
+        if size is None:
+            if not may_be_null:
+                raise self.wrong(NullNotAllowed, start, "a string", "null")
+            return None
+        if size > STRING_BYTES_MAX:
+            raise self.wrong(
+                LengthOutOfBounds, start, f"a string of at most {STRING_BYTES_MAX} bytes", size
+            )
+        raw = self.taken(start, size, "a string")
+        return self.text(start, raw)
+
+    def text(self, start: int, raw: bytes | memoryview) -> str:
+        """Return bytes as text; raises BadUtf8."""
+        try:
+            return str(raw, "utf-8")
+        except UnicodeDecodeError as error:
+            raise self.wrong(BadUtf8, start, "UTF-8", error.reason) from error
+
+    def blob(self, field: FieldLayout) -> bytes | memoryview | None:
+        """Read bytes (copied) or records (a view)."""
+        start = self.position
+        size = self.length(field, classic_is_short=False)
+        if size is None:
+            self.not_null(field, start)
+            return None
+        piece = self.taken(start, size, field.type)
+        return memoryview(piece) if field.type == "records" else bytes(piece)
+
+    def one(self, field: FieldLayout, *, may_be_null: bool) -> Any:
+        """Read one value of the field's type (for an array: one element)."""
+        if field.struct:
+            return self.struct(field.struct)
+        if field.type in FIXED:
+            return self.fixed(field.type)
+        if field.type == "string":
+            return self.string(field, may_be_null=may_be_null)
+        return self.blob(field)
+
+    def array(self, field: FieldLayout) -> list[Any] | None:
+        """Read an array."""
+        start = self.position
+        count = self.length(field, classic_is_short=False)
+        if count is None:
+            self.not_null(field, start)
+            return None
+        self.check_count(field, start, count)
+        return [self.one(field, may_be_null=False) for _ in range(count)]
+
+    def check_count(self, field: FieldLayout, start: int, count: int) -> None:
+        """Raise LengthOutOfBounds when the bytes left cannot hold `count` elements."""
+        left = self.end - self.position
+        most = left // max(1, field.element_bytes_min)
+        if count > most:
+            raise self.wrong(LengthOutOfBounds, start, f"at most {most} elements", count)
+
+    def value(self, field: FieldLayout) -> Any:
+        """Read a field's value in its place."""
+        if field.is_array:
+            return self.array(field)
+        if field.struct and field.nullable and self.is_null_struct(field):
+            return None
+        return self.one(field, may_be_null=field.nullable)
+
+    def is_null_struct(self, field: FieldLayout) -> bool:
+        """Read the byte before a nullable struct; true when it stands for null."""
+        if field.place == "tagged":
+            return self.unsigned_varint() == 0
+        return bool(self.fixed("int8") < 0)
+
+    # -- structs
+
+    def struct(self, layout: StructLayout) -> Struct:
+        """Read a struct's fields and its tagged section."""
+        made = self.classes[layout.name]()
+        for field in layout.fields:
+            if field.place == "positional":
+                self.path.append(field.name)
+                setattr(made, field.attribute, self.value(field))
+                self.path.pop()
+        if layout.flexible:
+            self.tagged_section(layout, made)
+        return made
+
+    def tagged_section(self, layout: StructLayout, made: Struct) -> None:
+        """Read the tagged fields; unknown ones are passed over."""
+        known = {field.tag: field for field in layout.fields if field.tag >= 0}
+        for _ in range(self.unsigned_varint()):
+            start = self.position
+            tag = self.unsigned_varint()
+            size = self.unsigned_varint()
+            field = known.get(tag)
+            if field is None:
+                self.taken(start, size, f"tag {tag}")
+                continue
+            self.path.append(field.name)
+            if field.place != "tagged":
+                raise self.wrong(BadTag, start, "no such tag in this version", tag)
+            before = self.position
+            setattr(made, field.attribute, self.value(field))
+            self.check_tag_size(start, size, self.position - before)
+            self.path.pop()
+
+    def check_tag_size(self, start: int, announced: int, taken: int) -> None:
+        """Raise BadTag when a tagged field did not take the bytes it announced."""
+        if announced != taken:
+            raise self.wrong(BadTag, start, f"{announced} bytes", taken)

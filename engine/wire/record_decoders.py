@@ -1,0 +1,78 @@
+"""Keys and values of Kafka's internal topics as its dump tool prints them.
+
+    decode = decoder_for("offsets", "3.9.1")
+    key_text, payload_text = decode(key, value, offset)
+
+| kind | 3.9.1 | 4.3.0 |
+|---|---|---|
+| offsets | JSON | JSON, more record types |
+| transaction_log | a text of its own | JSON |
+| cluster_metadata | JSON payload, no key | the same |
+| remote_log_metadata | the object's text, no key | the same |
+| share_group_state | – | JSON |
+
+A record that the tool cannot decode is not an error: the tool prints why in its place, and so do
+these. Where the tool itself ends, ToolFailure carries the exception that ends it.
+
+Source: DumpLogSegments and the serdes it calls, of both releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeAlias
+
+from engine.errors import EngineError
+from engine.wire.coordinator_text import coordinator_texts
+from engine.wire.framed_text import cluster_metadata_texts, remote_log_metadata_texts
+from engine.wire.json_form import json_node, json_text
+from engine.wire.schema import RELEASES
+from engine.wire.tool_reader import read_as_tool
+from engine.wire.transaction_text import transaction_texts
+
+Raw: TypeAlias = bytes | memoryview
+
+#: Takes key, value and offset of a record; returns the printed key and payload, None for neither.
+RecordDecoder: TypeAlias = Callable[[Raw | None, Raw | None, int], tuple[str | None, str | None]]
+
+#: Control records are read with the newer tables, in version 0 as Kafka's tool does.
+_CONTROL_RELEASE: Final = "4.3.0"
+
+
+class NoSuchDecoder(EngineError):
+    """The dump tool of a release has no decoder of this kind."""
+
+    def __init__(self, kind: str, kafka_version: str) -> None:
+        self.kind = kind
+        self.kafka_version = kafka_version
+        super().__init__(f"Kafka {kafka_version} has no {kind} decoder")
+
+
+def decoder_for(kind: str, kafka_version: str) -> RecordDecoder:
+    """Return the decoder of a kind as a release has it; raises NoSuchDecoder.
+
+    The decoder raises ToolFailure where Kafka's tool ends with an exception.
+    """
+    if kafka_version in RELEASES:
+        if kind == "cluster_metadata":
+            return partial(cluster_metadata_texts, kafka_version)
+        if kind == "remote_log_metadata":
+            return partial(remote_log_metadata_texts, kafka_version)
+        if kind == "transaction_log" and kafka_version == "3.9.1":
+            return transaction_texts
+        if kind in ("offsets", "transaction_log") or (
+            kind == "share_group_state" and kafka_version == "4.3.0"
+        ):
+            return partial(coordinator_texts, kind, kafka_version)
+    raise NoSuchDecoder(kind, kafka_version)
+
+
+def control_record_json(message: str, value: Raw | None) -> str:
+    """Return the value of a KRaft control record as JSON; raises ToolFailure.
+
+    `message` is LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord,
+    KRaftVersionRecord or VotersRecord.
+    """
+    record, _ = read_as_tool(message, _CONTROL_RELEASE, value or b"", version=0)
+    return json_text(json_node(record, 0))

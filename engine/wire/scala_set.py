@@ -1,0 +1,61 @@
+"""The order in which Scala 2.13 walks a mutable set of topic partitions.
+
+Kafka 3.9's dump tool prints the partitions of a transaction in this order.
+
+```
+hash     31 * (31 + partition) + String.hashCode(topic), as int32, then h ^ h >>> 16
+table    2^n buckets (16 at first), index = hash & (buckets - 1); a bucket is sorted by hash
+growth   doubled when one more element would reach 3/4 of the buckets;
+         a batch of k makes room for (k + 1) / 0.75 at once
+```
+
+Source: scala.collection.mutable.HashSet, org.apache.kafka.common.TopicPartition.hashCode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from engine.model import TopicPartition
+
+_BUCKETS_AT_FIRST: Final = 16
+
+
+def java_string_hash(text: str) -> int:
+    """Return Java's String.hashCode: over UTF-16 units, an int32."""
+    value = 0
+    raw = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(raw[::2], raw[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFF_FFFF
+    return _int32(value)
+
+
+def _int32(value: int) -> int:
+    """Wrap into an int32."""
+    return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+
+
+def _hash(partition: TopicPartition) -> int:
+    """Return the hash by which the set orders a partition."""
+    plain = 31 * (31 + partition.partition) + java_string_hash(partition.topic)
+    return _int32(plain ^ (plain & 0xFFFF_FFFF) >> 16)
+
+
+def scala_order(batches: Iterable[Sequence[TopicPartition]]) -> list[TopicPartition]:
+    """Return the partitions of a set to which batches were added one after the other.
+
+    Each batch went through an immutable set before, so its repetitions are gone.
+    """
+    buckets = _BUCKETS_AT_FIRST
+    hashes: dict[TopicPartition, int] = {}
+    for batch in batches:
+        distinct = dict.fromkeys(batch)
+        while int((len(distinct) + 1) / 0.75) > buckets:
+            buckets *= 2
+        for partition in distinct:
+            if len(hashes) + 1 >= buckets * 3 // 4:
+                buckets *= 2
+            hashes.setdefault(partition, _hash(partition))
+    # Equal hashes stay in the order in which they came: sorting is stable.
+    return sorted(hashes, key=lambda known: (hashes[known] & buckets - 1, hashes[known]))

@@ -1,0 +1,123 @@
+"""Classes of the messages: one slotted class per struct, the same for all versions of a message.
+
+    Metadata = message_class("MetadataRequest")
+    request = Metadata(topics=[Metadata.MetadataRequestTopic(name="clicks")])
+    request.topics[0].name
+
+Attributes are Kafka's field names in snake_case; every one has Kafka's default. The classes of the
+structs below a message are attributes of its class, by Kafka's names.
+
+| Kafka's type | value |
+|---|---|
+| bool, int*, uint*, float64, string | bool, int, float, str |
+| uuid | 16 bytes; sixteen zeroes stand for none |
+| bytes | bytes |
+| records | any buffer; decoding gives a memoryview of the buffer that was decoded |
+| array | list (also where Kafka has a keyed collection) |
+| struct | an instance of its class |
+| null | None |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from engine.wire.layout import NO_UUID, attribute_name
+from engine.wire.schema import ENGINE_RELEASE, FieldSchema, MessageSchema, message_schema
+
+
+class Struct:
+    """A decoded message or a struct of one. Equal when class and all fields are equal."""
+
+    __slots__: tuple[str, ...] = ()
+
+    #: Name of the message that the struct belongs to, and the release of its schema.
+    message_name: ClassVar[str] = ""
+    release: ClassVar[str] = ""
+    #: Defaults that all instances share, and makers of those that they must not share.
+    shared_defaults: ClassVar[tuple[tuple[str, object], ...]] = ()
+    fresh_defaults: ClassVar[tuple[tuple[str, Callable[[], object]], ...]] = ()
+
+    # Written by hand and not compiled per class: compiling one costs as much as 500 calls of this.
+    def __init__(self, **fields: Any) -> None:
+        for name, value in self.shared_defaults:
+            setattr(self, name, value)
+        for name, make in self.fresh_defaults:
+            if name not in fields:
+                setattr(self, name, make())
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+    if TYPE_CHECKING:
+        # The fields and nested classes are made at run time.
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __eq__(self, other: object) -> bool:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"
+
+
+def shared_default(field: FieldSchema) -> object:
+    """Return a default that instances may share; meaningless for arrays and structs."""
+    if field.null_by_default:
+        return None
+    if field.type == "uuid":
+        return NO_UUID
+    if field.type == "bytes":
+        return b""
+    return field.default
+
+
+def _make_class(schema: MessageSchema, name: str, made: dict[str, type[Struct]]) -> None:
+    """Make the class of one struct, and before it those of the structs that it starts with."""
+    fields = schema.structs[name].fields
+    shared: list[tuple[str, object]] = []
+    fresh: list[tuple[str, Callable[[], object]]] = []
+    for field in fields:
+        attribute = attribute_name(field.name)
+        if field.null_by_default or not (field.is_array or field.is_struct):
+            shared.append((attribute, shared_default(field)))
+        elif field.is_array:
+            fresh.append((attribute, list))
+        else:
+            if field.type not in made:
+                _make_class(schema, field.type, made)
+            fresh.append((attribute, made[field.type]))
+    body = {
+        "__slots__": tuple(attribute_name(field.name) for field in fields),
+        "__module__": __name__,
+        "__doc__": f"`{name}` of Kafka's {schema.name}.",
+        "message_name": schema.name,
+        "release": schema.release,
+        "shared_defaults": tuple(shared),
+        "fresh_defaults": tuple(fresh),
+    }
+    made[name] = type(name, (Struct,), body)
+
+
+@cache
+def struct_classes(name: str, release: str = ENGINE_RELEASE) -> dict[str, type[Struct]]:
+    """Return the classes of a message and of the structs below it, by Kafka's names."""
+    schema = message_schema(name, release)
+    made: dict[str, type[Struct]] = {}
+    for struct_name in schema.structs:
+        if struct_name not in made:
+            _make_class(schema, struct_name, made)
+    for struct_name, struct in made.items():
+        if struct_name != name:
+            setattr(made[name], struct_name, struct)
+    return made
+
+
+def message_class(name: str, release: str = ENGINE_RELEASE) -> Any:
+    """Return a message's class; the classes below it are its attributes. Raises UnknownMessage."""
+    return struct_classes(name, release)[name]

@@ -1,0 +1,197 @@
+"""Reads bytes the way Kafka's generated Java readers do, leniency and error texts included.
+
+For printing what Kafka's dump tool prints of a damaged record. It differs from `Reader`:
+
+| bytes | Reader | here, as in Java |
+|---|---|---|
+| a version that does not exist | refused | read as the nearest; a nested struct refuses it |
+| any negative length | −1 is null, others refused | null |
+| a varint above 2^31 | a large number | a negative number |
+| a string that is not UTF-8 | refused | U+FFFD, one per Java's malformed piece |
+| a tagged field of another size than announced | refused | read on from its end |
+| a count that the bytes left cannot hold | refused | refused only above the bytes left |
+
+Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils, VersionConditional.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from engine.errors import EngineError
+from engine.wire.layout import FieldLayout, StructLayout, message_layout
+from engine.wire.reader import STRING_BYTES_MAX, Reader
+from engine.wire.schema import MessageSchema, message_schema
+from engine.wire.structs import Struct
+
+# A surrogate as three well-formed bytes: Java puts one U+FFFD for it, Python three.
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_REPLACEMENT: Final = "�".encode()
+
+
+class ToolFailure(EngineError):
+    """An exception that Kafka's tool meets: its Java class and its message (None for none)."""
+
+    def __init__(self, java_class: str, java_message: str | None) -> None:
+        self.java_class = java_class
+        self.java_message = java_message
+        super().__init__(java_class if java_message is None else f"{java_class}: {java_message}")
+
+
+def runtime_failure(message: str) -> ToolFailure:
+    """Build a RuntimeException."""
+    return ToolFailure("java.lang.RuntimeException", message)
+
+
+def java_utf8(raw: bytes | memoryview) -> str:
+    """Return bytes as a Java String."""
+    try:
+        return str(raw, "utf-8")
+    except UnicodeDecodeError:
+        return _SURROGATE.sub(_REPLACEMENT, bytes(raw)).decode("utf-8", "replace")
+
+
+def _int32(value: int) -> int:
+    """Wrap into an int32."""
+    return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+
+
+class ToolReader(Reader):
+    """Reads one message at any version, known or not; raises ToolFailure."""
+
+    def __init__(
+        self, schema: MessageSchema, buffer: bytes | memoryview, position: int, version: int
+    ) -> None:
+        super().__init__(schema.name, schema.release, buffer, position)
+        self.schema = schema
+        self.version = version
+
+    def read(self) -> Struct:
+        """Read the message."""
+        valid = self.schema.valid
+        nearest = max(valid.lowest, min(self.version, valid.highest))
+        layout = message_layout(self.schema.name, nearest, self.schema.release)
+        return super().struct(layout)
+
+    def struct(self, layout: StructLayout) -> Struct:
+        """Read a struct below the message; its versions are checked as Java checks them."""
+        declared, valid = self.schema.structs[layout.name].versions, self.schema.valid
+        below = declared.lowest < valid.lowest and self.version < valid.lowest
+        above = declared.highest > valid.highest and self.version > valid.highest
+        if below or above:
+            raise ToolFailure(
+                "org.apache.kafka.common.errors.UnsupportedVersionException",
+                f"Can't read version {self.version} of {layout.name}",
+            )
+        return super().struct(layout)
+
+    # -- what differs byte by byte
+
+    def need(self, size: int, expected: str) -> None:
+        """Raise a BufferUnderflowException unless `size` bytes are left."""
+        if size > self.end - self.position:
+            raise ToolFailure("java.nio.BufferUnderflowException", None)
+
+    def unsigned_varint(self) -> int:
+        """Read a varint into an int32, which may come out negative."""
+        value = 0
+        for shift in (0, 7, 14, 21):
+            self.need(1, "")
+            byte = self.buffer[self.position]
+            self.position += 1
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        self.need(1, "")
+        byte = self.buffer[self.position]
+        self.position += 1
+        value = _int32(value | byte << 28)
+        if byte >= 0x80:
+            raise ToolFailure(
+                "java.lang.IllegalArgumentException",
+                "Varint is too long, the most significant bit in the 5th byte is set, "
+                f"converted value: {value & 0xFFFF_FFFF:x}",
+            )
+        return value
+
+    def length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
+        """Read a length or count; anything negative stands for null."""
+        if field.compact:
+            length = _int32(self.unsigned_varint() - 1)
+        else:
+            length = self.fixed("int16" if classic_is_short else "int32")
+        return None if length < 0 else length
+
+    def taken(self, start: int, size: int, expected: str) -> bytes | memoryview:
+        """Return the next `size` bytes."""
+        left = self.end - self.position
+        if size > left:
+            raise runtime_failure(
+                f"Error reading byte array of {size} byte(s): only {left} byte(s) available"
+            )
+        if size < 0:
+            raise ToolFailure("java.lang.NegativeArraySizeException", str(size))
+        piece = self.buffer[self.position : self.position + size]
+        self.position += size
+        return piece
+
+    def not_null(self, field: FieldLayout, start: int) -> None:
+        """Refuse null where the version has none."""
+        if not field.nullable:
+            raise runtime_failure(f"non-nullable field {field.name} was serialized as null")
+
+    def string(self, field: FieldLayout, *, may_be_null: bool) -> str | None:
+        """Read a string."""
+        name = f"{field.name} element" if field.is_array else field.name
+        size = self.length(field, classic_is_short=True)
+        if size is None:
+            if not may_be_null:
+                raise runtime_failure(f"non-nullable field {name} was serialized as null")
+            return None
+        if size > STRING_BYTES_MAX:
+            raise runtime_failure(f"string field {name} had invalid length {size}")
+        return java_utf8(self.taken(0, size, ""))
+
+    def check_count(self, field: FieldLayout, start: int, count: int) -> None:
+        """Refuse more elements than there are bytes."""
+        left = self.end - self.position
+        if count > left:
+            raise runtime_failure(
+                f"Tried to allocate a collection of size {count}, but there are only {left} "
+                "bytes remaining."
+            )
+
+    def is_null_struct(self, field: FieldLayout) -> bool:
+        """Read the byte before a nullable struct; true when it stands for null."""
+        if field.place == "tagged":
+            return self.unsigned_varint() <= 0
+        return bool(self.fixed("int8") < 0)
+
+    def tagged_section(self, layout: StructLayout, made: Struct) -> None:
+        """Read the tagged fields; sizes of known ones are not looked at."""
+        known: dict[int, FieldLayout] = {
+            field.tag: field for field in layout.fields if field.tag >= 0
+        }
+        for _ in range(self.unsigned_varint()):
+            tag = self.unsigned_varint()
+            size = self.unsigned_varint()
+            field = known.get(tag)
+            if field is None:
+                self.taken(0, size, "")
+            elif field.place == "tagged":
+                value: Any = self.value(field)
+                setattr(made, field.attribute, value)
+            else:
+                raise runtime_failure(f"Tag {tag} is not valid for version {self.version}")
+
+
+def read_as_tool(
+    name: str, release: str, buffer: bytes | memoryview, *, position: int = 0, version: int
+) -> tuple[Struct, int]:
+    """Read a message as Kafka's tool does; returns it and the position after it.
+
+    Raises ToolFailure. Trailing bytes are left alone.
+    """
+    reader = ToolReader(message_schema(name, release), buffer, position, version)
+    return reader.read(), reader.position

@@ -1,0 +1,112 @@
+"""Records of __transaction_state as Kafka 3.9's dump tool prints them.
+
+```
+key      transaction_metadata::transactionalId=tx1     or unknown::version=7
+payload  producerId:1000,producerEpoch:0,state=Ongoing,partitions=[t-1,t-0],
+         txnLastUpdateTimestamp=1732204345678,txnTimeoutMs=60000     or <DELETE>
+```
+
+Unlike the other decoders of that tool, this one lets exceptions end the tool.
+
+Source: TransactionLog.formatRecordKeyAndValue.
+"""
+
+from __future__ import annotations
+
+from struct import Struct as Format
+from typing import Any, Final
+
+from engine.errors import WireError
+from engine.model import TopicPartition
+from engine.wire.codec import message_codec
+from engine.wire.scala_set import scala_order
+from engine.wire.schema import message_schema
+from engine.wire.tool_reader import ToolFailure, read_as_tool
+
+_RELEASE: Final = "3.9.1"
+_INT16: Final = Format(">h")
+_NULL_POINTER: Final = "java.lang.NullPointerException"
+_ILLEGAL_STATE: Final = "java.lang.IllegalStateException"
+
+#: Names of a transaction's states, by their id.
+TRANSACTION_STATES: Final = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
+
+
+def transaction_texts(
+    key: bytes | memoryview | None, value: bytes | memoryview | None, offset: int
+) -> tuple[str | None, str | None]:
+    """Return key and payload as texts; raises ToolFailure. The offset is shown nowhere."""
+    version = _version(key)
+    if not message_schema("TransactionLogKey", _RELEASE).valid.has(version):
+        return f"unknown::version={version}", None
+    assert key is not None
+    transactional_id = _read("TransactionLogKey", key, version).transactional_id
+    text = "<DELETE>" if value is None else _value_text(value)
+    return f"transaction_metadata::transactionalId={transactional_id}", text
+
+
+def _version(raw: bytes | memoryview | None) -> int:
+    """Return the int16 in front of a key or value."""
+    if raw is None:
+        raise ToolFailure(
+            _NULL_POINTER, 'Cannot invoke "java.nio.ByteBuffer.getShort()" because "buffer" is null'
+        )
+    if len(raw) < _INT16.size:
+        raise ToolFailure("java.nio.BufferUnderflowException", None)
+    found: int = _INT16.unpack_from(raw)[0]
+    return found
+
+
+def _read(name: str, raw: bytes | memoryview, version: int) -> Any:
+    """Read the message behind the int16."""
+    try:
+        return message_codec(name, version, _RELEASE).decode_at(raw, _INT16.size)[0]
+    except WireError:
+        return read_as_tool(name, _RELEASE, raw, position=_INT16.size, version=version)[0]
+
+
+def _value_text(raw: bytes | memoryview) -> str:
+    """Return a value's text."""
+    version = _version(raw)
+    if not message_schema("TransactionLogValue", _RELEASE).valid.has(version):
+        raise ToolFailure(
+            _ILLEGAL_STATE, f"Unknown version {version} from the transaction log message value"
+        )
+    value = _read("TransactionLogValue", raw, version)
+    status = value.transaction_status
+    if not 0 <= status < len(TRANSACTION_STATES):
+        raise ToolFailure(
+            _ILLEGAL_STATE,
+            f"Unknown transaction state id {status} from the transaction status message",
+        )
+    partitions = ",".join(map(str, _partitions(value))) if status else ""
+    return (
+        f"producerId:{value.producer_id},producerEpoch:{value.producer_epoch}"
+        f",state={TRANSACTION_STATES[status]},partitions=[{partitions}]"
+        f",txnLastUpdateTimestamp={value.transaction_last_update_timestamp_ms}"
+        f",txnTimeoutMs={value.transaction_timeout_ms}"
+    )
+
+
+def _partitions(value: Any) -> list[TopicPartition]:
+    """Return the partitions of a transaction in the tool's order."""
+    if value.transaction_partitions is None:
+        raise ToolFailure(
+            _NULL_POINTER,
+            'Cannot invoke "java.util.List.forEach(java.util.function.Consumer)" because the '
+            'return value of "org.apache.kafka.coordinator.transaction.generated.'
+            'TransactionLogValue.transactionPartitions()" is null',
+        )
+    return scala_order(
+        [TopicPartition(entry.topic, partition) for partition in entry.partition_ids]
+        for entry in value.transaction_partitions
+    )

@@ -1,0 +1,254 @@
+"""Writes the source of an encoder: one function per (message, version), all loops inlined.
+
+    def encode(o0, w0):         o0: the message, w0: the bytearray to append to
+
+Fixed-size fields in a row go through one `struct` call, together with the length of what follows.
+A value that does not fit raises whatever it raises; `writer.Writer` then finds the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct as Format
+from struct import pack
+from typing import Any, Final, TypeAlias
+
+from engine.errors import EngineError
+from engine.wire.layout import FIXED, NO_UUID, FieldLayout, StructLayout
+from engine.wire.schema import FieldSchema
+from engine.wire.structs import shared_default, struct_classes
+from engine.wire.writer import STRING_BYTES_MAX, varint_bytes
+
+Encoder: TypeAlias = Callable[[Any, bytearray], None]
+
+#: The unsigned varints of one byte.
+SMALL: Final = tuple(bytes((value,)) for value in range(128))
+
+
+class Unwritable(EngineError):
+    """An encoder met a value that the version cannot carry; `Writer` knows which."""
+
+
+def long_compact(raw: bytes) -> bytes:
+    """Return a compact string whose length takes more than one byte."""
+    if len(raw) > STRING_BYTES_MAX:
+        raise Unwritable
+    return varint_bytes(len(raw) + 1) + raw
+
+
+class _Source:
+    """Lines of source under way, and the fixed-size values not packed yet.
+
+    `out` is the name of the bytearray that lines append to at present.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 1
+        self.names = 0
+        self.out = "w0"
+        self.pending_codes = ""
+        self.pending_values: list[str] = []
+        self.formats: dict[str, Format] = {}
+
+    def line(self, text: str) -> None:
+        """Add one line at the present depth; what is pending comes first."""
+        if self.pending_codes:
+            self.flush()
+        self.lines.append(" " * self.depth + text)
+
+    def fixed(self, code: str, value: str) -> None:
+        """Add a fixed-size value to those that the next `struct` call packs."""
+        self.pending_codes += code
+        self.pending_values.append(value)
+
+    def flush(self) -> None:
+        """Write the `struct` call for what is pending."""
+        codes, values = self.pending_codes, self.pending_values
+        self.pending_codes, self.pending_values = "", []
+        if codes:
+            name = "p_" + codes.replace("?", "o")
+            self.formats.setdefault(name, Format(">" + codes))
+            self.line(f"{self.out} += {name}({', '.join(values)})")
+
+    def early(self, text: str) -> None:
+        """Add one line that neither appends nor depends on what is pending."""
+        self.lines.append(" " * self.depth + text)
+
+    def name(self, prefix: str) -> str:
+        """Return a local name not used before."""
+        self.names += 1
+        return f"{prefix}{self.names}"
+
+
+def _if_null(out: _Source, field: FieldLayout, value: str, null: str) -> None:
+    """Write the branch for null, where null is allowed, and open the branch for the others."""
+    if field.nullable:
+        out.line(f"if {value} is None: {out.out} += {null}")
+        out.line("else:")
+        out.depth += 1
+
+
+def _end_if_null(out: _Source, field: FieldLayout) -> None:
+    """Close the branch that `_if_null` opened."""
+    if field.nullable:
+        out.flush()
+        out.depth -= 1
+
+
+def _write_string(out: _Source, field: FieldLayout, value: str) -> None:
+    """Append a string that is not null."""
+    raw = out.name("s")
+    out.early(f"{raw} = {value}.encode()")
+    if field.compact:
+        short = f"SMALL[len({raw}) + 1] + {raw}"
+        out.line(f"{out.out} += {short} if len({raw}) < 127 else long_compact({raw})")
+    else:
+        out.fixed("h", f"len({raw})")
+        out.line(f"{out.out} += {raw}")
+
+
+def _write_length(out: _Source, field: FieldLayout, length: str) -> None:
+    """Append the length of bytes or the count of an array."""
+    if field.compact:
+        out.line(f"{out.out} += varint_bytes({length} + 1)")
+    else:
+        out.fixed("i", length)
+
+
+def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
+    """Append an array that is not null."""
+    items = out.name("a")
+    out.early(f"{items} = {value}")
+    if field.struct is None and field.type == "uuid":
+        _write_length(out, field, f"len({items})")
+        out.line(f"if any(len(u) != 16 for u in {items}): raise Unwritable")
+        out.line(f"{out.out} += b''.join({items})")
+        return
+    if field.struct is None and field.type in FIXED:
+        _write_length(out, field, f"len({items})")
+        code = FIXED[field.type][0]
+        out.line(f"{out.out} += pack(f'>{{len({items})}}{code}', *{items})")
+        return
+    _write_length(out, field, f"len({items})")
+    item = out.name("o")
+    out.line(f"for {item} in {items}:")
+    out.depth += 1
+    if field.struct:
+        _write_struct(out, field.struct, item)
+    else:
+        _write_string(out, field, item)
+    out.flush()
+    out.depth -= 1
+
+
+def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
+    """Append one field in its place."""
+    if not field.is_array and field.type in FIXED:
+        if field.type == "uuid":
+            out.early(f"if len({value}) != 16: raise Unwritable")
+        out.fixed(FIXED[field.type][0], value)
+    elif field.struct and not field.is_array:
+        _if_null(out, field, value, "b'\\x00'" if field.place == "tagged" else "b'\\xff'")
+        if field.nullable:
+            out.fixed("B", "1")
+        item = out.name("o")
+        out.early(f"{item} = {value}")
+        _write_struct(out, field.struct, item)
+        _end_if_null(out, field)
+    else:
+        is_string = field.type == "string" and not field.is_array
+        null = "b'\\x00'" if field.compact else "b'\\xff\\xff'" + ("" if is_string else " * 2")
+        _if_null(out, field, value, null)
+        if field.is_array:
+            _write_array(out, field, value)
+        elif is_string:
+            _write_string(out, field, value)
+        else:
+            _write_length(out, field, f"len({value})")
+            out.line(f"{out.out} += {value}")
+        _end_if_null(out, field)
+
+
+def _says_something(field: FieldSchema, value: str) -> str:
+    """Return a condition that is true when a field differs from its default."""
+    if field.null_by_default:
+        return f"{value} is not None"
+    if field.is_array or field.type == "bytes":
+        none = "" if field.nullable.is_empty else f"{value} is None or "
+        return f"{none}len({value})"
+    if field.is_struct:
+        return f"{value} != D_{field.type}"
+    default = "NO_UUID" if field.type == "uuid" else repr(shared_default(field))
+    return f"{value} != {default}"
+
+
+def _write_struct(out: _Source, layout: StructLayout, value: str) -> None:
+    """Append a struct held in the local `value`."""
+    refused = [
+        _says_something(field.schema, f"{value}.{field.attribute}")
+        for field in layout.placed("absent")
+        if not field.schema.ignorable
+    ]
+    if refused:
+        out.early(f"if {' or '.join(refused)}: raise Unwritable")
+    for field in layout.placed("positional"):
+        _write_field(out, field, f"{value}.{field.attribute}")
+    if not layout.flexible:
+        return
+    tagged = layout.placed("tagged")
+    if tagged:
+        _write_tags(out, tagged, value)
+    else:
+        out.fixed("B", "0")
+
+
+def _write_tags(out: _Source, tagged: list[FieldLayout], value: str) -> None:
+    """Append the tagged section: a zero when all fields are as usual."""
+    places = [f"{value}.{field.attribute}" for field in tagged]
+    tests = [_says_something(f.schema, place) for f, place in zip(tagged, places, strict=True)]
+    outer, count, section = out.out, out.name("n"), out.name("w")
+    out.line(f"if {' or '.join(tests)}:")
+    out.depth += 1
+    out.line(f"{count} = 0; {section} = bytearray()")
+    for field, place, test in zip(tagged, places, tests, strict=True):
+        out.line(f"if {test}:")
+        out.depth += 1
+        out.out = out.name("w")
+        out.line(f"{count} += 1; {out.out} = bytearray()")
+        _write_field(out, field, place)
+        head = f"varint_bytes({field.tag}) + varint_bytes(len({out.out}))"
+        out.line(f"{section} += {head} + {out.out}")
+        out.depth -= 1
+    out.out = outer
+    out.line(f"{outer} += varint_bytes({count}) + {section}")
+    out.depth -= 1
+    out.line(f"else: {outer} += SMALL[0]")
+
+
+def encoder_source(layout: StructLayout) -> tuple[str, dict[str, Format]]:
+    """Return an encoder's source, and the packers it calls by name."""
+    out = _Source()
+    _write_struct(out, layout, "o0")
+    out.flush()
+    body = "\n".join(out.lines) or " pass"
+    return f"def encode(o0, w0):\n{body}\n", out.formats
+
+
+def compile_encoder(name: str, release: str, layout: StructLayout) -> Encoder:
+    """Compile the encoder of one version of a message."""
+    source, formats = encoder_source(layout)
+    scope: dict[str, Any] = {
+        "SMALL": SMALL,
+        "NO_UUID": NO_UUID,
+        "Unwritable": Unwritable,
+        "long_compact": long_compact,
+        "pack": pack,
+        "varint_bytes": varint_bytes,
+    }
+    scope |= {packer: made.pack for packer, made in formats.items()}
+    scope |= {f"D_{struct}": made() for struct, made in struct_classes(name, release).items()}
+    # The text is built from the packed tables alone; no outside word reaches it.
+    exec(compile(source, f"<encoder of {name}>", "exec"), scope)
+    encode: Encoder = scope["encode"]
+    return encode

@@ -1,0 +1,172 @@
+"""Writes a message field by field, naming the field that cannot be written.
+
+The twin of `reader` on the way out: used for the first few messages of a kind, and to explain what
+a compiled encoder refused. A property test holds the two to the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from struct import Struct as Format
+from typing import Any, Final
+
+from engine.wire.errors import FieldNotInVersion, UnencodableValue
+from engine.wire.layout import FIXED, NO_UUID, FieldLayout, StructLayout
+from engine.wire.schema import FieldSchema
+from engine.wire.structs import Struct, shared_default, struct_classes
+
+#: The longest string that Kafka writes, in bytes, in the compact form too.
+STRING_BYTES_MAX: Final = 0x7FFF
+
+#: The largest length or count, in bytes or elements; an int32 in the classic form.
+LENGTH_MAX: Final = 0x7FFFFFFF
+
+_FIXED_FORMATS: Final = {name: Format(f">{code}") for name, (code, _) in FIXED.items()}
+
+
+def varint_bytes(value: int) -> bytes:
+    """Return an unsigned varint."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def is_default(field: FieldSchema, value: object, default_struct: Struct | None) -> bool:
+    """Tell whether a field has its default; `default_struct` is that of a struct's type.
+
+    Source: FieldSpec.generateNonDefaultValueCheck.
+    """
+    if field.null_by_default:
+        return value is None
+    if field.is_array:
+        return isinstance(value, list | tuple) and not value
+    if field.is_struct:
+        return value == default_struct
+    return value == shared_default(field)
+
+
+class Writer:
+    """Appends one message to `out`."""
+
+    def __init__(self, message: str, release: str, version: int, out: bytearray) -> None:
+        self.message = message
+        self.version = version
+        self.classes = struct_classes(message, release)
+        self.out = out
+        #: Names of the fields from the message down to the one being written.
+        self.path: list[str] = []
+
+    def wrong(self, expected: str, got: object) -> UnencodableValue:
+        """Build an error placed at the field being written."""
+        return UnencodableValue(self.message, ".".join(self.path), self.version, expected, got)
+
+    def fixed(self, type_name: str, value: Any) -> None:
+        """Append a value of a fixed size."""
+        if type_name == "uuid" and len(bytes(value)) != len(NO_UUID):
+            raise self.wrong("a uuid of 16 bytes", value)
+        self.out += _FIXED_FORMATS[type_name].pack(value)
+
+    def length(self, field: FieldLayout, length: int, limit: int) -> None:
+        """Append a length or count; −1 stands for null."""
+        if length > limit:
+            raise self.wrong(f"a length of at most {limit}", length)
+        if field.compact:
+            self.out += varint_bytes(length + 1)
+        else:
+            is_short = field.type == "string" and limit == STRING_BYTES_MAX
+            self.out += _FIXED_FORMATS["int16" if is_short else "int32"].pack(length)
+
+    def sized(self, field: FieldLayout, value: Any) -> None:
+        """Append a string, bytes or records."""
+        if field.type == "string":
+            raw = value.encode()
+            self.length(field, len(raw), STRING_BYTES_MAX)
+        else:
+            raw = memoryview(value).cast("B")
+            self.length(field, len(raw), LENGTH_MAX)
+        self.out += raw
+
+    def one(self, field: FieldLayout, value: Any) -> None:
+        """Append one value of the field's type (for an array: one element)."""
+        try:
+            if field.struct:
+                self.struct(field.struct, value)
+            elif field.type in FIXED:
+                self.fixed(field.type, value)
+            else:
+                self.sized(field, value)
+        except (struct.error, AttributeError, TypeError, ValueError) as error:
+            raise self.wrong(f"a {field.type}", value) from error
+
+    def array(self, field: FieldLayout, value: Any) -> None:
+        """Append an array."""
+        if not isinstance(value, list | tuple):
+            raise self.wrong(f"a list of {field.type}", value)
+        self.length(field, len(value), LENGTH_MAX)
+        for item in value:
+            self.one(field, item)
+
+    def value(self, field: FieldLayout, value: Any) -> None:
+        """Append a field in its place."""
+        if value is None:
+            self.null(field)
+        elif field.is_array:
+            self.array(field, value)
+        else:
+            if field.struct and field.nullable:
+                self.out += b"\x01"
+            self.one(field, value)
+
+    def null(self, field: FieldLayout) -> None:
+        """Append what stands for null."""
+        if not field.nullable:
+            raise self.wrong(f"a {field.type}", None)
+        if field.struct and not field.is_array:
+            self.out += b"\x00" if field.place == "tagged" else b"\xff"
+        elif field.is_array:
+            self.length(field, -1, LENGTH_MAX)
+        else:
+            self.length(field, -1, STRING_BYTES_MAX)
+
+    def struct(self, layout: StructLayout, value: Any) -> None:
+        """Append a struct's fields and its tagged section."""
+        for field in layout.fields:
+            self.path.append(field.name)
+            given = getattr(value, field.attribute)
+            if field.place == "positional":
+                self.value(field, given)
+            elif field.place == "absent" and not field.schema.ignorable:
+                self.check_absent(field, given)
+            self.path.pop()
+        if layout.flexible:
+            self.tagged_section(layout, value)
+
+    def default_of(self, field: FieldSchema) -> Struct | None:
+        """Return a struct field's default; None for other types."""
+        made = self.classes.get(field.type)
+        return made() if made and not field.is_array else None
+
+    def check_absent(self, field: FieldLayout, given: object) -> None:
+        """Raise FieldNotInVersion when a field that cannot be written says something."""
+        if not is_default(field.schema, given, self.default_of(field.schema)):
+            raise FieldNotInVersion(self.message, ".".join(self.path), self.version, given)
+
+    def tagged_section(self, layout: StructLayout, value: Any) -> None:
+        """Append the tagged fields that differ from their defaults, by rising tag."""
+        section, out = bytearray(), self.out
+        count = 0
+        for field in layout.placed("tagged"):
+            given = getattr(value, field.attribute)
+            if is_default(field.schema, given, self.default_of(field.schema)):
+                continue
+            count += 1
+            self.path.append(field.name)
+            self.out = bytearray()
+            self.value(field, given)
+            section += varint_bytes(field.tag) + varint_bytes(len(self.out)) + self.out
+            self.path.pop()
+        self.out = out
+        self.out += varint_bytes(count) + section
