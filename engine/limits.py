@@ -59,3 +59,11 @@ SIDE_FILE_BYTES_MAX = 2_147_483_647
 # compiled: compiling costs about 1 ms, walking these about the same, so a codec that is used
 # once never pays and a busy one pays once.
 WALKED_BYTES = 4096
+
+# Below this size a log is dumped by plain Python: loading compiled code takes half a second, in
+# which plain Python gets through 16 MB of small records.
+FAST_TIER_FILE_BYTES_MIN = 16 << 20
+
+# A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
+# stays flat.
+FINDINGS_OF_A_KIND_MAX = 20
