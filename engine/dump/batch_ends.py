@@ -1,0 +1,95 @@
+"""Last offsets of the batches of a log, found from any position: what indexes are checked by.
+
+Chains of batches that were walked once are kept as two arrays, so that the entries of an
+index cost one pass over the log's headers.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from bisect import bisect_left
+
+from engine.dump.frames import OFFSET_AND_SIZE, frame_at
+from engine.host.ports import File
+from engine.log.window import Window
+from engine.records.batch import LENGTH_OVERHEAD_BYTES
+
+_LAST_OFFSET_DELTA = struct.Struct(">i")
+# Headers only are looked at, so the window is small: most of a log is never read.
+_WINDOW_BYTES = 64 * 1024
+
+
+class BatchEnds:
+    """Walks batch headers from a position on, by the rules of FileLogInputStream."""
+
+    def __init__(self, file: File) -> None:
+        self.size_bytes = file.size_bytes()
+        self._path = file.path
+        self._window = Window(file, self.size_bytes, _WINDOW_BYTES)
+        self._positions = array("q")
+        self._last_offsets = array("q")
+        self._next = 0
+        self._ended = True
+
+    def first(self, position: int, max_bytes: int) -> int | None:
+        """Return the last offset of the batch at `position`; None if none fits in `max_bytes`."""
+        end = min(position + max_bytes, self.size_bytes)
+        frame = self._frame(position, end)
+        return None if frame is None else frame[0]
+
+    def find(self, position: int, offset: int, whole: bool) -> tuple[int, int] | None:
+        """Return (last offset, position) of the first batch from `position` on ending at or
+        after `offset`; None if there is none.
+
+        `whole` reads on to the end of the log first, so that damage there is found too.
+        """
+        at = self._index_of(position)
+        if whole:
+            while self._step():
+                pass
+        while True:
+            if at == len(self._positions) and not self._step():
+                return None
+            if self._last_offsets[at] >= offset:
+                return self._last_offsets[at], self._positions[at]
+            at += 1
+
+    def batch(self, position: int) -> memoryview:
+        """Return a whole batch; the view is valid until the next call."""
+        _, length = OFFSET_AND_SIZE.unpack_from(self._window.at(position, 12))
+        return self._window.exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
+
+    def _index_of(self, position: int) -> int:
+        known = bisect_left(self._positions, position)
+        if known < len(self._positions) and self._positions[known] == position:
+            return known
+        if position != self._next or self._ended:
+            self._positions, self._last_offsets = array("q"), array("q")
+            self._next, self._ended = position, False
+        return len(self._positions)
+
+    def _step(self) -> bool:
+        """Walk one batch on; returns False at the end of the log."""
+        if self._ended:
+            return False
+        frame = self._frame(self._next, self.size_bytes)
+        if frame is None:
+            self._ended = True
+            return False
+        last_offset, size = frame
+        self._positions.append(self._next)
+        self._last_offsets.append(last_offset)
+        self._next += size
+        return True
+
+    def _frame(self, position: int, end: int) -> tuple[int, int] | None:
+        frame = frame_at(self._window, self._path, position, end)
+        if frame is None:
+            return None
+        base_offset, size = frame
+        header = self._window.at(position, 17)
+        if not 2 <= header[16] < 128:
+            return base_offset, size
+        header = self._window.exactly(position, 61, "a batch header")
+        return base_offset + _LAST_OFFSET_DELTA.unpack_from(header, 23)[0], size

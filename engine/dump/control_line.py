@@ -1,0 +1,66 @@
+"""What a control record adds to its line."""
+
+from __future__ import annotations
+
+import struct
+
+from engine.errors import CorruptRecord
+from engine.records.record import Record
+
+_SHORT_PAIR = struct.Struct(">hh")
+_MARKER = struct.Struct(">hi")
+
+#: type id → (Kafka's name, message of its value, words in front of the JSON)
+_TYPES = {
+    0: ("ABORT", "", ""),
+    1: ("COMMIT", "", ""),
+    2: ("LEADER_CHANGE", "LeaderChangeMessage", "LeaderChange:"),
+    3: ("SNAPSHOT_HEADER", "SnapshotHeaderRecord", "SnapshotHeader"),
+    4: ("SNAPSHOT_FOOTER", "SnapshotFooterRecord", "SnapshotFooter"),
+    5: ("KRAFT_VERSION", "KRaftVersionRecord", "KRaftVersion"),
+    6: ("KRAFT_VOTERS", "VotersRecord", "KRaftVoters"),
+}
+
+
+def control_text(record: Record, is_four: bool) -> str:
+    """Return the words for a control record, with a blank in front.
+
+    Raises CorruptRecord where the key or value is too short or of a negative version.
+    """
+    if record.key is None or len(record.key) < 4:
+        got = "null" if record.key is None else f"{len(record.key)} bytes"
+        raise CorruptRecord("a control record key of at least 4 bytes", got)
+    version, type_id = _SHORT_PAIR.unpack_from(record.key)
+    if version < 0:
+        raise CorruptRecord("a control record key version of at least 0", version)
+    name, message, words = _TYPES.get(type_id, ("UNKNOWN", "", ""))
+    if type_id in (0, 1):
+        return f" endTxnMarker: {name} coordinatorEpoch: {_coordinator_epoch(record)}"
+    if not message or (type_id == 2 and not is_four):
+        return f" controlType: {name}({type_id})"
+    return f" {words} {_json(record, message)}"
+
+
+def control_fields(record: Record) -> tuple[str, int | None]:
+    """Return a control record's type and, of a transaction marker, its coordinator epoch."""
+    if record.key is None or len(record.key) < 4:
+        return "UNKNOWN", None
+    _, type_id = _SHORT_PAIR.unpack_from(record.key)
+    name = _TYPES.get(type_id, ("UNKNOWN", "", ""))[0]
+    return name, _coordinator_epoch(record) if type_id in (0, 1) else None
+
+
+def _coordinator_epoch(record: Record) -> int:
+    if record.value is None or len(record.value) < 6:
+        got = "null" if record.value is None else f"{len(record.value)} bytes"
+        raise CorruptRecord("a transaction marker value of at least 6 bytes", got)
+    version, epoch = _MARKER.unpack_from(record.value)
+    if version < 0:
+        raise CorruptRecord("a transaction marker version of at least 0", version)
+    return int(epoch)
+
+
+def _json(record: Record, message: str) -> str:
+    from engine.wire.record_decoders import control_record_json
+
+    return str(control_record_json(message, record.value))

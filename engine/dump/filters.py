@@ -1,0 +1,81 @@
+"""Which records a dump shows: a pure rule over batch headers and records."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from engine.records.legacy import LegacyMessage
+from engine.records.record import Record
+
+
+class Filters(NamedTuple):
+    """Bounds and patterns; None means no bound. Ends are exclusive.
+
+    `key` is the exact key, the patterns search anywhere in the bytes; a null key or value
+    matches no pattern. `max_records` counts the records shown over all files.
+    """
+
+    from_offset: int | None = None
+    to_offset: int | None = None
+    from_timestamp_ms: int | None = None
+    to_timestamp_ms: int | None = None
+    producer_id: int | None = None
+    key: bytes | None = None
+    key_pattern: re.Pattern[bytes] | None = None
+    value_pattern: re.Pattern[bytes] | None = None
+    header: str | None = None
+    max_records: int | None = None
+
+    @property
+    def any_set(self) -> bool:
+        """Tell whether anything can be left out."""
+        return self != _NO_FILTERS
+
+    @property
+    def opens_batches(self) -> bool:
+        """Tell whether records must be read to know whether a batch has one to show."""
+        return self._replace(from_offset=None, to_offset=None, max_records=None).any_set
+
+    def is_past_end(self, base_offset: int) -> bool:
+        """Tell whether this batch and all after it lie past the last offset wanted."""
+        return self.to_offset is not None and base_offset >= self.to_offset
+
+    def may_match_batch(
+        self, last_offset: int, max_timestamp_ms: int, producer_id: int = -1
+    ) -> bool:
+        """Tell from its header whether a batch can hold a wanted record."""
+        if self.from_offset is not None and last_offset < self.from_offset:
+            return False
+        if self.from_timestamp_ms is not None and max_timestamp_ms < self.from_timestamp_ms:
+            return False
+        return self.producer_id is None or self.producer_id == producer_id
+
+    def matches(self, record: Record | LegacyMessage) -> bool:
+        """Tell whether a record is wanted; the producer id is the batch's affair."""
+        return self._in_bounds(record) and self._content_matches(record)
+
+    def _in_bounds(self, record: Record | LegacyMessage) -> bool:
+        if self.from_offset is not None and record.offset < self.from_offset:
+            return False
+        if self.to_offset is not None and record.offset >= self.to_offset:
+            return False
+        if self.from_timestamp_ms is not None and record.timestamp_ms < self.from_timestamp_ms:
+            return False
+        return self.to_timestamp_ms is None or record.timestamp_ms < self.to_timestamp_ms
+
+    def _content_matches(self, record: Record | LegacyMessage) -> bool:
+        if self.key is not None and record.key != self.key:
+            return False
+        if self.key_pattern is not None and not _found(self.key_pattern, record.key):
+            return False
+        if self.value_pattern is not None and not _found(self.value_pattern, record.value):
+            return False
+        return self.header is None or any(name == self.header for name, _ in record.headers)
+
+
+_NO_FILTERS = Filters()
+
+
+def _found(pattern: re.Pattern[bytes], text: bytes | memoryview | None) -> bool:
+    return text is not None and pattern.search(text) is not None

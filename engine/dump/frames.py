@@ -1,0 +1,41 @@
+"""Where batches lie in a log: position and size of each, by the rules of Kafka's reader.
+
+1. fewer than 18 bytes left, or a size that reaches beyond the end: the log is over
+2. a size below 14: CorruptRecord
+
+Source: FileLogInputStream.nextBatch.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from engine.errors import CorruptRecord
+from engine.log.window import Window
+from engine.records.batch import LENGTH_OVERHEAD_BYTES
+
+OFFSET_AND_SIZE = struct.Struct(">qi")
+_HEADER_UP_TO_MAGIC_BYTES = 17
+_SMALLEST_SIZE_BYTES = 14
+
+
+def frame_at(window: Window, path: str, position: int, end: int) -> tuple[int, int] | None:
+    """Return base offset and whole size of the batch at `position`, None where the log ends."""
+    if position >= end - _HEADER_UP_TO_MAGIC_BYTES:
+        return None
+    base_offset, length = OFFSET_AND_SIZE.unpack_from(
+        window.exactly(position, _HEADER_UP_TO_MAGIC_BYTES, "a batch header")
+    )
+    if length < _SMALLEST_SIZE_BYTES:
+        raise CorruptRecord("a batch size of at least 14", length, path=path, position=position)
+    size = LENGTH_OVERHEAD_BYTES + length
+    return None if size > end - position else (base_offset, size)
+
+
+def frames(window: Window, path: str, end: int, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield position and whole size of each batch from `start` on."""
+    position = start
+    while (frame := frame_at(window, path, position, end)) is not None:
+        yield position, frame[1]
+        position += frame[1]

@@ -1,0 +1,38 @@
+"""Text as a Java program prints it: bytes that are not UTF-8 become U+FFFD by Java's rules.
+
+Java and Python replace different numbers of bytes by one U+FFFD:
+
+| bytes | Java | Python |
+|---|---|---|
+| a surrogate, `ED A0..BF xx`, also cut short | one | one per byte |
+| `F0 8x`, `F4 9x..`, `F5..` followed by continuation bytes | one for the first byte | the same |
+| a sequence cut short | one for its valid prefix | the same |
+
+Source: java.lang.String decoding of UTF-8 (JDK 17), checked against it byte by byte.
+"""
+
+from __future__ import annotations
+
+import re
+
+_REPLACEMENT = "�".encode()
+
+# A surrogate, or its first two bytes: the one place where the two languages differ.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def printable(raw: bytes) -> bytes:
+    """Return the UTF-8 bytes that Java prints for `raw` read as a UTF-8 string."""
+    if raw.isascii():
+        return raw
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return _replaced(raw)
+    return raw
+
+
+def _replaced(raw: bytes) -> bytes:
+    # A surrogate never overlaps a longer sequence: ED is no continuation byte.
+    whole = _SURROGATE.sub(_REPLACEMENT, raw)
+    return whole.decode("utf-8", "replace").encode("utf-8")

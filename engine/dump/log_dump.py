@@ -1,0 +1,221 @@
+"""Dumping one `.log` or `.checkpoint` file as Kafka's tool prints it.
+
+Steps for each batch, in this order, because a fault in one leaves the earlier ones printed:
+
+1, 2. the frame of the batch (`frames.py`)
+3. first part of the batch line; 4. its tail with CRC check; 5. its records, when `deep`
+
+Source: DumpLogSegments.dumpLog, FileLogInputStream.nextBatch (3.9.1; 4.3.0 differs in the
+check for gaps only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.dump import batch_line
+from engine.dump.batch_line import ShallowBatch, numbers_v2
+from engine.dump.decoders import TextDecoder
+from engine.dump.frames import OFFSET_AND_SIZE, frames
+from engine.dump.options import INT_MAX, DumpOptions
+from engine.dump.output import Output
+from engine.dump.plain_lines import Lines, LineTier, PlainLines
+from engine.dump.problems import Problems
+from engine.dump.record_line import write_record
+from engine.errors import CorruptRecord
+from engine.host.ports import File
+from engine.limits import FAST_TIER_FILE_BYTES_MIN
+from engine.log.window import Window
+from engine.records.batch import HEADER_BYTES, BatchView
+from engine.records.compression import Codec, decompress
+from engine.records.legacy import LegacyBatch, LegacyMessage
+from engine.records.record import Record
+
+
+class InvalidReadSize(CorruptRecord):
+    """A negative number of bytes was asked for."""
+
+    def __init__(self, size_bytes: int) -> None:
+        super().__init__("a size of at least 0 bytes", size_bytes)
+
+
+class LogDump:
+    """Writes the batches (and records) of one log file."""
+
+    def __init__(
+        self, file: File, shown_path: str, options: DumpOptions, out: Output, problems: Problems
+    ) -> None:
+        if options.max_bytes < 0:
+            raise InvalidReadSize(options.max_bytes)
+        self._options = options
+        self._out = out
+        self._problems = problems
+        self._path = shown_path
+        self._size_bytes = file.size_bytes()
+        self._end = min(self._size_bytes, options.max_bytes)
+        self._limited = options.max_bytes != INT_MAX
+        # Kafka 4.3 starts its check before offset 0, so that a first offset above 0 is a gap.
+        self._last_offset = -1
+        self._window = Window(file, self._end)
+        self._filters = options.filters if options.filters.any_set else None
+        self._lines = _line_tier(options, self._end)
+        self.shown_count = 0
+        self.bad_batch_count = 0
+
+    def run(self, start: int = 0) -> int:
+        """Print everything from `start` on; returns the position behind the last batch."""
+        position = start
+        for position, size in frames(self._window, self._path, self._end, start):
+            if not self._batch(position, size):
+                return position
+            position += size  # noqa: PLW2901 - the position behind the last batch is the answer
+            if self._is_done():
+                return position
+        trailing = self._end - position
+        if trailing > 0 and not self._limited:
+            name = self._path.rsplit("/", 1)[-1]
+            self._out.line(f"Found {trailing} invalid bytes at the end of {name}")
+        return position
+
+    def _is_done(self) -> bool:
+        limit = self._options.filters.max_records
+        return limit is not None and self.shown_count >= limit
+
+    def _batch(self, position: int, size: int) -> bool:
+        """Print one batch; returns False once all that is wanted has been seen."""
+        batch = self._window.exactly(position, size, "a record batch")
+        magic = batch[16]
+        if magic >= 128:
+            self._out.add(b"offset: %d" % OFFSET_AND_SIZE.unpack_from(batch)[0])
+            raise CorruptRecord(
+                "magic 0 or above", magic - 256, path=self._path, position=position + 16
+            )
+        shallow, crc = self._header(position, size, batch, magic)
+        if self._filters is not None:
+            if self._filters.is_past_end(shallow.base_offset):
+                return False
+            self._filtered(shallow, position, batch, crc)
+            return True
+        self._out.add(shallow.first)
+        batch = self._tail(shallow, position, batch, crc)
+        if self._options.deep:
+            self._records(shallow, batch, position)
+        return True
+
+    def _header(
+        self, position: int, size: int, batch: memoryview, magic: int
+    ) -> tuple[ShallowBatch, int]:
+        needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
+        # A batch shorter than its header is read on into the bytes behind it, as Kafka does.
+        if size < needed:
+            batch = self._window.exactly(position, needed, "a batch header")
+        if magic >= 2:
+            return batch_line.shallow_v2(batch)
+        return batch_line.shallow_legacy(batch, magic)
+
+    def _tail(
+        self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
+    ) -> memoryview:
+        batch = self._window.at(position, shallow.size_bytes)
+        if shallow.magic >= 2:
+            valid = batch_line.is_valid_v2(batch, crc)
+        else:
+            valid = batch_line.is_valid_legacy(batch, crc)
+        self.bad_batch_count += not valid
+        try:
+            self._out.add(shallow.tail(position, crc, valid))
+        except CorruptRecord as error:
+            raise error.at(self._path, position) from error
+        return batch
+
+    def _records(self, shallow: ShallowBatch, batch: memoryview, position: int) -> None:
+        """Print the records of one batch (step 5): by a line tier where nothing is unusual."""
+        out, options = self._out, self._options
+        if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
+            lines = self._lines_of(shallow, batch)
+            if lines is not None:
+                out.direct(lines.text)
+                self._last_offset = lines.last_offset
+                for last_offset, offset in lines.gaps:
+                    self._problems.gap(self._path, last_offset, offset)
+                return
+        for record in self._read(shallow, batch, position):
+            self._check_gap(record.offset)
+            write_record(out, shallow, record, options)
+            self.shown_count += 1
+
+    def _lines_of(self, shallow: ShallowBatch, batch: memoryview) -> Lines | None:
+        """Return a batch's lines from the tier, None if it is left to the other path."""
+        if self._lines is None or len(batch) < HEADER_BYTES:
+            return None
+        numbers = numbers_v2(batch)
+        # A time of append below 0 is no time to the tiers.
+        if numbers.record_count <= 0 or (shallow.appended and numbers.append_time_ms < 0):
+            return None
+        if not shallow.codec:
+            return self._lines.of(numbers, batch, HEADER_BYTES, self._last_offset)
+        try:
+            raw = decompress(Codec(shallow.codec), batch[HEADER_BYTES:])
+        except CorruptRecord:
+            return None
+        return self._lines.of(numbers, raw, 0, self._last_offset)
+
+    def _read(
+        self, shallow: ShallowBatch, batch: memoryview, position: int
+    ) -> Iterator[Record | LegacyMessage]:
+        try:
+            if shallow.magic >= 2:
+                yield from BatchView(batch).records()
+            else:
+                yield from LegacyBatch(batch).messages()
+        except CorruptRecord as error:
+            raise error.at(self._path, position) from error
+
+    def _check_gap(self, offset: int) -> None:
+        last = self._last_offset
+        if offset != last + 1 and (last != -1 or self._options.is_four):
+            self._problems.gap(self._path, last, offset)
+        self._last_offset = offset
+
+    def _filtered(self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int) -> None:
+        """Print a batch only if something of it is wanted, with the wanted records only."""
+        filters, options = self._options.filters, self._options
+        if not filters.may_match_batch(
+            shallow.last_offset, shallow.max_timestamp_ms, shallow.producer_id
+        ):
+            return
+        wanted: list[Record | LegacyMessage] = []
+        if options.deep or filters.opens_batches:
+            wanted = [r for r in self._read(shallow, batch, position) if filters.matches(r)]
+            if not wanted:
+                return
+        self._out.add(shallow.first)
+        self._tail(shallow, position, batch, crc)
+        if filters.max_records is not None:
+            wanted = wanted[: filters.max_records - self.shown_count]
+        self.shown_count += len(wanted) if options.deep else 1
+        if options.deep:
+            for record in wanted:
+                write_record(self._out, shallow, record, options)
+
+
+def _line_tier(options: DumpOptions, size_bytes: int) -> LineTier | None:
+    """Return the tier that makes the lines of whole batches, None if the options forbid one."""
+    plain_records = options.deep and not options.skip_record_metadata
+    if not plain_records or options.filters.any_set:
+        return None
+    if options.print_data and not isinstance(options.decoder, TextDecoder):
+        return None
+    tier: type[LineTier] = PlainLines
+    if size_bytes >= FAST_TIER_FILE_BYTES_MIN:
+        tier = _compiled_tier() or PlainLines
+    return tier(print_data=options.print_data, check_first_gap=options.is_four)
+
+
+def _compiled_tier() -> type[LineTier] | None:
+    try:
+        from engine.dump.fast_lines import FastLines
+    except ImportError:
+        # The extra `fast` is not installed: the same bytes, more slowly.
+        return None
+    return FastLines

@@ -1,0 +1,58 @@
+"""What a dump is asked to print."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.dump.decoders import Decoder, TextDecoder
+from engine.dump.filters import Filters
+from engine.errors import EngineError
+
+INT_MAX = 2_147_483_647
+
+#: The versions whose exact lines can be printed, by the spellings a person may use.
+KAFKA_VERSIONS = {"3.9": "3.9.1", "3.9.1": "3.9.1", "4.3": "4.3.0", "4.3.0": "4.3.0"}
+
+
+class UnknownKafkaVersion(EngineError):
+    """Lines of a Kafka version were asked for that are not known."""
+
+    def __init__(self, version: str) -> None:
+        super().__init__(f"--kafka-version {version}: expected one of {', '.join(KAFKA_VERSIONS)}")
+        self.version = version
+
+
+class DumpOptions(NamedTuple):
+    """Everything that changes what is printed; immutable.
+
+    `max_bytes` is the length of the part of each log that is read, `max_message_size_bytes`
+    the part looked at to check one index entry. `deep` prints records below their batch,
+    `print_data` adds key and value, `skip_record_metadata` leaves only those. The faults are
+    wrong options that Kafka's tool notices only when it comes to a log or an offset index.
+    """
+
+    kafka_version: str = "3.9.1"
+    deep: bool = False
+    print_data: bool = False
+    skip_record_metadata: bool = False
+    max_bytes: int = INT_MAX
+    max_message_size_bytes: int = 5 * 1024 * 1024
+    verify_index_only: bool = False
+    index_sanity_check: bool = False
+    decoder: Decoder = TextDecoder()
+    filters: Filters = Filters()
+    log_fault: EngineError | None = None
+    index_fault: EngineError | None = None
+
+    @property
+    def is_four(self) -> bool:
+        """Tell whether the lines of 4.3.0 are wanted."""
+        return self.kafka_version == "4.3.0"
+
+
+def kafka_version_named(text: str) -> str:
+    """Return the full version for a spelling of it; raises UnknownKafkaVersion."""
+    try:
+        return KAFKA_VERSIONS[text]
+    except KeyError:
+        raise UnknownKafkaVersion(text) from None

@@ -1,0 +1,158 @@
+"""The lines of a whole version 2 batch in one loop: the tier without compiled code.
+
+One contract for both tiers (`fast_lines.py` is the other): given the bytes of a batch's
+records, return all its lines, or None when anything is unusual. Then nothing has been printed
+yet and the record-by-record path prints what is right up to the fault.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from engine.dump.java_text import printable
+
+_RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
+
+
+class Lines(NamedTuple):
+    """The lines of a batch's records, the last offset, and gaps found on the way."""
+
+    text: bytes | memoryview
+    last_offset: int
+    gaps: list[tuple[int, int]]
+
+
+class BatchNumbers(NamedTuple):
+    """What the lines need of a batch's header. `append_time_ms` is −1 with create times."""
+
+    base_offset: int
+    base_timestamp_ms: int
+    append_time_ms: int
+    base_sequence: int
+    record_count: int
+    time_label: bytes
+
+
+class LineTier(Protocol):
+    """Makes the lines of whole batches."""
+
+    def __init__(self, *, print_data: bool, check_first_gap: bool) -> None: ...
+
+    def of(
+        self, batch: BatchNumbers, raw: bytes | memoryview, start: int, last_offset: int
+    ) -> Lines | None:
+        """Return the lines of the records in `raw` from `start` on, None if one is unusual."""
+        ...
+
+
+class PlainLines:
+    """Makes lines with plain Python."""
+
+    def __init__(self, *, print_data: bool, check_first_gap: bool) -> None:
+        self._print_data = print_data
+        self._check_first_gap = check_first_gap
+
+    def of(
+        self, batch: BatchNumbers, raw: bytes | memoryview, start: int, last_offset: int
+    ) -> Lines | None:
+        """Return the lines of the records in `raw` from `start` to its end.
+
+        `last_offset` is that of the record before, −1 if there is none.
+        """
+        if batch.base_sequence >= 0 and batch.base_sequence + batch.record_count > 0x7FFFFFFF:
+            return None
+        try:
+            return self._of(batch, bytes(raw), start, last_offset)
+        except (IndexError, ValueError):
+            return None
+
+    def _of(self, batch: BatchNumbers, raw: bytes, position: int, last: int) -> Lines | None:
+        out: list[bytes] = []
+        gaps: list[tuple[int, int]] = []
+        base_offset, base_ms, append_ms, base_sequence, count, label = batch
+        contents = self._print_data
+        end = len(raw)
+        # Lengths below 64 take one byte: most deltas and keys, so that case is written out.
+        for _ in range(count):
+            size, position = _varint(raw, position)
+            record_end = position + size
+            position += 1
+            byte = raw[position]
+            if byte < 128:
+                delta_ms, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                delta_ms, position = _varint(raw, position, 10)
+            byte = raw[position]
+            if byte < 128:
+                delta, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                delta, position = _varint(raw, position)
+            byte = raw[position]
+            if byte < 128:
+                key_size, key_at = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                key_size, key_at = _varint(raw, position)
+            position = key_at + key_size if key_size > 0 else key_at
+            value_size, value_at = _varint(raw, position)
+            position = value_at + value_size if value_size > 0 else value_at
+            names, position = _header_names(raw, position) if raw[position] else (b"", position + 1)
+            if position != record_end or position > end or key_size < -1 or value_size < -1:
+                return None
+            if not -0x80000000 <= delta <= 0x7FFFFFFF:
+                return None
+            offset = base_offset + delta
+            if offset != last + 1 and (last != -1 or self._check_first_gap):
+                gaps.append((last, offset))
+            last = offset
+            line = _RECORD % (
+                offset,
+                label,
+                base_ms + delta_ms if append_ms < 0 else append_ms,
+                key_size,
+                value_size,
+                base_sequence + delta if base_sequence >= 0 else -1,
+                names,
+            )
+            out.append(line)
+            if contents:
+                if key_size >= 0:
+                    out.append(b" key: ")
+                    out.append(printable(raw[key_at : key_at + key_size]))
+                if value_size >= 0:
+                    out.append(b" payload: ")
+                    out.append(printable(raw[value_at : value_at + value_size]))
+            out.append(b"\n")
+        return Lines(b"".join(out), last, gaps) if position == end else None
+
+
+def _varint(raw: bytes, position: int, longest: int = 5) -> tuple[int, int]:
+    """Return a zig-zag number of at most `longest` bytes; raises ValueError for a longer one."""
+    byte = raw[position]
+    if byte < 128:
+        return (byte >> 1) ^ -(byte & 1), position + 1
+    value = byte & 0x7F
+    for shift in range(7, 7 * longest, 7):
+        position += 1
+        byte = raw[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 128:
+            return (value >> 1) ^ -(value & 1), position + 1
+    raise ValueError
+
+
+def _header_names(raw: bytes, position: int) -> tuple[bytes, int]:
+    """Return the joined header names of a record, and the position behind its headers."""
+    count, position = _varint(raw, position)
+    if count < 0:
+        raise ValueError
+    names = []
+    for _ in range(count):
+        size, position = _varint(raw, position)
+        if size < 0:
+            raise ValueError
+        names.append(printable(raw[position : position + size]))
+        size, position = _varint(raw, position + size)
+        position += max(size, 0)
+        if position > len(raw):
+            raise ValueError
+    return b",".join(names), position

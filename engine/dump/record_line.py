@@ -1,0 +1,87 @@
+"""The line of a record, and what control records add to it.
+
+Source: DumpLogSegments of 3.9.1 and 4.3.0. A line is printed in steps: metadata, control
+record, contents; a fault in a later step leaves the earlier ones printed.
+"""
+
+from __future__ import annotations
+
+from engine.dump.batch_line import ShallowBatch
+from engine.dump.java_text import printable
+from engine.dump.options import DumpOptions
+from engine.dump.output import Output
+from engine.records.legacy import LegacyMessage
+from engine.records.record import Record
+
+_V2 = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
+_LEGACY = b"| offset: %d %b: %d keySize: %d valueSize: %d isValid: %b crc: %d"
+
+
+def record_metadata(batch: ShallowBatch, record: Record) -> bytes:
+    """Return the first step of the line of a version 2 record."""
+    headers = b",".join([printable(_raw(name)) for name, _ in record.headers])
+    return _V2 % (
+        record.offset,
+        batch.time_label,
+        record.timestamp_ms,
+        record.key_size,
+        record.value_size,
+        record.sequence,
+        headers,
+    )
+
+
+def message_metadata(batch: ShallowBatch, message: LegacyMessage, is_four: bool) -> bytes:
+    """Return the first step of the line of a message, its sizes as stored, even damaged."""
+    line = _LEGACY % (
+        message.offset,
+        batch.time_label,
+        message.timestamp_ms,
+        message.key_size,
+        message.value_size,
+        b"true" if message.is_crc_valid() else b"false",
+        message.crc,
+    )
+    # Kafka 3.9 closes a brace that it never opened.
+    return line if is_four else line + b"}"
+
+
+def _control(record: Record, is_four: bool) -> bytes:
+    from engine.dump.control_line import control_text
+
+    return control_text(record, is_four).encode()
+
+
+def _raw(name: str) -> bytes:
+    # Names that are no UTF-8 arrive with their bytes escaped, so that none is lost.
+    return name.encode("utf-8", "surrogateescape")
+
+
+def write_record(
+    out: Output, batch: ShallowBatch, record: Record | LegacyMessage, options: DumpOptions
+) -> None:
+    """Write one record's line in Kafka's steps."""
+    prefix = b"| "
+    if not options.skip_record_metadata:
+        prefix = b" "
+        if isinstance(record, LegacyMessage):
+            out.add(message_metadata(batch, record, options.is_four))
+        else:
+            out.add(record_metadata(batch, record))
+            if batch.is_control:
+                out.add(_control(record, options.is_four))
+    if options.print_data and not batch.is_control:
+        out.add(_contents(record, options, prefix))
+    out.add(b"\n")
+
+
+def _contents(record: Record | LegacyMessage, options: DumpOptions, prefix: bytes) -> bytes:
+    key, value = options.decoder.texts(record.offset, record.key, record.value)
+    shown = b""
+    if key is not None:
+        shown = b"%bkey: %b" % (prefix, key)
+        prefix = b" "
+    if value is not None:
+        # Kafka 3.9 writes a blank and no bar in front of a payload without a key.
+        shown += b"%bpayload: %b" % (prefix if options.is_four else b" ", value)
+    return shown

@@ -1,0 +1,302 @@
+r"""Log files as rows of plain values, for JSON, NDJSON, CSV and tables.
+
+Binary stands as base64 beside a text that loses nothing: `encoding` is `utf-8` where the text
+is the bytes' own, `escaped` where they are no UTF-8 and a backslash starts an escape (`\xNN`,
+`\\`), and null where the key or value itself is null. An empty one is `""`.
+The columns are the schema: docs/reference/dump_rows.md.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from engine.dump.batch_line import (
+    ShallowBatch,
+    is_valid_legacy,
+    is_valid_v2,
+    shallow_legacy,
+    shallow_v2,
+)
+from engine.dump.control_line import control_fields
+from engine.dump.decoders import TextDecoder
+from engine.dump.file_names import base_offset_of, suffix_of
+from engine.dump.frames import frames
+from engine.dump.options import INT_MAX, DumpOptions
+from engine.errors import CorruptRecord
+from engine.host.ports import File, Files
+from engine.log.window import Window
+from engine.records.batch import HEADER_BYTES, BatchView
+from engine.records.record import Record
+from engine.records.view import batch_at
+
+Row = dict[str, Any]
+
+RECORD_COLUMNS = (
+    "file", "topic", "partition", "offset", "timestamp_ms", "timestamp_type",
+    "key", "key_encoding", "key_base64", "value", "value_encoding", "value_base64",
+    "headers", "key_size_bytes", "value_size_bytes", "sequence",
+    "producer_id", "producer_epoch", "leader_epoch", "is_transactional", "is_control",
+    "control_type", "coordinator_epoch", "codec", "magic", "batch_base_offset",
+    "batch_position", "is_crc_valid", "decoded_key", "decoded_value",
+)  # fmt: skip
+
+BATCH_COLUMNS = (
+    "file", "topic", "partition", "position", "base_offset", "last_offset", "record_count",
+    "size_bytes", "magic", "codec", "crc", "is_crc_valid", "leader_epoch", "producer_id",
+    "producer_epoch", "base_sequence", "last_sequence", "is_transactional", "is_control",
+    "timestamp_type", "base_timestamp_ms", "max_timestamp_ms", "delete_horizon_ms",
+)  # fmt: skip
+
+INDEX_COLUMNS: dict[str, tuple[str, ...]] = {
+    ".index": ("file", "offset", "position"),
+    ".timeindex": ("file", "timestamp_ms", "offset"),
+    ".txnindex": (
+        "file", "version", "producer_id", "first_offset", "last_offset", "last_stable_offset",
+    ),
+    ".snapshot": (
+        "file", "producer_id", "producer_epoch", "last_sequence", "last_offset", "offset_delta",
+        "timestamp_ms", "coordinator_epoch", "current_txn_first_offset",
+    ),
+}  # fmt: skip
+
+_ENTRIES = {
+    ".index": struct.Struct(">ii"),
+    ".timeindex": struct.Struct(">qi"),
+    ".txnindex": struct.Struct(">hqqqq"),
+    ".snapshot": struct.Struct(">qhiqiqiq"),
+}
+_SNAPSHOT_HEAD_BYTES = 10
+
+
+class RowDump:
+    """Yields the rows of files in order, as (columns, row)."""
+
+    def __init__(self, files: Files, options: DumpOptions, *, headers_only: bool) -> None:
+        self._files = files
+        self._options = options
+        self._headers_only = headers_only
+        self.default_columns = BATCH_COLUMNS if headers_only else RECORD_COLUMNS
+        self.problem_count = 0
+        self._left = options.filters.max_records
+
+    def rows(self, paths: list[str]) -> Iterator[tuple[tuple[str, ...], Row]]:
+        """Yield every wanted row of every file."""
+        for path in paths:
+            suffix = suffix_of(path) or ""
+            if suffix in _ENTRIES:
+                yield from self._entries(path, suffix)
+            else:
+                yield from self._log(path)
+            if self._left == 0:
+                return
+
+    def _entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
+        columns, entry = INDEX_COLUMNS[suffix], _ENTRIES[suffix]
+        raw = self._files.read_bytes(path)
+        start = _SNAPSHOT_HEAD_BYTES if suffix == ".snapshot" else 0
+        base = base_offset_of(path) if suffix in (".index", ".timeindex") else 0
+        for n in range((len(raw) - start) // entry.size):
+            values = list(entry.unpack_from(raw, start + n * entry.size))
+            if suffix in (".index", ".timeindex"):
+                # A preallocated index ends in zeroes.
+                if n and not any(values):
+                    return
+                at = columns.index("offset") - 1
+                values[at] += base
+            yield columns, dict(zip(columns, [path, *values], strict=True))
+
+    def _log(self, path: str) -> Iterator[tuple[tuple[str, ...], Row]]:
+        with closing(self._files.open(path)) as file:
+            end = min(file.size_bytes(), self._options.max_bytes)
+            topic, partition = _place(path)
+            found = BatchRows(file, path, end, self._options)
+            place = {"file": path, "topic": topic, "partition": partition}
+            for shallow, row, batch in found.batches():
+                row.update(place)
+                if self._headers_only:
+                    if self._wanted_batch(shallow, batch):
+                        yield BATCH_COLUMNS, row
+                else:
+                    yield from self._records(row, batch)
+                if self._left == 0:
+                    break
+            self.problem_count += found.problem_count
+
+    def _wanted_batch(self, shallow: ShallowBatch, batch: memoryview) -> bool:
+        filters = self._options.filters
+        if filters.opens_batches and not any(
+            filters.matches(record) for record in batch_at(batch, 0).records()
+        ):
+            return False
+        self._take()
+        return True
+
+    def _records(self, header: Row, batch: memoryview) -> Iterator[tuple[tuple[str, ...], Row]]:
+        shared = _shared_by_records(header)
+        filters = self._options.filters
+        try:
+            for record in batch_at(batch, 0).records():
+                if filters.any_set and not filters.matches(record):
+                    continue
+                self._take()
+                yield RECORD_COLUMNS, {**shared, **self._record(record, header)}
+                if self._left == 0:
+                    return
+        except CorruptRecord as error:
+            raise error.at(header["file"], header["position"]) from error
+
+    def _take(self) -> None:
+        if self._left is not None:
+            self._left -= 1
+
+    def _record(self, record: Record, header: Row) -> Row:
+        row: Row = {
+            "offset": record.offset,
+            "timestamp_ms": record.timestamp_ms,
+            "key_size_bytes": record.key_size,
+            "value_size_bytes": record.value_size,
+            "sequence": record.sequence,
+            "headers": [header_row(name, value) for name, value in record.headers],
+        }
+        add_binary(row, "key", record.key)
+        add_binary(row, "value", record.value)
+        if record.is_crc_valid is not None:
+            row["is_crc_valid"] = record.is_crc_valid
+        if header["is_control"]:
+            row["control_type"], row["coordinator_epoch"] = control_fields(record)
+        elif not isinstance(self._options.decoder, TextDecoder):
+            self._decode(row, record)
+        return row
+
+    def _decode(self, row: Row, record: Record) -> None:
+        self._options.decoder.open()
+        key, value = self._options.decoder.texts(record.offset, record.key, record.value)
+        row["decoded_key"], row["decoded_value"] = decoded(key), decoded(value)
+
+
+class BatchRows:
+    """Reads a log's batches as rows; a cut or damaged tail ends them and counts as a problem."""
+
+    def __init__(self, file: File, path: str, end: int, options: DumpOptions) -> None:
+        self._window = Window(file, end)
+        self._path = path
+        self._end = end
+        self._limited = options.max_bytes != INT_MAX
+        self._filters = options.filters
+        self.problem_count = 0
+
+    def batches(self) -> Iterator[tuple[ShallowBatch, Row, memoryview]]:
+        """Yield header, row and bytes of each batch that may hold a wanted record."""
+        position = 0
+        for position, size in frames(self._window, self._path, self._end):
+            batch = self._window.exactly(position, size, "a record batch")
+            shallow, row = _batch_row(batch, position, self._path)
+            position += size  # noqa: PLW2901 - the position behind the last batch is used below
+            if self._filters.is_past_end(shallow.base_offset):
+                return
+            self.problem_count += not row["is_crc_valid"]
+            if self._filters.may_match_batch(
+                shallow.last_offset, shallow.max_timestamp_ms, shallow.producer_id
+            ):
+                yield shallow, row, batch
+        if position < self._end and not self._limited:
+            self.problem_count += 1
+
+
+def _batch_row(batch: memoryview, position: int, path: str) -> tuple[ShallowBatch, Row]:
+    magic = batch[16]
+    needed = HEADER_BYTES if magic >= 2 else 18 if magic == 0 else 26
+    if magic >= 128 or len(batch) < needed:
+        raise CorruptRecord("a whole batch header", f"magic {magic}", path=path, position=position)
+    if magic < 2:
+        shallow, crc = shallow_legacy(batch, magic)
+        return shallow, _common_row(shallow, position, crc, is_valid_legacy(batch, crc))
+    shallow, crc = shallow_v2(batch)
+    row = _common_row(shallow, position, crc, is_valid_v2(batch, crc))
+    view = BatchView(batch)
+    row.update(
+        leader_epoch=view.leader_epoch,
+        producer_epoch=view.producer_epoch,
+        record_count=view.record_count,
+        last_sequence=view.last_sequence,
+        is_transactional=view.is_transactional,
+        base_timestamp_ms=view.base_timestamp_ms,
+        delete_horizon_ms=view.delete_horizon_ms,
+    )
+    return shallow, row
+
+
+def _common_row(shallow: ShallowBatch, position: int, crc: int, is_valid: bool) -> Row:
+    names = ("none", "gzip", "snappy", "lz4", "zstd")
+    return {
+        "position": position,
+        "base_offset": shallow.base_offset,
+        "last_offset": shallow.last_offset,
+        "size_bytes": shallow.size_bytes,
+        "magic": shallow.magic,
+        "codec": names[shallow.codec] if shallow.codec < 5 else f"unknown({shallow.codec})",
+        "crc": crc,
+        "is_crc_valid": is_valid,
+        "producer_id": shallow.producer_id,
+        "base_sequence": shallow.base_sequence,
+        "is_control": shallow.is_control,
+        "is_transactional": False,
+        "timestamp_type": shallow.time_label.decode(),
+        "max_timestamp_ms": shallow.max_timestamp_ms,
+    }
+
+
+def _shared_by_records(header: Row) -> Row:
+    names = ("file", "topic", "partition", "timestamp_type", "producer_id", "producer_epoch",
+             "leader_epoch", "is_transactional", "is_control", "codec", "magic",
+             "is_crc_valid")  # fmt: skip
+    shared = {name: header.get(name) for name in names}
+    shared["batch_base_offset"] = header["base_offset"]
+    shared["batch_position"] = header["position"]
+    return shared
+
+
+def text_form(raw: bytes | None) -> tuple[str | None, str | None]:
+    """Return a text that loses nothing of `raw`, and its encoding (see the module's head)."""
+    if raw is None:
+        return None, None
+    try:
+        return raw.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        return raw.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace"), "escaped"
+
+
+def add_binary(row: Row, name: str, raw: bytes | None) -> None:
+    """Add the three columns of a binary field to a row."""
+    row[name], row[f"{name}_encoding"] = text_form(raw)
+    row[f"{name}_base64"] = None if raw is None else base64.b64encode(raw).decode("ascii")
+
+
+def header_row(name: str, value: bytes | None) -> Row:
+    """Return one record header as a row."""
+    row: Row = {"name": name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")}
+    add_binary(row, "value", value)
+    return row
+
+
+def decoded(text: bytes | None) -> Any:
+    """Return what a decoder printed: as JSON where it is JSON, else as text."""
+    if text is None:
+        return None
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.decode("utf-8", "replace")
+
+
+def _place(path: str) -> tuple[str | None, int | None]:
+    """Return topic and partition from the name of the folder a segment lies in."""
+    folder = path.rpartition("/")[0].rpartition("/")[2]
+    topic, dash, number = folder.rpartition("-")
+    return (topic, int(number)) if dash and topic and number.isdigit() else (None, None)

@@ -1,0 +1,120 @@
+"""A whole dump: files one after the other, then what was found wrong.
+
+Source: DumpLogSegments.main. Kinds are told by the last suffix of the name.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import NamedTuple
+
+from engine.dump.file_names import base_offset_of, name_of, normal_path, snapshot_id_of, suffix_of
+from engine.dump.index_dump import IndexDump
+from engine.dump.log_dump import LogDump
+from engine.dump.options import DumpOptions
+from engine.dump.output import Output
+from engine.dump.problems import Problems
+from engine.dump.state_dump import dump_producer_snapshot, dump_txn_index
+from engine.errors import StorageError
+from engine.host.ports import Files
+
+
+class Summary(NamedTuple):
+    """What a dump found: lines for stderr and the number of problems."""
+
+    remarks: list[str]
+    problem_count: int
+
+
+class DumpSession:
+    """Dumps files in order to one output."""
+
+    def __init__(self, files: Files, options: DumpOptions, out: Output) -> None:
+        self._files = files
+        self._options = options
+        self._out = out
+        self._problems = Problems(options.kafka_version)
+        self._indexes = IndexDump(files, options, out, self._problems)
+        self._remarks: list[str] = []
+        self._problem_count = 0
+        self._shown_count = 0
+
+    def run(self, paths: list[str]) -> Summary:
+        """Dump every path. On an error all that was read before has been handed on."""
+        try:
+            for path in paths:
+                self.dump(normal_path(path))
+        finally:
+            self._out.flush()
+        return self.summary()
+
+    def summary(self) -> Summary:
+        """Return what was found so far."""
+        lines = self._remarks + self._problems.lines()
+        return Summary(lines, self._problem_count + self._problems.count)
+
+    def dump(self, path: str) -> None:
+        """Dump one file of any kind."""
+        self._out.line(f"Dumping {path}")
+        suffix = suffix_of(path)
+        if suffix in (".log", ".checkpoint"):
+            self._log(path)
+        elif suffix == ".index":
+            if self._options.index_fault is not None:
+                raise self._options.index_fault
+            self._indexes.offset_index(path, path)
+        elif suffix == ".timeindex":
+            self._indexes.time_index(path, path)
+        elif suffix == ".snapshot":
+            self._snapshot(path)
+        elif suffix == ".txnindex":
+            dump_txn_index(self._files, path, self._out)
+        elif suffix is None and not self._options.is_four:
+            raise NamelessKind(path)
+        else:
+            self._remarks.append(f"Ignoring unknown file {path}")
+
+    def _snapshot(self, path: str) -> None:
+        fault = dump_producer_snapshot(self._files, path, self._out, self._options.is_four)
+        if fault is not None:
+            self._remarks.append(fault)
+            self._problem_count += 1
+
+    def _log(self, path: str) -> None:
+        options = self._options
+        notices = options.decoder.open()
+        if not options.is_four:
+            for notice in notices:
+                self._out.line(notice)
+        if options.log_fault is not None:
+            raise options.log_fault
+        self._out.line(_heading(path))
+        if options.filters.max_records is not None:
+            left = options.filters.max_records - self._shown_count
+            options = options._replace(filters=options.filters._replace(max_records=left))
+        with closing(self._files.open(path)) as file:
+            dump = LogDump(file, path, options, self._out, self._problems)
+            try:
+                dump.run()
+            finally:
+                self._shown_count += dump.shown_count
+                self._problem_count += dump.bad_batch_count
+
+
+class NamelessKind(StorageError):
+    """A file name without a dot says nothing of its kind."""
+
+    hint = "name files with their suffix, such as 00000000000000000000.log"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: the name has no suffix that tells the kind of file")
+        self.path = path
+
+
+def _heading(path: str) -> str:
+    if path.endswith(".log"):
+        return f"Log starting offset: {base_offset_of(path)}"
+    if name_of(path) == "bootstrap.checkpoint":
+        return "KRaft bootstrap snapshot"
+    end_offset, epoch = snapshot_id_of(path)
+    return f"Snapshot end offset: {end_offset}, epoch: {epoch}"

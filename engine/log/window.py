@@ -1,0 +1,52 @@
+"""A window that slides over a file: one buffer, whatever the file's size."""
+
+from __future__ import annotations
+
+from engine.errors import CorruptRecord
+from engine.host.ports import File
+from engine.limits import SCAN_CHUNK_BYTES
+
+
+class Window:
+    """Gives out parts of a file as views of one reused buffer.
+
+    A view is valid until the next call. The buffer grows to the largest part asked for,
+    so callers check a length against `end` first.
+    """
+
+    def __init__(self, file: File, end: int, chunk_bytes: int = SCAN_CHUNK_BYTES) -> None:
+        self.file = file
+        self.end = end
+        self._buffer = bytearray(min(chunk_bytes, max(end, 1)))
+        self._view = memoryview(self._buffer)
+        self._start = 0
+        self._filled = 0
+
+    def at(self, position: int, length: int) -> memoryview:
+        """Return `length` bytes from `position`; fewer only where the file ends."""
+        offset = position - self._start
+        if offset < 0 or offset + length > self._filled:
+            self._slide(position, length)
+            offset = 0
+        return self._view[offset : min(offset + length, self._filled)]
+
+    def rest(self, position: int, length: int) -> memoryview:
+        """Return all that is buffered from `position`, at least `length` bytes of it."""
+        self.at(position, length)
+        return self._view[position - self._start : self._filled]
+
+    def exactly(self, position: int, length: int, what: str) -> memoryview:
+        """Return `length` bytes from `position`; raises CorruptRecord where the file ends."""
+        view = self.at(position, length)
+        if len(view) < length:
+            raise CorruptRecord(
+                f"{length} bytes of {what}", len(view), path=self.file.path, position=position
+            )
+        return view
+
+    def _slide(self, position: int, length: int) -> None:
+        if length > len(self._buffer):
+            self._buffer = bytearray(length)
+            self._view = memoryview(self._buffer)
+        self._start = position
+        self._filled = self.file.read_into(position, self._view)

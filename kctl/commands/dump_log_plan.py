@@ -1,0 +1,187 @@
+"""From the options of `kctl dump-log` to one call of the engine."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import Any
+
+from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
+from engine.dump.filters import Filters
+from engine.dump.options import DumpOptions, kafka_version_named
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from kctl import exits
+from kctl.commands.times import parse_time_ms
+
+_ROW_OUTPUTS = ("json", "ndjson", "csv")
+_DEFAULT_CLASS = "org.apache.kafka.tools.api.StringDecoder"
+#: Kafka takes the first of these that is given.
+_INTERNAL = (
+    ("offsets_decoder", "offsets"),
+    ("transaction_log_decoder", "transaction_log"),
+    ("cluster_metadata_decoder", "cluster_metadata"),
+    ("remote_log_metadata_decoder", "remote_log_metadata"),
+    ("share_group_state_decoder", "share_group_state"),
+)
+
+
+class WrongUsage(EngineError):
+    """Options do not go together."""
+
+    hint = "`kctl dump-log -h` lists the options"
+
+
+class DumpPlan:
+    """One run of the command, from parsed options to exit code."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self._given = given
+        self._version = kafka_version_named(given["kafka_version"])
+        self._files = RealFiles()
+
+    def execute(self) -> int:
+        """Dump; returns the exit code."""
+        given = self._given
+        if given["share_group_state_decoder"] and self._version != "4.3.0":
+            raise WrongUsage("--share-group-state-decoder needs --kafka-version 4.3")
+        if given["output"] not in ("text", *_ROW_OUTPUTS):
+            raise WrongUsage(f"-o {given['output']}: expected text, json, ndjson or csv")
+        paths = self._paths()
+        options = self._options()
+        if given["output"] != "text":
+            return self._rows(paths, options)
+        return self._text(paths, options)
+
+    def _text(self, paths: list[str], options: DumpOptions) -> int:
+        from engine.dump.output import Output
+        from engine.dump.session import DumpSession
+
+        sys.stdout.flush()
+        session = DumpSession(self._files, options, Output(_write_all))
+        try:
+            session.run(paths)
+        finally:
+            summary = session.summary()
+            sys.stderr.writelines(f"{line}\n" for line in summary.remarks)
+        return self._exit_code(summary.problem_count)
+
+    def _rows(self, paths: list[str], options: DumpOptions) -> int:
+        from engine.dump.rows import RowDump
+        from kctl.render import Column, RowWriter
+
+        dump = RowDump(self._files, options, headers_only=self._given["headers_only"])
+        writer: RowWriter | None = None
+        columns: tuple[str, ...] = ()
+        try:
+            for kind_columns, row in dump.rows(paths):
+                if writer is None:
+                    columns = kind_columns
+                    writer = RowWriter([Column(c, c) for c in columns], self._given["output"])
+                elif kind_columns is not columns and self._given["output"] == "csv":
+                    raise WrongUsage("CSV has one heading: dump files of different kinds apart")
+                writer.write(row)
+        finally:
+            if writer is None:
+                columns = dump.default_columns
+                writer = RowWriter([Column(c, c) for c in columns], self._given["output"])
+            writer.close()
+        return self._exit_code(dump.problem_count)
+
+    def _exit_code(self, problem_count: int) -> int:
+        if problem_count and self._given["check"]:
+            return exits.PROBLEMS_FOUND
+        return exits.OK
+
+    def _paths(self) -> list[str]:
+        files, paths = self._given["files"], self._given["paths"]
+        if files is not None:
+            # As in Java, empty names at the end do not count; words beside --files do not either.
+            parts = files.split(",")
+            while len(parts) > 1 and not parts[-1]:
+                parts.pop()
+            return list(parts)
+        if not paths:
+            raise WrongUsage('Missing required argument "[files]"')
+        return [found for path in paths for found in self._segments(path)]
+
+    def _segments(self, path: str) -> list[str]:
+        if not self._files.is_dir(path):
+            return [path]
+        found = [f"{path}/{n}" for n in self._files.list_dir(path) if n.endswith(".log")]
+        if not found:
+            raise WrongUsage(f"{path}: no .log file in this directory")
+        return sorted(found)
+
+    def _options(self) -> DumpOptions:
+        given = self._given
+        max_bytes, log_fault = _whole_number("--max-bytes", given["max_bytes"])
+        max_message, index_fault = _whole_number("--max-message-size", given["max_message_size"])
+        prints = given["print_data_log"] or any(
+            given[name] for name in ("key_decoder_class", "value_decoder_class")
+        )
+        prints = prints or any(given[name] for name, _ in _INTERNAL)
+        prints = prints and not given["headers_only"]
+        return DumpOptions(
+            kafka_version=self._version,
+            deep=(prints or given["deep_iteration"]) and not given["headers_only"],
+            print_data=prints,
+            skip_record_metadata=given["skip_record_metadata"],
+            max_bytes=max_bytes,
+            max_message_size_bytes=max_message,
+            log_fault=log_fault,
+            index_fault=index_fault,
+            verify_index_only=given["verify_index_only"],
+            index_sanity_check=given["index_sanity_check"],
+            decoder=self._decoder(),
+            filters=self._filters(),
+        )
+
+    def _decoder(self) -> Decoder:
+        given = self._given
+        for name, kind in _INTERNAL:
+            if given[name]:
+                return InternalTopicDecoder(kind, self._version)
+        key, value = given["key_decoder_class"], given["value_decoder_class"]
+        if key is None and value is None:
+            return TextDecoder()
+        return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
+
+    def _filters(self) -> Filters:
+        given = self._given
+        start, end = given["from_timestamp"], given["to_timestamp"]
+        return Filters(
+            from_offset=given["from_offset"],
+            to_offset=given["to_offset"],
+            from_timestamp_ms=None if start is None else parse_time_ms(start),
+            to_timestamp_ms=None if end is None else parse_time_ms(end),
+            producer_id=given["producer_id"],
+            key=None if given["key"] is None else os.fsencode(given["key"]),
+            key_pattern=_pattern(given["key_regex"]),
+            value_pattern=_pattern(given["value_regex"]),
+            header=given["header"],
+            max_records=given["max_records"],
+        )
+
+
+def _pattern(text: str | None) -> re.Pattern[bytes] | None:
+    if text is None:
+        return None
+    try:
+        return re.compile(os.fsencode(text))
+    except re.error as error:
+        raise WrongUsage(f"the pattern {text!r} is wrong: {error}") from error
+
+
+def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
+    """Return an int32, or what is wrong with the text."""
+    if re.fullmatch(r"[+-]?[0-9]+", text) and -(1 << 31) <= int(text) < 1 << 31:
+        return int(text), None
+    return 0, WrongUsage(f"{option} {text}: expected a whole number of 32 bits")
+
+
+def _write_all(block: bytes | memoryview) -> None:
+    """Write to stdout past its text layer."""
+    sys.stdout.buffer.write(block)
+    sys.stdout.buffer.flush()
