@@ -35,12 +35,15 @@ _ARENA_FULL = "whole buffer"
 
 
 def compress(payload: Buffer, level: int) -> bytes:
-    """Return one frame without content size and checksum."""
+    """Return one frame without content size and checksum.
+
+    Kafka's stream is flushed before it is closed, so its frames end with an empty block.
+    """
     from cramjam import zstd
 
     compressor = zstd.Compressor(level)
-    compressor.compress(payload)
-    return bytes(compressor.finish())
+    compressor.compress(bytes(payload))
+    return bytes(compressor.flush()) + bytes(compressor.finish())
 
 
 def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> Iterator[Buffer]:
