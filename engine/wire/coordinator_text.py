@@ -23,7 +23,7 @@ from engine.wire.coordinator_records import RECORD_TYPES, key_version
 from engine.wire.json_form import json_node, json_text
 from engine.wire.schema import message_schema
 from engine.wire.structs import Struct
-from engine.wire.tool_reader import ToolFailure, read_as_tool, runtime_failure
+from engine.wire.tool_reader import ToolFailure, nearest_version, read_as_tool, runtime_failure
 
 _INT16: Final = Format(">h")
 _CONSUMER_PROTOCOL: Final = "consumer"
@@ -75,7 +75,7 @@ def _texts(
     key_text = json_text({"type": str(type_id), "data": key_node})
     if value_struct is None:
         return key_text, "<DELETE>"
-    value_node = json_node(value_struct, _nearest(value_struct, version))
+    value_node = json_node(value_struct, nearest_version(value_struct, version))
     if name == "GroupMetadata" and value_node["protocolType"] == _CONSUMER_PROTOCOL:
         for member in value_node["members"]:
             _unfold(member, "subscription", "ConsumerProtocolSubscription", release)
@@ -89,12 +89,6 @@ def _version(raw: bytes | memoryview, part: str) -> int:
         raise runtime_failure(f"Could not read version from {part}'s buffer.")
     found: int = _INT16.unpack_from(raw)[0]
     return found
-
-
-def _nearest(message: Struct, version: int) -> int:
-    """Return the version of the message nearest to one that it may not have."""
-    valid = message_schema(message.message_name, message.release).valid
-    return max(valid.lowest, min(version, valid.highest))
 
 
 def _read(
@@ -133,4 +127,4 @@ def _unfold(member: dict[str, Any], field: str, message: str, release: str) -> N
         struct, _ = read_as_tool(message, release, raw, position=_INT16.size, version=version)
     except ToolFailure:
         return
-    member[field] = json_node(struct, _nearest(struct, version))
+    member[field] = json_node(struct, nearest_version(struct, version))

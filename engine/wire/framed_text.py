@@ -21,7 +21,7 @@ from engine.wire.json_form import json_node, json_text
 from engine.wire.layout import attribute_name
 from engine.wire.remote_log_text import remote_log_text
 from engine.wire.schema import message_schema
-from engine.wire.tool_reader import ToolFailure, ToolReader
+from engine.wire.tool_reader import ToolFailure, ToolReader, nearest_version
 
 _INT16_MAX: Final = 0x7FFF
 
@@ -42,12 +42,10 @@ def cluster_metadata_texts(
         record = _read("cluster_metadata", release, value)
     except ToolFailure as failure:
         return None, f"Error at {offset}, skipping. {failure.java_message or 'null'}"
-    valid = message_schema(record.message.message_name, release).valid
-    nearest = max(valid.lowest, min(record.version, valid.highest))
     node = {
         "type": attribute_name(record.message.message_name).upper(),
         "version": record.version,
-        "data": json_node(record.message, nearest),
+        "data": json_node(record.message, nearest_version(record.message, record.version)),
     }
     return None, json_text(node)
 

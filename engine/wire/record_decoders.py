@@ -28,7 +28,7 @@ from engine.wire.coordinator_text import coordinator_texts
 from engine.wire.framed_text import cluster_metadata_texts, remote_log_metadata_texts
 from engine.wire.json_form import json_node, json_text
 from engine.wire.schema import RELEASES
-from engine.wire.tool_reader import read_as_tool
+from engine.wire.tool_reader import ToolFailure, nearest_version, read_as_tool
 from engine.wire.transaction_text import transaction_texts
 
 Raw: TypeAlias = bytes | memoryview
@@ -74,5 +74,11 @@ def control_record_json(message: str, value: Raw | None) -> str:
     `message` is LeaderChangeMessage, SnapshotHeaderRecord, SnapshotFooterRecord,
     KRaftVersionRecord or VotersRecord.
     """
-    record, _ = read_as_tool(message, _CONTROL_RELEASE, value or b"", version=0)
-    return json_text(json_node(record, 0))
+    if value is None:
+        raise ToolFailure(
+            "java.lang.NullPointerException",
+            'Cannot invoke "java.nio.ByteBuffer.slice()" because "data" is null',
+        )
+    record, _ = read_as_tool(message, _CONTROL_RELEASE, value, version=0)
+    # The tool reads version 0, and prints the version that the record names.
+    return json_text(json_node(record, nearest_version(record, record.version)))

@@ -5,8 +5,9 @@ Kafka 3.9's dump tool prints the partitions of a transaction in this order.
 ```
 hash     31 * (31 + partition) + String.hashCode(topic), as int32, then h ^ h >>> 16
 table    2^n buckets (16 at first), index = hash & (buckets - 1); a bucket is sorted by hash
-growth   doubled when one more element would reach 3/4 of the buckets;
-         a batch of k makes room for (k + 1) / 0.75 at once
+growth   a batch of k makes room for (k + 1) / 0.75 buckets, whatever is there already;
+         only batches of up to 4 also double the table when one more element would reach 3/4 of
+         it (larger ones come as another class, which is added without that look)
 ```
 
 Source: scala.collection.mutable.HashSet, org.apache.kafka.common.TopicPartition.hashCode.
@@ -20,6 +21,7 @@ from typing import Final
 from engine.model import TopicPartition
 
 _BUCKETS_AT_FIRST: Final = 16
+_SMALL_BATCH: Final = 4
 
 
 def java_string_hash(text: str) -> int:
@@ -54,7 +56,7 @@ def scala_order(batches: Iterable[Sequence[TopicPartition]]) -> list[TopicPartit
         while int((len(distinct) + 1) / 0.75) > buckets:
             buckets *= 2
         for partition in distinct:
-            if len(hashes) + 1 >= buckets * 3 // 4:
+            if len(distinct) <= _SMALL_BATCH and len(hashes) + 1 >= buckets * 3 // 4:
                 buckets *= 2
             hashes.setdefault(partition, _hash(partition))
     # Equal hashes stay in the order in which they came: sorting is stable.

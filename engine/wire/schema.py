@@ -97,11 +97,15 @@ class FieldSchema(NamedTuple):
 
 
 class StructSchema(NamedTuple):
-    """A struct's name, the versions that have it, and its fields in wire order."""
+    """A struct's name, the versions that have it, and its fields in wire order.
+
+    `shared` tells that it, or the struct around it, follows a `=`.
+    """
 
     name: str
     versions: Versions
     fields: tuple[FieldSchema, ...]
+    shared: bool
 
 
 class MessageSchema(NamedTuple):
@@ -193,9 +197,10 @@ def parse_message(name: str, release: str, text: str) -> MessageSchema:
     path: list[tuple[str, Versions, list[FieldSchema]]] = [(name, parse_versions(valid), [])]
 
     def close(depth: int) -> None:
+        shared = path[0][0] != name
         while len(path) > depth:
             struct_name, versions, fields = path.pop()
-            structs[struct_name] = StructSchema(struct_name, versions, tuple(fields))
+            structs[struct_name] = StructSchema(struct_name, versions, tuple(fields), shared)
 
     for line in lines:
         if line.startswith("= "):

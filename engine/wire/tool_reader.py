@@ -76,10 +76,10 @@ class ToolReader(Reader):
 
     def struct(self, layout: StructLayout) -> Struct:
         """Read a struct below the message; its versions are checked as Java checks them."""
-        declared, valid = self.schema.structs[layout.name].versions, self.schema.valid
-        below = declared.lowest < valid.lowest and self.version < valid.lowest
-        above = declared.highest > valid.highest and self.version > valid.highest
-        if below or above:
+        struct, valid = self.schema.structs[layout.name], self.schema.valid
+        below = struct.versions.lowest < valid.lowest and self.version < valid.lowest
+        above = struct.versions.highest > valid.highest and self.version > valid.highest
+        if (below or above) and not struct.shared:
             raise ToolFailure(
                 "org.apache.kafka.common.errors.UnsupportedVersionException",
                 f"Can't read version {self.version} of {layout.name}",
@@ -184,6 +184,12 @@ class ToolReader(Reader):
                 setattr(made, field.attribute, value)
             else:
                 raise runtime_failure(f"Tag {tag} is not valid for version {self.version}")
+
+
+def nearest_version(message: Struct, version: int) -> int:
+    """Return the version of the message nearest to one that it may not have."""
+    valid = message_schema(message.message_name, message.release).valid
+    return max(valid.lowest, min(version, valid.highest))
 
 
 def read_as_tool(
