@@ -67,3 +67,7 @@ FAST_TIER_FILE_BYTES_MIN = 16 << 20
 # A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
 # stays flat.
 FINDINGS_OF_A_KIND_MAX = 20
+
+# Behind so many damaged places a segment is taken as lost: each costs a search through the rest of
+# the file, and bytes made to look damaged everywhere must not make that quadratic.
+DAMAGES_OF_A_SEGMENT_MAX = 100

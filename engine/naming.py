@@ -42,6 +42,9 @@ _INT_MAX = (1 << 31) - 1
 #: Topics that brokers themselves write.
 INTERNAL_TOPICS = frozenset(("__consumer_offsets", "__transaction_state", "__share_group_state"))
 
+#: Those of them that are compacted whatever a broker's default is.
+COMPACTED_TOPICS = frozenset(("__consumer_offsets", "__transaction_state"))
+
 #: The topic of the KRaft quorum; its directory is no partition of any client's.
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
 

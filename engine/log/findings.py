@@ -1,28 +1,30 @@
 """What a check of a log can find, each with a stable code for scripts.
 
-| code | means | what to do |
+| code | means | what helps |
 |---|---|---|
-| batch-crc | a batch's bytes are not those its checksum was computed over | repair cuts there |
-| batch-size | a size that no batch has | repair cuts there |
-| batch-header | a header that no batch has | repair cuts there |
-| batch-magic | a magic byte above 2, which the checksum does not cover | refetch from another replica |
-| batch-records | the records inside do not decode, or not as the header says | refetch |
-| bytes-skipped | damage between two good batches | see the finding at its start |
-| torn-tail, zero-tail | the last write did not end, or space was preallocated | repair cuts there |
-| offset-overlap | a batch starts at or below an offset that was there before | refetch |
-| offset-gap | offsets are missing and the log is not compacted | refetch |
-| offset-below-base | a batch starts below its segment's name; no broker starts with it | refetch |
-| offset-overflow | an offset more than 2^31 above its segment's name | refetch |
-| epoch-order | a leader epoch below an earlier one | refetch |
-| epoch-missing, epoch-start | the epoch checkpoint and the batches disagree | repair rebuilds |
-| epochs-corrupt, epochs-order, epochs-absent | the epoch checkpoint itself is wrong | repair rebuilds |
-| index-…, timeindex-…, txnindex-… | -absent -size -entry -order -hidden: an index is wrong | repair rebuilds |
-| snapshot-corrupt, snapshot-place | a producer snapshot is wrong or at no place for one | repair removes |
-| metadata-corrupt | partition.metadata is wrong | copy it from another replica |
-| leftover-file, orphan-file | what an interrupted change left | repair removes or finishes |
+| batch-crc | bytes that are not those the checksum was computed over | repair cuts there |
+| batch-size, batch-header | a size or header that no batch has | repair cuts there |
+| batch-magic | a magic byte above 2, which no checksum covers | another replica |
+| batch-records | records that do not decode, or not as the header says | another replica |
+| bytes-skipped | damage between two good batches | another replica |
+| torn-tail, zero-tail | a last write that did not end; preallocated space | repair cuts there |
+| offset-overlap | a batch at or below an offset that was there before | another replica |
+| offset-gap | missing offsets in a log that is not compacted | another replica |
+| offset-below-base | a batch below its segment's name: no broker starts | another replica |
+| offset-overflow | an offset more than 2^31 above its segment's name | another replica |
+| epoch-order | a leader epoch below an earlier one | another replica |
+| epochs-absent, epochs-corrupt, epochs-wrong | the epoch checkpoint | repair rebuilds |
+| index-absent, -corrupt, -entry, -order | an offset index | repair rebuilds |
+| timeindex-absent, -corrupt, -entry, -order | a time index | repair rebuilds |
+| index-stale, timeindex-stale | bytes behind the entries of an open index | – |
+| txnindex-absent, -corrupt, -entry | a transaction index | repair rebuilds |
+| snapshot-corrupt, snapshot-place | a producer snapshot | repair removes |
+| metadata-corrupt | partition.metadata | another replica's copy |
+| leftover-file, orphan-file | what an interrupted change left | repair finishes or removes |
 | unknown-file | a name that is none of Kafka's | – |
-| partition-duplicate | two live copies in two log directories; no broker starts with them | – |
-| checkpoint-corrupt | a checkpoint of the log directory is wrong | – |
+| partition-duplicate | two live copies in two log directories: no broker starts | – |
+| checkpoint-corrupt | a file of the log directory itself | – |
+| findings-left-out | more of one code in one file than are shown | – |
 """
 
 from __future__ import annotations
@@ -30,12 +32,14 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
+from engine.limits import FINDINGS_OF_A_KIND_MAX
+
 
 class Severity(Enum):
     """How bad a finding is.
 
-    ERROR: data is lost or wrong. WARNING: a broker repairs it when it starts after a crash, or it
-    costs look-ups. NOTE: worth knowing, nothing is wrong.
+    ERROR: data is lost, wrong or served wrongly. WARNING: a broker repairs it when it starts
+    after a crash, or it only costs look-ups. NOTE: worth knowing, nothing is wrong.
     """
 
     ERROR = "error"
@@ -59,3 +63,54 @@ class Finding(NamedTuple):
     def is_problem(self) -> bool:
         """Tell whether this makes a check fail."""
         return self.severity is not Severity.NOTE
+
+
+class Findings:
+    """Collects findings, of one code in one file only so many."""
+
+    def __init__(self) -> None:
+        self._kept: list[Finding] = []
+        self._counts: dict[tuple[str, str], int] = {}
+
+    def add(  # the fields of a finding
+        self,
+        severity: Severity,
+        code: str,
+        path: str,
+        message: str,
+        *,
+        position: int | None = None,
+        offset: int | None = None,
+        expected: object = None,
+        got: object = None,
+    ) -> None:
+        """Keep a finding, or count it when there are enough like it."""
+        count = self._counts.get((path, code), 0) + 1
+        self._counts[path, code] = count
+        if count <= FINDINGS_OF_A_KIND_MAX:
+            self._kept.append(
+                Finding(severity, code, path, message, position, offset, expected, got)
+            )
+
+    def leave_out(self, path: str, code: str, count: int) -> None:
+        """Count findings that the caller did not keep, after those that were added."""
+        if count:
+            self._counts[path, code] = self._counts.get((path, code), 0) + count
+
+    def all(self) -> list[Finding]:
+        """Return what was kept, in the order it was found, and notes of what was left out."""
+        left_out = [
+            Finding(
+                Severity.NOTE,
+                "findings-left-out",
+                path,
+                f"{count - FINDINGS_OF_A_KIND_MAX} more of {code}",
+            )
+            for (path, code), count in self._counts.items()
+            if count > FINDINGS_OF_A_KIND_MAX
+        ]
+        return self._kept + left_out
+
+    def has(self, path: str, *code_starts: str) -> bool:
+        """Tell whether something with one of these codes was found in a file."""
+        return any(found == path and code.startswith(code_starts) for found, code in self._counts)

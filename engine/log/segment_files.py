@@ -101,7 +101,7 @@ def list_partition_files(files: Files, path: str) -> PartitionFiles:
         parsed = _parsed(name)
         if name in SIDE_FILES:
             side_files[name] = size
-        elif parsed is None and name.removesuffix(TEMPORARY_SUFFIX) in SIDE_FILES:
+        elif parsed is None and _is_temporary(name):
             leftovers.append(Leftover(name, size, None))
         elif parsed is None:
             unknown.append(name)
@@ -144,6 +144,11 @@ def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[
         except FileMissing:
             continue  # a running broker removed it, or it is a link to nowhere
     return found
+
+
+def _is_temporary(name: str) -> bool:
+    final = name.removesuffix(TEMPORARY_SUFFIX)
+    return final != name and (final in SIDE_FILES or _parsed(final) is not None)
 
 
 def _parsed(name: str) -> SegmentFileName | None:

@@ -1,0 +1,68 @@
+"""Which transactions a scan of a log sees begin and end, and what that puts into an index.
+
+```
+first transactional batch of a producer      opens its transaction at that offset
+its COMMIT or ABORT marker                   closes it
+an ABORT that closes one                     gives an entry of the transaction index:
+                                             last stable offset = first offset of the oldest other
+                                             open transaction, else the marker's offset + 1
+```
+
+A marker without an open transaction (its data was before the log's start, was compacted away, or
+never existed) gives no entry.
+
+Source: Kafka's ProducerAppendInfo.appendEndTxnMarker, ProducerStateManager.lastStableOffset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.log.txn_index import AbortedTransaction
+from engine.records.control import ControlType, control_type
+from engine.records.view import RecordBatch
+
+
+class EndedTransaction(NamedTuple):
+    """A marker that was seen; `aborted` is what goes into the index, None if nothing does."""
+
+    control_type: ControlType
+    aborted: AbortedTransaction | None
+
+
+class TransactionsSeen:
+    """The open transactions up to a point of a scan, by producer."""
+
+    def __init__(self) -> None:
+        self._first_offsets: dict[int, int] = {}
+
+    def see(self, batch: RecordBatch) -> EndedTransaction | None:
+        """Go on by one batch; returns what it ends, if it is a transaction's marker.
+
+        Raises CorruptRecord when a control record cannot be read.
+        """
+        if batch.producer_id < 0:
+            return None
+        if not batch.is_control:
+            if batch.is_transactional:
+                self._first_offsets.setdefault(batch.producer_id, batch.base_offset)
+            return None
+        record = next(iter(batch.records()), None)
+        kind = ControlType.UNKNOWN if record is None else control_type(record)
+        if kind not in (ControlType.ABORT, ControlType.COMMIT):
+            return None
+        first_offset = self._first_offsets.pop(batch.producer_id, None)
+        if kind is ControlType.COMMIT or first_offset is None:
+            return EndedTransaction(kind, None)
+        last_offset = batch.base_offset
+        last_stable_offset = min(self._first_offsets.values(), default=last_offset + 1)
+        aborted = AbortedTransaction(
+            batch.producer_id, first_offset, last_offset, last_stable_offset
+        )
+        return EndedTransaction(kind, aborted)
+
+    @property
+    def open_at(self) -> Mapping[int, int]:
+        """Return the first offset of each open transaction by producer id."""
+        return self._first_offsets
