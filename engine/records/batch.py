@@ -45,6 +45,7 @@ TRANSACTIONAL_FLAG = 0x10
 CONTROL_FLAG = 0x20
 DELETE_HORIZON_FLAG = 0x40
 _KNOWN_FLAGS = 0x7F
+_INT64_MAX = (1 << 63) - 1
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = (12, struct.Struct(">i"))
@@ -62,12 +63,15 @@ class BatchView:
     __slots__ = ("_buffer", "_header", "_position")
 
     def __init__(self, buffer: memoryview, position: int = 0) -> None:
-        left = len(buffer) - position
-        if left < HEADER_BYTES:
-            raise CorruptRecord(f"a batch header of {HEADER_BYTES} bytes", left, position=position)
+        try:
+            self._header: tuple[int, ...] = HEADER.unpack_from(buffer, position)
+        except struct.error as error:
+            left = len(buffer) - position
+            raise CorruptRecord(
+                f"a batch header of {HEADER_BYTES} bytes", f"{left} bytes", position=position
+            ) from error
         self._buffer = buffer
         self._position = position
-        self._header: tuple[int, ...] = HEADER.unpack_from(buffer, position)
 
     @property
     def position(self) -> int:
@@ -157,12 +161,14 @@ class BatchView:
     @property
     def last_offset(self) -> int:
         """Return the last offset (inclusive), which compaction keeps without its record."""
-        return int64(self._header[0] + self._header[6])
+        offset = self._header[0] + self._header[6]
+        return offset if -_INT64_MAX <= offset <= _INT64_MAX else int64(offset)
 
     @property
     def next_offset(self) -> int:
         """Return the offset after the batch."""
-        return int64(self._header[0] + self._header[6] + 1)
+        offset = self._header[0] + self._header[6] + 1
+        return offset if -_INT64_MAX <= offset <= _INT64_MAX else int64(offset)
 
     @property
     def base_timestamp_ms(self) -> int:

@@ -149,20 +149,22 @@ def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
 
 def _rest_of_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
     """Return an unsigned varint of 2 to 4 bytes; IndexError for other ones."""
-    raw = first & 0x7F
-    for shift in (7, 14, 21):
-        byte = data[position]
-        position += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw, position
-    raise IndexError
+    second = data[position]
+    if second < 0x80:
+        return first & 0x7F | second << 7, position + 1
+    return _more(data, position + 1, first & 0x7F | (second & 0x7F) << 7, 21)
 
 
 def _rest_of_varlong(data: bytes, position: int, first: int) -> tuple[int, int]:
     """Return an unsigned varlong of 2 to 8 bytes; IndexError for other ones."""
-    raw = first & 0x7F
-    for shift in (7, 14, 21, 28, 35, 42, 49):
+    second = data[position]
+    if second < 0x80:
+        return first & 0x7F | second << 7, position + 1
+    return _more(data, position + 1, first & 0x7F | (second & 0x7F) << 7, 49)
+
+
+def _more(data: bytes, position: int, raw: int, last_shift: int) -> tuple[int, int]:
+    for shift in range(14, last_shift + 1, 7):
         byte = data[position]
         position += 1
         raw |= (byte & 0x7F) << shift
