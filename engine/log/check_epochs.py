@@ -32,7 +32,7 @@ class EpochRun(NamedTuple):
 
 
 class EpochCheck:
-    """The rules above, over the batches of a whole partition in order."""
+    """The leader epochs of a whole partition's batches, in order; they never fall."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -67,45 +67,56 @@ class EpochCheck:
                 got=epoch,
             )
 
-    def compare(self, path: str, entries: Sequence[EpochStart], end_offset: int) -> None:
-        """Check the checkpoint's entries; `end_offset` is where the log ends."""
-        self._check_order(path, entries, end_offset)
-        starts = {entry.epoch: entry.start_offset for entry in entries}
-        ends = {entry.epoch: following.start_offset for entry, following in pairwise(entries)}
-        for run in self.runs:
-            if entries and run.last_offset < entries[0].start_offset:
-                continue  # below the log start offset
-            start = starts.get(run.epoch)
-            if start is None:
-                message = f"leader epoch {run.epoch} has records but no entry"
-                self._wrong(path, message, run.first_offset, run.first_offset, None)
-            elif start > run.first_offset and run.epoch != entries[0].epoch:
-                message = f"leader epoch {run.epoch} starts at {run.first_offset}, not at {start}"
-                self._wrong(path, message, run.first_offset, run.first_offset, start)
-            elif run.last_offset >= ends.get(run.epoch, end_offset):
-                end = ends.get(run.epoch, end_offset)
-                message = (
-                    f"leader epoch {run.epoch} has records up to {run.last_offset}, past its end"
-                )
-                self._wrong(path, message, run.last_offset, f"above {run.last_offset}", end)
 
-    def _check_order(self, path: str, entries: Sequence[EpochStart], end_offset: int) -> None:
-        for earlier, later in pairwise(entries):
-            if later.epoch <= earlier.epoch or later.start_offset <= earlier.start_offset:
-                message = f"entry {tuple(later)} follows {tuple(earlier)}"
-                self._wrong(path, message, None, f"above {tuple(earlier)}", tuple(later))
-        for entry in entries:
-            if entry.start_offset > end_offset:
-                message = f"leader epoch {entry.epoch} starts behind the log's end, {end_offset}"
-                self._wrong(path, message, None, f"at most {end_offset}", entry.start_offset)
+def compare_epochs(
+    findings: Findings,
+    path: str,
+    *,
+    runs: Sequence[EpochRun],
+    entries: Sequence[EpochStart],
+    end_offset: int,
+) -> None:
+    """Report where a checkpoint's entries do not fit the batches; the log ends at `end_offset`."""
+    wrong = _Report(findings, path)
+    _compare_order(wrong, entries, end_offset)
+    starts = {entry.epoch: entry.start_offset for entry in entries}
+    ends = {entry.epoch: following.start_offset for entry, following in pairwise(entries)}
+    for run in runs:
+        if entries and run.last_offset < entries[0].start_offset:
+            continue  # below the log start offset
+        start = starts.get(run.epoch)
+        end = ends.get(run.epoch, end_offset)
+        if start is None:
+            message = f"leader epoch {run.epoch} has records but no entry"
+            wrong.add(message, run.first_offset, None, run.first_offset)
+        elif start > run.first_offset and run.epoch != entries[0].epoch:
+            message = f"leader epoch {run.epoch} starts at {run.first_offset}, not at {start}"
+            wrong.add(message, run.first_offset, start, run.first_offset)
+        elif run.last_offset >= end:
+            message = f"leader epoch {run.epoch} has records up to {run.last_offset}, past its end"
+            wrong.add(message, f"above {run.last_offset}", end, run.last_offset)
 
-    def _wrong(
-        self, path: str, message: str, offset: int | None, expected: object, got: object
-    ) -> None:
-        self._findings.add(
+
+def _compare_order(wrong: _Report, entries: Sequence[EpochStart], end_offset: int) -> None:
+    for earlier, later in pairwise(entries):
+        if later.epoch <= earlier.epoch or later.start_offset <= earlier.start_offset:
+            message = f"entry {tuple(later)} follows {tuple(earlier)}"
+            wrong.add(message, f"above {tuple(earlier)}", tuple(later))
+    for entry in entries:
+        if entry.start_offset > end_offset:
+            message = f"leader epoch {entry.epoch} starts behind the log's end, {end_offset}"
+            wrong.add(message, f"at most {end_offset}", entry.start_offset)
+
+
+class _Report(NamedTuple):
+    findings: Findings
+    path: str
+
+    def add(self, message: str, expected: object, got: object, offset: int | None = None) -> None:
+        self.findings.add(
             Severity.WARNING,
             "epochs-wrong",
-            path,
+            self.path,
             message,
             offset=offset,
             expected=expected,

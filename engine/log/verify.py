@@ -22,7 +22,7 @@ from engine.host.ports import File, Files
 from engine.limits import DAMAGES_OF_A_SEGMENT_MAX
 from engine.log import leader_epoch_checkpoint, offset_checkpoint
 from engine.log.batch_scan import resync, scan_batches, zero_tail_start
-from engine.log.check_epochs import EpochCheck
+from engine.log.check_epochs import EpochCheck, compare_epochs
 from engine.log.check_indexes import OffsetIndexCheck, TimeIndexCheck
 from engine.log.check_offsets import OffsetCheck
 from engine.log.check_records import record_problem
@@ -148,7 +148,13 @@ class _PartitionScan:
         path = self._layout.file_path(leader_epoch_checkpoint.FILE_NAME)
         entries = read_epochs(self._findings, self._files, self._layout)
         if entries is not None:
-            self._epochs.compare(path, entries, end_offset)
+            compare_epochs(
+                self._findings,
+                path,
+                runs=self._epochs.runs,
+                entries=entries,
+                end_offset=end_offset,
+            )
         elif self._epochs.runs and not self._findings.has(path, "epochs-"):
             message = "the batches have leader epochs, but there is no checkpoint of them"
             self._findings.add(Severity.WARNING, "epochs-absent", path, message)

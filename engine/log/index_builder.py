@@ -1,0 +1,56 @@
+"""The two sparse indexes of a segment, built from its batches as a broker rebuilds them.
+
+```
+before each batch   if more than index.interval.bytes lie between the last entry's position and
+                    this batch: (its last offset, its position), and with it the largest timestamp
+                    so far and the last offset of the first batch that has it
+at the end          the largest timestamp once more, if the last entry has another
+```
+
+Source: Kafka's LogSegment.recover; LOG-2, LOG-5. A leader writes the same entries while it appends,
+one batch at a time; a follower, which appends whole fetch responses, writes fewer.
+"""
+
+from __future__ import annotations
+
+from engine.log.offset_index import OffsetIndex
+from engine.log.time_index import NO_TIMESTAMP, TimeIndex
+from engine.records.view import RecordBatch
+
+#: Kafka's default of index.interval.bytes.
+INDEX_INTERVAL_BYTES = 4096
+
+
+class IndexBuilder:
+    """Builds both indexes of one segment along one scan of its .log."""
+
+    def __init__(self, base_offset: int, interval_bytes: int = INDEX_INTERVAL_BYTES) -> None:
+        self.index = OffsetIndex(base_offset)
+        self.time_index = TimeIndex(base_offset)
+        self._interval_bytes = interval_bytes
+        self._last_position = 0
+        self._largest = NO_TIMESTAMP
+        self._largest_offset = base_offset
+
+    def see(self, position: int, batch: RecordBatch) -> None:
+        """Go on by one batch, the next in the file."""
+        last_offset = batch.last_offset
+        timestamp = batch.max_timestamp_ms
+        if timestamp > self._largest:
+            self._largest = timestamp
+            self._largest_offset = last_offset
+        if position - self._last_position > self._interval_bytes:
+            # Offsets that fall back are for a check to report; an index cannot hold them.
+            if not len(self.index) or last_offset > self.index.last_offset:
+                self.index.append(last_offset, position)
+                self._add_time()
+            self._last_position = position
+
+    def finish(self) -> None:
+        """Add the last entry of the time index."""
+        self._add_time()
+
+    def _add_time(self) -> None:
+        last = self.time_index.last_entry
+        if self._largest_offset >= last.offset:
+            self.time_index.maybe_append(self._largest, self._largest_offset)
