@@ -241,6 +241,14 @@ def _text_of(name: str, release: str) -> str | None:
     return newer.MESSAGES.get(name) or base.MESSAGES.get(name)
 
 
+def schema_head(name: str, release: str = ENGINE_RELEASE) -> list[str]:
+    """Return the words of a message's first line without parsing its fields."""
+    text = _text_of(name, release)
+    if text is None:
+        raise UnknownMessage(name, release)
+    return text[: text.index("\n")].split(" ")
+
+
 @cache
 def message_schema(name: str, release: str = ENGINE_RELEASE) -> MessageSchema:
     """Return a message's schema in a release; raises UnknownMessage."""

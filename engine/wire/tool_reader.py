@@ -25,8 +25,8 @@ from engine.wire.reader import STRING_BYTES_MAX, Reader
 from engine.wire.schema import MessageSchema, message_schema
 from engine.wire.structs import Struct
 
-# A surrogate as three well-formed bytes: Java puts one U+FFFD for it, Python three.
-_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+# A surrogate, whole or cut short: Java puts one U+FFFD for it, Python one per byte.
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT: Final = "�".encode()
 
 

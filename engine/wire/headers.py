@@ -1,0 +1,197 @@
+"""What stands in front of every request and response, and which API a key means.
+
+```
+request    int16 api key · int16 api version · int32 correlation id
+           [v1+: int16 length, client id; −1 null — plain even in v2] [v2: tagged section]
+response   int32 correlation id [v1: tagged section]
+```
+
+| | request header | response header |
+|---|---|---|
+| flexible version of an API | 2 | 1 |
+| other versions | 1 | 0 |
+| ControlledShutdown v0 | 0 | 0 |
+| ApiVersions | as above | always 0, so that a client can read it before it knows anything |
+
+A version that does not exist still has a header version: a broker must read the header to answer.
+
+Source: ApiKeys.requestHeaderVersion, ApiKeys.responseHeaderVersion; KIP-511.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from struct import Struct as Format
+from typing import Final, NamedTuple
+
+from engine.wire.errors import UnknownMessage
+from engine.wire.layout import message_layout
+from engine.wire.read_parts import Refused, skip_tags
+from engine.wire.reader import Reader
+from engine.wire.schema import (
+    ENGINE_RELEASE,
+    NO_VERSIONS,
+    RELEASES,
+    Versions,
+    message_names,
+    parse_versions,
+    schema_head,
+)
+
+API_VERSIONS_KEY: Final = 18
+CONTROLLED_SHUTDOWN_KEY: Final = 7
+
+_INT32: Final = Format(">i")
+_PREFIX: Final = Format(">hhi")
+_PREFIX_AND_LENGTH: Final = Format(">hhih")
+
+
+class RequestHeader(NamedTuple):
+    """A request's header; `body_position` is where its body starts in the frame."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_position: int
+
+
+class Api(NamedTuple):
+    """An API: its key, its name without `Request`, its versions, and which are flexible.
+
+    `stable` leaves out a highest version that may still change.
+    """
+
+    key: int
+    name: str
+    versions: Versions
+    stable: Versions
+    flexible: Versions
+
+
+@cache
+def apis(release: str = ENGINE_RELEASE) -> dict[int, Api]:
+    """Return the APIs of a release by their keys."""
+    found = {}
+    for message in message_names(release):
+        if not message.endswith("Request"):
+            continue
+        _, key, valid_text, flexible, *words = schema_head(message, release)
+        valid = parse_versions(valid_text)
+        stable = valid._replace(highest=valid.highest - ("unstable" in words))
+        name = message.removesuffix("Request")
+        found[int(key)] = Api(int(key), name, valid, stable, parse_versions(flexible))
+    return found
+
+
+def api(key_or_name: int | str, release: str = ENGINE_RELEASE) -> Api:
+    """Return an API by its key or its name; raises UnknownMessage."""
+    known = apis(release)
+    if isinstance(key_or_name, int):
+        if key_or_name in known:
+            return known[key_or_name]
+    else:
+        for found in known.values():
+            if found.name == key_or_name:
+                return found
+    raise UnknownMessage(f"API {key_or_name}", release)
+
+
+@cache
+def _flexible_versions() -> dict[int, Versions]:
+    """Return the flexible versions of every API of every release."""
+    return {key: found.flexible for r in reversed(RELEASES) for key, found in apis(r).items()}
+
+
+def request_header_version(api_key: int, api_version: int) -> int:
+    """Return the header version of a request; raises UnknownMessage for an unknown key."""
+    flexible = _flexible_versions().get(api_key)
+    if flexible is None:
+        raise UnknownMessage(f"API {api_key}", RELEASES[-1])
+    if flexible.has(api_version):
+        return 2
+    return 0 if api_key == CONTROLLED_SHUTDOWN_KEY and api_version == 0 else 1
+
+
+def response_header_version(api_key: int, api_version: int) -> int:
+    """Return the header version of a response; an unknown key counts as never flexible."""
+    if api_key == API_VERSIONS_KEY:
+        return 0
+    return int(_flexible_versions().get(api_key, NO_VERSIONS).has(api_version))
+
+
+def read_request_header(frame: bytes | memoryview) -> RequestHeader:
+    """Read the header of a request frame (without its size); the body is not looked at.
+
+    Raises UnknownMessage for an unknown API key, MalformedMessage for wrong bytes.
+    """
+    try:
+        key, version, correlation_id, length = _PREFIX_AND_LENGTH.unpack_from(frame)
+        form = request_header_version(key, version)
+        position = _PREFIX_AND_LENGTH.size
+        if form == 0:
+            return RequestHeader(key, version, correlation_id, None, _PREFIX.size)
+        client_id = None
+        if length >= 0:
+            stop = position + length
+            if stop > len(frame):
+                raise Refused
+            client_id, position = str(frame[position:stop], "utf-8"), stop
+        elif length < -1:
+            raise Refused
+        if form == 2:
+            position = skip_tags(frame, position + 1, len(frame), frame[position])
+        return RequestHeader(key, version, correlation_id, client_id, position)
+    except (Refused, struct.error, IndexError, UnicodeDecodeError):
+        return _walk_request_header(frame)
+
+
+def _walk_request_header(frame: bytes | memoryview) -> RequestHeader:
+    """Read a header that is wrong, to say where; one of version 0 may be just short."""
+    reader = Reader("RequestHeader", ENGINE_RELEASE, frame, 0)
+    key, version = reader.fixed("int16"), reader.fixed("int16")
+    reader.position = 0
+    form = request_header_version(key, version)
+    header = reader.struct(message_layout("RequestHeader", form))
+    client_id = header.client_id if form else None
+    return RequestHeader(key, version, header.correlation_id, client_id, reader.position)
+
+
+def request_header_bytes(
+    api_key: int, api_version: int, correlation_id: int, client_id: str | None
+) -> bytes:
+    """Return the header of a request; the body follows it."""
+    form = request_header_version(api_key, api_version)
+    if form == 0:
+        return _PREFIX.pack(api_key, api_version, correlation_id)
+    raw = b"" if client_id is None else client_id.encode()
+    length = -1 if client_id is None else len(raw)
+    head = _PREFIX_AND_LENGTH.pack(api_key, api_version, correlation_id, length)
+    return head + raw + (b"\x00" if form == 2 else b"")
+
+
+def read_response_header(
+    frame: bytes | memoryview, api_key: int, api_version: int
+) -> tuple[int, int]:
+    """Return the correlation id of a response frame, and where its body starts.
+
+    `api_key` and `api_version` are those of the request. Raises MalformedMessage.
+    """
+    form = response_header_version(api_key, api_version)
+    try:
+        (correlation_id,) = _INT32.unpack_from(frame)
+        position = _INT32.size
+        if form == 1:
+            position = skip_tags(frame, position + 1, len(frame), frame[position])
+    except (Refused, struct.error, IndexError):
+        reader = Reader("ResponseHeader", ENGINE_RELEASE, frame, 0)
+        header = reader.struct(message_layout("ResponseHeader", form))
+        return header.correlation_id, reader.position
+    return correlation_id, position
+
+
+def response_header_bytes(api_key: int, api_version: int, correlation_id: int) -> bytes:
+    """Return the header of a response; the body follows it."""
+    head = _INT32.pack(correlation_id)
+    return head + b"\x00" if response_header_version(api_key, api_version) == 1 else head
