@@ -55,15 +55,6 @@ CHECKPOINT_BYTES_MAX = 1 << 28
 # transaction index or snapshot was written by no broker.
 SIDE_FILE_BYTES_MAX = 2_147_483_647
 
-# Bytes of one version of a message that are read (or written) field by field before its codec is
-# compiled: compiling costs about 1 ms, walking these about the same, so a codec that is used
-# once never pays and a busy one pays once.
-WALKED_BYTES = 4096
-
-# Below this size a log is dumped by plain Python: loading compiled code takes half a second, in
-# which plain Python gets through 16 MB of small records.
-FAST_TIER_FILE_BYTES_MIN = 16 << 20
-
 # A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
 # stays flat.
 FINDINGS_OF_A_KIND_MAX = 20
@@ -75,3 +66,15 @@ DAMAGES_OF_A_SEGMENT_MAX = 100
 # A copy of a log goes through memory in pieces of this size: large enough that system calls do not
 # count, small enough that it stays in the processor's cache.
 COPY_CHUNK_BYTES = 1 << 20
+
+# Bytes of one version of a message that are read (or written) field by field before its codec is
+# compiled: compiling costs about 1 ms, walking these about the same, so a codec that is used
+# once never pays and a busy one pays once.
+WALKED_BYTES = 4096
+
+# Loading compiled code takes 60 ms, in which plain Python gets through 1 MB of small records.
+FAST_TIER_BYTES_MIN = 1 << 20
+
+# Compiling takes about 5 s once per machine, in which plain Python gets through this much: a
+# smaller log does not wait for it.
+COMPILE_BYTES_MIN = 64 << 20

@@ -24,7 +24,7 @@ from engine.dump.problems import Problems
 from engine.dump.record_line import write_record
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.limits import FAST_TIER_FILE_BYTES_MIN
+from engine.limits import COMPILE_BYTES_MIN, FAST_TIER_BYTES_MIN
 from engine.log.window import Window
 from engine.records.batch import HEADER_BYTES, BatchView
 from engine.records.compression import Codec, decompress
@@ -206,16 +206,13 @@ def _line_tier(options: DumpOptions, size_bytes: int) -> LineTier | None:
         return None
     if options.print_data and not isinstance(options.decoder, TextDecoder):
         return None
-    tier: type[LineTier] = PlainLines
-    if size_bytes >= FAST_TIER_FILE_BYTES_MIN:
-        tier = _compiled_tier() or PlainLines
-    return tier(print_data=options.print_data, check_first_gap=options.is_four)
+    tier: LineTier | None = None
+    if size_bytes >= FAST_TIER_BYTES_MIN:
+        from engine.dump.fast_lines import load_fast_lines
 
-
-def _compiled_tier() -> type[LineTier] | None:
-    try:
-        from engine.dump.fast_lines import FastLines
-    except ImportError:
-        # The extra `fast` is not installed: the same bytes, more slowly.
-        return None
-    return FastLines
+        tier = load_fast_lines(
+            print_data=options.print_data,
+            check_first_gap=options.is_four,
+            compile=size_bytes >= COMPILE_BYTES_MIN,
+        )
+    return tier or PlainLines(print_data=options.print_data, check_first_gap=options.is_four)

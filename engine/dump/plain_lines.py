@@ -36,8 +36,6 @@ class BatchNumbers(NamedTuple):
 class LineTier(Protocol):
     """Makes the lines of whole batches."""
 
-    def __init__(self, *, print_data: bool, check_first_gap: bool) -> None: ...
-
     def of(
         self, batch: BatchNumbers, raw: bytes | memoryview, start: int, last_offset: int
     ) -> Lines | None:

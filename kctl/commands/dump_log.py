@@ -8,6 +8,7 @@ stdout with exit code 0.
 from __future__ import annotations
 
 import sys
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -121,14 +122,12 @@ def run(args: list[str]) -> int:
         return _help(sys.stdout, exits.OK)
     if not args:
         return _help(sys.stderr, exits.FAILED)
-    from typer.main import get_command
-
     prepared = _with_optional_arguments(args)
     repeated = next((name for name in _ONCE if _count(prepared, name) > 1), None)
     if repeated is not None:
         sys.stderr.write(f"error: {repeated} is given more than once\n")
         return exits.FAILED
-    command = get_command(app)
+    command = _command()
     asked = [word for word in prepared if word in ("--help", "--version")]
     try:
         rest = [word for word in prepared if word not in asked]
@@ -145,10 +144,15 @@ def run(args: list[str]) -> int:
     return _help(sys.stderr, exits.FAILED) if "--help" in asked else _version(prepared)
 
 
-def _help(stream: Any, code: int) -> int:
+@cache
+def _command() -> Any:
     from typer.main import get_command
 
-    command = get_command(app)
+    return get_command(app)
+
+
+def _help(stream: Any, code: int) -> int:
+    command = _command()
     context = command.make_context("kctl dump-log", [], resilient_parsing=True)
     stream.write(command.get_help(context) + "\n")
     return code

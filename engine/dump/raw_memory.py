@@ -1,0 +1,61 @@
+"""Loads and copies through raw pointers, which numba does not have by itself.
+
+Callers check every length: nothing here does. Only compiled code may call these.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.extending import intrinsic
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def load_eight(_typing: Any, source: Any, _index: Any) -> Any:
+    """Return the eight bytes from `index` on as one number in the machine's byte order."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        pointer = builder.gep(args[0], [args[1]])
+        value = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
+        # A word may start at any byte.
+        value.align = 1
+        return value
+
+    return types.uint64(source, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def copy_bytes(_typing: Any, target: Any, _at: Any, source: Any, _start: Any, _count: Any) -> Any:
+    """Copy `count` bytes from `source[start]` on to `target[at]` on; they do not overlap."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        into = builder.gep(args[0], [args[1]])
+        out_of = builder.gep(args[2], [args[3]])
+        cgutils.raw_memcpy(builder, into, out_of, args[4], 1)
+        return context.get_dummy_value()
+
+    return types.void(target, types.int64, source, types.int64, types.int64), generate
+
+
+def object_code(compiled: Any) -> tuple[bytes, str]:
+    """Return a compiled C function's machine code without numba's wrapper, and its name in it.
+
+    The function is then called as `int32 name(int64 *result, void **exception, arguments...)`.
+    The wrapper would need numba's run time to be loaded, for exceptions that are never raised.
+    """
+    name = compiled.native_name.removeprefix("cfunc.")
+    wrapper = re.compile(r"^define [^\n]*@cfunc\." + re.escape(name) + r"\(.*?^}\n", re.M | re.S)
+    text = wrapper.sub("", compiled.inspect_llvm())
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu=llvm.get_host_cpu_name(),
+        features=llvm.get_host_cpu_features().flatten(),
+        opt=3,
+        reloc="pic",
+        codemodel="jitdefault",
+        jit=True,
+    )
+    return bytes(machine.emit_object(llvm.parse_assembly(text))), name

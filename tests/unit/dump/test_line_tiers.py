@@ -1,0 +1,98 @@
+"""The compiled tier and the plain tier print the same bytes, and both those of the slow path."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine.dump.batch_line import numbers_v2
+from engine.dump.fast_lines import load_fast_lines
+from engine.dump.plain_lines import Lines, PlainLines
+from engine.errors import StorageError
+from engine.records.batch import HEADER_BYTES, BatchView
+from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.compression import decompress
+from engine.records.view import batches_in
+from tests.golden_cases import case_dir
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["data", "no data"])
+def tiers(request: pytest.FixtureRequest) -> tuple[Any, PlainLines]:
+    fast = load_fast_lines(print_data=request.param, check_first_gap=True, compile=True)
+    assert fast is not None
+    return fast, PlainLines(print_data=request.param, check_first_gap=True)
+
+
+def _golden_batches(case: str) -> Iterator[BatchView]:
+    for path in sorted(case_dir(case).rglob("*.log")):
+        raw = path.read_bytes()
+        try:
+            for batch in batches_in(memoryview(raw), allow_partial_tail=True):
+                if isinstance(batch, BatchView) and batch.record_count and not batch.is_control:
+                    yield batch
+        except StorageError:
+            continue
+
+
+def _outcome(lines: Lines | None) -> tuple[bytes, int, list[tuple[int, int]]] | None:
+    return None if lines is None else (bytes(lines.text), lines.last_offset, list(lines.gaps))
+
+
+@pytest.mark.parametrize("case", ["plain", "codecs", "compact", "txn", "kraft-391"])
+def test_tiers_agree_on_every_golden_batch(case: str, tiers: tuple[Any, PlainLines]) -> None:
+    fast, plain = tiers
+    seen = 0
+    for batch in _golden_batches(case):
+        raw = bytes(batch.raw)
+        data = decompress(batch.codec, raw[HEADER_BYTES:])
+        numbers = numbers_v2(memoryview(raw))
+        expected = _outcome(plain.of(numbers, data, 0, seen))
+        assert expected is not None
+        assert expected == _outcome(fast.of(numbers, data, 0, seen))
+        seen += 1
+    assert seen > 20
+
+
+def test_tiers_agree_on_damaged_records(tiers: tuple[Any, PlainLines]) -> None:
+    fast, plain = tiers
+    source = random.Random(7)
+    builder = BatchBuilder(BatchSettings(producer_id=1, producer_epoch=0, base_sequence=5))
+    for n in range(12):
+        value = bytes(source.choice([65, 195, 169, 237, 160, 128, 240]) for _ in range(n * 7))
+        builder.append(1_700_000_000_000 + n, b"k%d" % n, value, [("h\u00e9", None), ("x", b"y")])
+    raw = bytes(builder.build())
+    numbers = numbers_v2(memoryview(raw))
+    unusual = 0
+    for _ in range(3000):
+        damaged = bytearray(raw[HEADER_BYTES:])
+        for _ in range(source.randint(0, 3)):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        cut = bytes(damaged[: source.choice([len(damaged), source.randrange(len(damaged))])])
+        expected = _outcome(plain.of(numbers, cut, 0, -1))
+        assert expected == _outcome(fast.of(numbers, cut, 0, -1))
+        unusual += expected is None
+    assert 500 < unusual < 3000
+
+
+def test_numbers_of_every_length_are_written_right(tiers: tuple[Any, PlainLines]) -> None:
+    fast, plain = tiers
+    for digits in range(19):
+        for offset in (10**digits - 1, 10**digits, -(10**digits)):
+            builder = BatchBuilder()
+            builder.append(0, None, b"")
+            batch = builder.build()
+            BatchView(memoryview(batch)).patch(base_offset=offset)
+            numbers = numbers_v2(memoryview(batch))
+            args = (numbers, bytes(batch[HEADER_BYTES:]), 0, -1)
+            assert _outcome(plain.of(*args)) == _outcome(fast.of(*args))
+
+
+def test_a_count_that_the_bytes_cannot_hold_is_left_alone(tiers: tuple[Any, PlainLines]) -> None:
+    builder = BatchBuilder()
+    builder.append(0, b"k", b"v")
+    raw = bytes(builder.build())
+    numbers = numbers_v2(memoryview(raw))._replace(record_count=2_000_000_000)
+    assert [None, None] == [t.of(numbers, raw[HEADER_BYTES:], 0, -1) for t in tiers]
