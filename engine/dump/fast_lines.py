@@ -97,7 +97,7 @@ class FastLines:
 
 def _address_of(buffer: bytes | bytearray | memoryview) -> int:
     if isinstance(buffer, bytes):
-        return ctypes.cast(buffer, ctypes.c_void_p).value or 0
+        return ctypes.cast(ctypes.c_char_p(buffer), ctypes.c_void_p).value or 0
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
