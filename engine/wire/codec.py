@@ -72,6 +72,11 @@ class Codec:
     def __repr__(self) -> str:
         return f"Codec({self.name} v{self.version} of {self.release})"
 
+    @property
+    def has_compiled(self) -> tuple[bool, bool]:
+        """Tell whether the decoder and the encoder are compiled."""
+        return self._decoder is not None, self._encoder is not None
+
     # -- bytes → message
 
     def decode(self, buffer: Buffer) -> Any:
