@@ -1,9 +1,9 @@
 """Whether the leader epochs in a log's batches fit each other and the epoch checkpoint.
 
 ```
-batches     epoch 0 0 0 | 2 2 | 3         never falling
-checkpoint  (0, 0)  (1, 40)  (2, 40) (3, 61)   an epoch without records is allowed
-            start ≤ first offset of the run, next start > its last offset
+batches     epoch 0 0 0 … 39 | 2 2 … 60 | 3 …       never falling
+checkpoint  (0, 0)  (2, 40)  (3, 61)                start ≤ first offset of the epoch's batches,
+                                                    start of the next > their last offset
 ```
 
 The first entry may start later than its run: it is moved up to the log start offset. A leader

@@ -42,19 +42,29 @@ class OffsetIndexCheck:
         self._last = OffsetPosition(index.base_offset - 1, 0)
         self._open: OffsetPosition | None = None
 
-    def see(self, position: int, batch: RecordBatch | None) -> None:
-        """Go on by one batch; None for one whose header cannot be trusted."""
+    def see(self, position: int, batch: RecordBatch) -> None:
+        """Go on by one good batch."""
         while self._head and self._head.position <= position:
-            self._close()
             if self._rises(self._head):
+                self._close()
                 if self._head.position == position:
                     self._open = self._head
                 else:
                     self._wrong("entry", self._head, "no batch starts there")
             self._advance()
-        # A batch that cannot be read may be the one that ends at the offset.
-        if self._open and (batch is None or batch.last_offset == self._open.offset):
+        if self._open and batch.last_offset == self._open.offset:
             self._open = None
+
+    def see_damage(self, start: int, end: int) -> None:
+        """Go on over bytes [start, end) that are no good batch: entries for them may be right."""
+        while self._head and self._head.position < end:
+            if self._rises(self._head):
+                self._close()
+                if self._head.position < start:
+                    self._wrong("entry", self._head, "no batch starts there")
+            self._advance()
+        # The batch that ends at the offset may be among what cannot be read.
+        self._open = None
 
     def finish(self) -> None:
         """Check what is left at the end of the log."""
@@ -102,12 +112,8 @@ class TimeIndexCheck:
         self._largest = NO_TIMESTAMP
         self._is_certain = True
 
-    def see(self, batch: RecordBatch | None) -> None:
-        """Go on by one batch; None for one whose header cannot be trusted."""
-        if batch is None:
-            # From here on the largest timestamp is only a lower bound.
-            self._is_certain = False
-            return
+    def see(self, batch: RecordBatch) -> None:
+        """Go on by one good batch."""
         self._largest = max(self._largest, batch.max_timestamp_ms)
         last_offset = batch.last_offset
         while self._head and self._head.offset <= last_offset:
@@ -115,11 +121,15 @@ class TimeIndexCheck:
                 self._uncertain(self._head, f"the largest timestamp there is {self._largest}")
             self._advance()
 
+    def see_damage(self) -> None:
+        """Go on over bytes that are no good batch: the largest timestamp may be among them."""
+        self._is_certain = False
+
     def finish(self) -> None:
         """Check what is left at the end of the log."""
         while self._head:
             if self._rises(self._head):
-                self._wrong("entry", self._head, "the log ends before it")
+                self._uncertain(self._head, "the log ends before it")
             self._advance()
         if self._final and self._final.timestamp < self._largest:
             self._uncertain(self._final, f"nothing behind it, but times go on to {self._largest}")

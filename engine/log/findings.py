@@ -7,6 +7,7 @@
 | batch-magic | a magic byte above 2, which no checksum covers | another replica |
 | batch-records | records that do not decode, or not as the header says | another replica |
 | bytes-skipped | damage between two good batches | another replica |
+| segment-unread | too many damaged places in one segment | another replica |
 | torn-tail, zero-tail | a last write that did not end; preallocated space | repair cuts there |
 | offset-overlap | a batch at or below an offset that was there before | another replica |
 | offset-gap | missing offsets in a log that is not compacted | another replica |

@@ -253,7 +253,7 @@ class _PartitionScan:
             if start is None:
                 return
         message = f"more than {DAMAGES_OF_A_SEGMENT_MAX} damaged places: the rest was not read"
-        self._error("bytes-skipped", message, start or 0)
+        self._error("segment-unread", message, start or 0)
 
     def _step_over(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
@@ -269,7 +269,7 @@ class _PartitionScan:
             message = f"{left} bytes of a batch that does not end in the file"
             self._findings.add(tail, "torn-tail", self._path, message, position=at)
             return None
-        self._see_damage(at)
+        self._see_damage(at, following or at + left)
         expected, got = "a batch within the file", f"one that ends behind its {at + left} bytes"
         if damage is not None:
             expected, got = damage.expected, str(damage.got)
@@ -292,7 +292,7 @@ class _PartitionScan:
             if magic >= 0:
                 message = "the checksum is not that of the bytes"
                 self._error("batch-crc", message, position)
-            self._see_damage(position)
+            self._see_damage(position, position + 1)
             return
         if self._options.deep:
             problem = record_problem(batch)
@@ -306,13 +306,13 @@ class _PartitionScan:
         if self._time_index:
             self._time_index.see(batch)
 
-    def _see_damage(self, position: int) -> None:
-        """Tell every check that batches were lost here."""
+    def _see_damage(self, start: int, end: int) -> None:
+        """Tell every check that batches were lost in [start, end)."""
         self._offsets.see_damage()
         if self._index:
-            self._index.see(position, None)
+            self._index.see_damage(start, end)
         if self._time_index:
-            self._time_index.see(None)
+            self._time_index.see_damage()
 
     def _error(
         self, code: str, message: str, position: int, *, expected: object = None, got: object = None
