@@ -102,7 +102,7 @@ def _member(
             piece = inflater.decompress(feed, piece_bytes)
         except zlib.error as error:
             if before is not None:
-                yield from _before_fault(before, feed, piece_bytes)
+                yield _before_fault(before, feed, piece_bytes)
             raise CompressedDataCorrupt("deflated data", error, position=position) from error
         if not piece and not feed:
             raise CompressedDataCorrupt("more deflated data", "the end", position=position)
@@ -115,19 +115,18 @@ def _member(
     return position + _TRAILER.size
 
 
-def _before_fault(inflater: _Decompress, feed: Buffer, piece_bytes: int) -> Iterator[bytes]:
-    """Yield what comes before a fault: ever smaller pieces until not even one byte does."""
-    while piece_bytes:
-        attempt = inflater.copy()
+def _before_fault(inflater: _Decompress, feed: memoryview, piece_bytes: int) -> bytes:
+    """Return what comes before a fault in `feed`, from the longest part of it that inflates."""
+    good, bad = 0, len(feed)
+    while bad - good > 1:
+        middle = (good + bad) // 2
         try:
-            piece = attempt.decompress(feed, piece_bytes)
+            inflater.copy().decompress(feed[:middle], piece_bytes)
         except zlib.error:
-            piece_bytes //= 2
-            continue
-        if not piece:
-            return
-        yield piece
-        inflater, feed = attempt, attempt.unconsumed_tail
+            bad = middle
+        else:
+            good = middle
+    return inflater.decompress(feed[:good], piece_bytes)
 
 
 def _check_trailer(data: memoryview, position: int, checksum: int, size: int) -> None:

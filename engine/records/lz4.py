@@ -32,6 +32,9 @@ _WORD = struct.Struct("<I")
 _STORED = 0x80000000
 _HEADER_BYTES_MIN = 7
 
+# Below this level the library's frames are those of the fast compressor.
+_THOROUGH_LEVEL_MIN = 3
+
 _FLAG_VERSION_MASK = 0xC0
 _FLAG_VERSION = 0x40
 _FLAG_INDEPENDENT = 0x20
@@ -56,27 +59,44 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
     `level` None takes the fast compressor, a number the thorough one. `wrong_checksum` writes
     the header checksum that clients of magic 0 wrote and expect.
     """
-    from cramjam import lz4
-
     hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
     parts = [_MAGIC, _DESCRIPTOR, bytes(((xxh32(hashed) >> 8) & 0xFF,))]
+    parts += _fast_blocks(payload) if level is None else _thorough_blocks(payload, level)
+    parts.append(_WORD.pack(0))
+    return b"".join(parts)
+
+
+def _fast_blocks(payload: Buffer) -> list[bytes]:
+    from cramjam import lz4
+
+    parts: list[bytes] = []
     view = memoryview(payload)
     for start in range(0, len(view), _WRITTEN_BLOCK_BYTES):
         plain = view[start : start + _WRITTEN_BLOCK_BYTES]
-        if level is None:
-            block = bytes(lz4.compress_block(plain, store_size=False))
-        else:
-            block = bytes(
-                lz4.compress_block(
-                    plain, mode="high_compression", compression=level, store_size=False
-                )
-            )
+        block = bytes(lz4.compress_block(plain, store_size=False))
         if len(block) >= len(plain):
             parts += (_WORD.pack(len(plain) | _STORED), bytes(plain))
         else:
             parts += (_WORD.pack(len(block)), block)
-    parts.append(_WORD.pack(0))
-    return b"".join(parts)
+    return parts
+
+
+def _thorough_blocks(payload: Buffer, level: int) -> list[bytes]:
+    """Return blocks of the library's own frame: its block calls know no levels."""
+    from cramjam import lz4
+
+    compressor = lz4.Compressor(
+        level=max(level, _THOROUGH_LEVEL_MIN), content_checksum=False, block_linked=False
+    )
+    compressor.compress(bytes(payload))
+    data = memoryview(bytes(compressor.finish()))
+    frame = _read_header(data, ignore_header_checksum=False)
+    position, parts = frame.first_block, []
+    while word := _read_word(data, position):
+        end = position + _WORD.size + (word & ~_STORED)
+        parts.append(bytes(data[position:end]))
+        position = end + _WORD.size * frame.has_block_checksums
+    return parts
 
 
 def pieces(data: memoryview, *, ignore_header_checksum: bool) -> Iterator[Buffer]:
