@@ -36,8 +36,13 @@ def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple
     length = first
     if first > 127:
         length, position = long_varint(buffer, position, first)
-    stop = position + length - 1
-    if length == 0 or length > STRING_BYTES_MAX + 1 or stop > end:
+    return _string(buffer, position, end, length - 1)
+
+
+def _string(buffer: Buffer, position: int, end: int, length: int) -> tuple[str, int]:
+    """Take a string of a length."""
+    stop = position + length
+    if not 0 <= length <= STRING_BYTES_MAX or stop > end:
         raise Refused
     return str(buffer[position:stop], "utf-8"), stop
 
@@ -46,44 +51,27 @@ def nullable_compact_string(
     buffer: Buffer, position: int, end: int, first: int
 ) -> tuple[str | None, int]:
     """Finish a compact string that is null, long, or wrong."""
-    if first == 0:
-        return None, position
-    return compact_string(buffer, position, end, first)
-
-
-def compact_piece(buffer: Buffer, position: int, end: int, first: int) -> tuple[Buffer, int]:
-    """Finish compact bytes or records after the first byte of their length."""
     length = first
     if first > 127:
+        # The shortest form is not asked for: a zero may take several bytes.
         length, position = long_varint(buffer, position, first)
-    stop = position + length - 1
-    if length == 0 or stop > end:
-        raise Refused
-    return buffer[position:stop], stop
+    if length == 0:
+        return None, position
+    return _string(buffer, position, end, length - 1)
 
 
-def classic_piece(buffer: Buffer, position: int, end: int, length: int) -> tuple[Buffer, int]:
-    """Take bytes or records after their int32 length."""
+def piece(buffer: Buffer, position: int, end: int, length: int) -> tuple[Buffer, int]:
+    """Take bytes or records of a length."""
     stop = position + length
     if length < 0 or stop > end:
         raise Refused
     return buffer[position:stop], stop
 
 
-def compact_numbers(
-    buffer: Buffer, position: int, end: int, first: int, code: str, size: int
-) -> tuple[list[Any], int]:
-    """Finish a compact array of fixed-size values after the first byte of its count."""
-    count = first
-    if first > 127:
-        count, position = long_varint(buffer, position, first)
-    return classic_numbers(buffer, position, end, count - 1, code, size)
-
-
-def classic_numbers(
+def numbers(
     buffer: Buffer, position: int, end: int, count: int, code: str, size: int
 ) -> tuple[list[Any], int]:
-    """Take an array of fixed-size values after its int32 count."""
+    """Take an array of fixed-size values of a count."""
     stop = position + count * size
     if count < 0 or stop > end:
         raise Refused

@@ -86,19 +86,23 @@ def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: boo
 
 
 def _read_by_call(out: _Source, field: FieldLayout, target: str, call: tuple[str, str]) -> None:
-    """Read a sized value by a helper `compact_…` or `classic_…`; `call` is its name and the rest.
+    """Read a sized value by a helper; `call` is its name and what it takes after the length.
 
     The helper refuses null, so a nullable field asks for null first.
     """
     length = out.name("n")
-    out.fixed("B" if field.compact else "i", length)
+    if field.compact:
+        out.varint(length)
+        null, number = f"{length} == 0", f"{length} - 1"
+    else:
+        out.fixed("i", length)
+        null, number = f"{length} == -1", length
     if field.nullable:
-        out.line(f"if {length} == {0 if field.compact else -1}: {target} = None")
+        out.line(f"if {null}: {target} = None")
         out.line("else:")
         out.depth += 1
     helper, rest = call
-    form = "compact" if field.compact else "classic"
-    out.line(f"{target}, p = {form}_{helper}(b, p, e, {length}{rest})")
+    out.line(f"{target}, p = {helper}(b, p, e, {number}{rest})")
     if field.type == "bytes":
         # A memoryview's slice is a view; a slice of bytes stays what it is.
         out.line(f"{target} = bytes({target})")

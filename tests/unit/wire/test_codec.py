@@ -286,6 +286,20 @@ def test_announced_lengths_take_no_memory(make: Any, name: str, version: int, ra
         tracemalloc.stop()
 
 
+@TIERS
+def test_zero_in_several_bytes_is_still_null(make: Any) -> None:
+    request = make("DescribeAclsRequest", 3, "3.9.1").decode(
+        bytes.fromhex("01 8000 03 808000 00 01 01 00")
+    )
+    assert (request.resource_name_filter, request.principal_filter) == (None, None)
+    fetch = make("PartitionChangeRecord", 0, "3.9.1").decode(
+        bytes.fromhex("00000001" + "00" * 16 + "01 00 02 8000")
+    )
+    assert fetch.isr is None
+    sync = make("EnvelopeRequest", 0, "3.9.1").decode(bytes.fromhex("01 8000 01 00"))
+    assert sync.request_principal is None
+
+
 # -- tiers
 
 
