@@ -55,6 +55,10 @@ CHECKPOINT_BYTES_MAX = 1 << 28
 # transaction index or snapshot was written by no broker.
 SIDE_FILE_BYTES_MAX = 2_147_483_647
 
+# A look-up reads on from an index entry, and entries lie 4 KiB apart: some batches of ordinary size
+# come with one read, and a large batch costs no more than itself.
+LOOKUP_CHUNK_BYTES = 1 << 16
+
 # A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
 # stays flat.
 FINDINGS_OF_A_KIND_MAX = 20
@@ -78,3 +82,23 @@ FAST_TIER_BYTES_MIN = 1 << 20
 # Compiling takes about 5 s once per machine, in which plain Python gets through this much: a
 # smaller log does not wait for it.
 COMPILE_BYTES_MIN = 64 << 20
+
+# Spark's own size for file splits; the decode buffers of one task stay far below a worker's
+# memory, and a task of this size takes a second or more, against 0.1 s that any task costs.
+SPLIT_BYTES = 128 << 20
+
+# Opening a small segment costs as much time as decoding this many bytes.
+FILE_OPEN_WEIGHT_BYTES = 30 << 10
+
+# The description of one task's splits travels to it as text; this keeps it below a megabyte.
+SPLIT_SEGMENTS_MAX = 2000
+
+# Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
+# away and keeps a task's memory flat.
+ARROW_BATCH_BYTES = 8 << 20
+
+# The most records in one Arrow batch, for logs of tiny records.
+ARROW_BATCH_RECORDS_MAX = 100_000
+
+# Large enough for long runs of one column, small enough that a worker holds one beside its work.
+PARQUET_ROW_GROUP_BYTES = 64 << 20

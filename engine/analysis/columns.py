@@ -1,0 +1,149 @@
+"""The columns of the views `records`, `batches` and `segments`: the one table of their schema.
+
+`records` starts with the columns of Spark's own Kafka source, so that a job written for a broker
+runs on files. A type is a word that `arrow_type` and `spark_type` translate.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from engine.errors import EngineError
+
+
+class ViewColumn(NamedTuple):
+    """One column of a view: name, type, whether it may be null, what it is."""
+
+    name: str
+    type: str
+    nullable: bool
+    doc: str
+
+
+RECORDS = (
+    ViewColumn("key", "binary", True, "the key, null where the record has none"),
+    ViewColumn("value", "binary", True, "the value, null for a tombstone"),
+    ViewColumn("topic", "string", False, "from the folder's name"),
+    ViewColumn("partition", "int", False, "from the folder's name"),
+    ViewColumn("offset", "long", False, "the record's offset"),
+    ViewColumn("timestamp", "timestamp", False, "UTC; 1 ms before 1970 where there is none"),
+    ViewColumn("timestampType", "int", False, "0 create, 1 append, -1 none"),
+    ViewColumn("headers", "headers", True, "list of (key, value), null where there are none"),
+    ViewColumn("baseOffset", "long", False, "the batch's first offset"),
+    ViewColumn("leaderEpoch", "int", False, "of the batch, -1 in old formats"),
+    ViewColumn("producerId", "long", False, "of the batch, -1 for none"),
+    ViewColumn("producerEpoch", "int", False, "of the batch, -1 for none"),
+    ViewColumn("sequence", "int", False, "-1 without a producer"),
+    ViewColumn("isTransactional", "boolean", False, "of the batch"),
+    ViewColumn("isControl", "boolean", False, "a marker, not data"),
+    ViewColumn("codec", "string", False, "none, gzip, snappy, lz4 or zstd"),
+    ViewColumn("batchPosition", "long", False, "the batch's byte position in the segment"),
+    ViewColumn("segment", "string", False, "path of the .log file"),
+    ViewColumn("key_size", "int", False, "bytes, -1 for null"),
+    ViewColumn("value_size", "int", False, "bytes, -1 for null"),
+    ViewColumn("value_hash", "long", True, "CRC-32C of the value, null for null"),
+    ViewColumn("is_tombstone", "boolean", False, "a key without a value"),
+    ViewColumn("schema_id", "int", True, "of a schema-registry envelope, null for none"),
+)
+
+BATCHES = (
+    ViewColumn("topic", "string", False, "from the folder's name"),
+    ViewColumn("partition", "int", False, "from the folder's name"),
+    ViewColumn("segment", "string", False, "path of the .log file"),
+    ViewColumn("position", "long", False, "byte position in the segment"),
+    ViewColumn("baseOffset", "long", False, "first offset; of a wrapper, its last"),
+    ViewColumn("lastOffset", "long", False, "last offset, inclusive"),
+    ViewColumn("count", "int", True, "records; null in old formats, which do not say"),
+    ViewColumn("size", "int", False, "bytes on disk"),
+    ViewColumn("codec", "string", False, "none, gzip, snappy, lz4, zstd or unknown"),
+    ViewColumn("magic", "int", False, "0, 1 or 2"),
+    ViewColumn("crc", "long", False, "the stored checksum"),
+    ViewColumn("crcValid", "boolean", False, "whether it is that of the bytes"),
+    ViewColumn("leaderEpoch", "int", False, "-1 in old formats"),
+    ViewColumn("producerId", "long", False, "-1 for none"),
+    ViewColumn("producerEpoch", "int", False, "-1 for none"),
+    ViewColumn("baseSequence", "int", False, "-1 for none"),
+    ViewColumn("isTransactional", "boolean", False, ""),
+    ViewColumn("isControl", "boolean", False, "holds a marker"),
+    ViewColumn("timestampType", "int", False, "0 create, 1 append, -1 none"),
+    ViewColumn("maxTimestamp", "timestamp", False, "largest of its records"),
+    ViewColumn("deleteHorizonMs", "long", True, "set by compaction"),
+)
+
+SEGMENTS = (
+    ViewColumn("dir", "string", False, "the log directory"),
+    ViewColumn("topic", "string", False, "from the folder's name"),
+    ViewColumn("partition", "int", False, "from the folder's name"),
+    ViewColumn("segment", "string", False, "path of the .log file"),
+    ViewColumn("baseOffset", "long", False, "from the file's name"),
+    ViewColumn("nextOffset", "long", False, "the offset after its last batch"),
+    ViewColumn("bytes", "long", False, "of the .log"),
+    ViewColumn("batches", "long", False, "whole batches in it"),
+    ViewColumn("indexEntries", "int", True, "null without an index"),
+    ViewColumn("timeIndexEntries", "int", True, "null without a time index"),
+    ViewColumn("txnIndexEntries", "int", True, "null without a transaction index"),
+    ViewColumn("firstTimestamp", "timestamp", True, "largest of its first batch"),
+    ViewColumn("lastTimestamp", "timestamp", True, "largest of all"),
+)
+
+PROBLEMS = (
+    ViewColumn("topic", "string", False, "from the folder's name"),
+    ViewColumn("partition", "int", False, "from the folder's name"),
+    ViewColumn("segment", "string", False, "path of the .log file"),
+    ViewColumn("position", "long", False, "where the damage starts"),
+    ViewColumn("bytes", "long", False, "how many bytes were passed over"),
+    ViewColumn("code", "string", False, "bad_crc, bad_batch, bad_records or torn_tail"),
+    ViewColumn("message", "string", False, "what was expected and what was there"),
+)
+
+VIEWS = {"records": RECORDS, "batches": BATCHES, "segments": SEGMENTS}
+
+
+class UnknownColumn(EngineError):
+    """A column was asked for that the view does not have."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, columns: tuple[ViewColumn, ...]) -> None:
+        super().__init__(f"no column {name!r}: {', '.join(c.name for c in columns)}")
+        self.name = name
+
+
+def chosen(columns: tuple[ViewColumn, ...], names: list[str] | None) -> tuple[ViewColumn, ...]:
+    """Return the columns of these names in the view's order, all for None.
+
+    Names are taken as SQL does, whatever their case. Raises UnknownColumn.
+    """
+    if names is None:
+        return columns
+    wanted = {name.lower() for name in names}
+    for name in names:
+        if name.lower() not in {column.name.lower() for column in columns}:
+            raise UnknownColumn(name, columns)
+    return tuple(column for column in columns if column.name.lower() in wanted)
+
+
+def arrow_schema(columns: tuple[ViewColumn, ...]) -> Any:
+    """Return the columns as a pyarrow schema."""
+    import pyarrow as pa
+
+    header = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+    types = {
+        "binary": pa.binary(),
+        "string": pa.string(),
+        "int": pa.int32(),
+        "long": pa.int64(),
+        "boolean": pa.bool_(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "headers": pa.list_(pa.field("element", header)),
+    }
+    return pa.schema([pa.field(c.name, types[c.type], c.nullable) for c in columns])
+
+
+def spark_schema(columns: tuple[ViewColumn, ...]) -> str:
+    """Return the columns as Spark's schema text."""
+    types = {"long": "bigint", "headers": "array<struct<key:string,value:binary>>"}
+    return ", ".join(
+        f"`{c.name}` {types.get(c.type, c.type)}{'' if c.nullable else ' NOT NULL'}"
+        for c in columns
+    )

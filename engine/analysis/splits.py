@@ -1,0 +1,176 @@
+"""Planning what each task reads: pieces of segments, cut at batch starts, packed to a size.
+
+1. A segment is cut where its offset index has the first position at or behind each multiple of
+   the split size: that is the start of a batch. Without an index it stays whole.
+2. A batch that straddles a cut belongs to the piece in which it starts.
+3. The active segment is read only up to the size seen here.
+4. Small pieces are packed together, in order, up to the split size; opening a file weighs
+   as much as FILE_OPEN_WEIGHT_BYTES of it.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
+
+from engine.errors import EngineError, StorageError
+from engine.host.ports import Files
+from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX
+from engine.log.log_dir import (
+    LogDir,
+    Partition,
+    duplicate_partitions,
+    find_log_dir,
+)
+from engine.log.offset_checkpoint import LOG_STARTS
+from engine.log.offset_index import read_offset_index
+from engine.log.segment_files import Segment
+from engine.naming import DirectoryKind, FileKind
+
+
+class Split(NamedTuple):
+    """A piece of one segment: bytes [start, end) of its log.
+
+    `log_start_offset` is the first offset a consumer is given; `is_last` says that nothing
+    follows it in the segment, so that a cut-off batch at its end is a torn tail.
+    """
+
+    path: str
+    dir: str
+    topic: str
+    partition: int
+    base_offset: int
+    start: int
+    end: int
+    is_last: bool
+    log_start_offset: int
+
+
+class Selection(NamedTuple):
+    """Which partitions are read; None means all."""
+
+    topics: re.Pattern[str] | None = None
+    partitions: frozenset[int] | None = None
+
+    def takes(self, partition: Partition) -> bool:
+        """Tell whether a partition is wanted; only live ones are."""
+        found = partition.directory
+        if found is None or found.kind is not DirectoryKind.LIVE:
+            return False
+        if self.topics is not None and not self.topics.fullmatch(found.topic):
+            return False
+        return self.partitions is None or found.partition in self.partitions
+
+
+class PartitionTwice(EngineError):
+    """The same partition lies in two of the directories: its records would count twice."""
+
+    hint = "give the directories of one broker at a time, or choose with --topics"
+
+    def __init__(self, partition: str, paths: list[str]) -> None:
+        super().__init__(f"{partition} is in {' and in '.join(paths)}")
+        self.partition = partition
+        self.paths = paths
+
+
+class NothingSelected(EngineError):
+    """No partition was found, or none is wanted."""
+
+    def __init__(self, paths: list[str]) -> None:
+        super().__init__(f"no partition to read in {', '.join(paths)}")
+        self.paths = paths
+
+
+def plan_splits(
+    files: Files, paths: list[str], selection: Selection, split_bytes: int = SPLIT_BYTES
+) -> list[Split]:
+    """Return the pieces of all wanted segments, partition by partition, offsets rising.
+
+    Raises PartitionTwice, NothingSelected, and NoLogDirectory for a path without Kafka data.
+    """
+    dirs = [find_log_dir(files, path) for path in paths]
+    wanted = [
+        log_dir._replace(partitions=tuple(p for p in log_dir.partitions if selection.takes(p)))
+        for log_dir in dirs
+    ]
+    for partition, copies in duplicate_partitions(wanted).items():
+        raise PartitionTwice(str(partition), copies)
+    if not any(log_dir.partitions for log_dir in wanted):
+        raise NothingSelected(paths)
+    return [
+        split
+        for log_dir in wanted
+        for partition in log_dir.partitions
+        for segment in partition.files.segments
+        for split in _cut(files, log_dir, partition, segment, split_bytes)
+    ]
+
+
+def _cut(
+    files: Files, log_dir: LogDir, partition: Partition, segment: Segment, split_bytes: int
+) -> Iterable[Split]:
+    assert partition.directory is not None
+    place = partition.directory.topic_partition
+    path = partition.files.segment_path(segment, FileKind.LOG)
+    start_offset = log_dir.state.offset(LOG_STARTS, place) or 0
+    cuts = [0, *_cut_positions(files, partition, segment, split_bytes), segment.log_bytes]
+    for start, end in pairwise(cuts):
+        yield Split(
+            path=path,
+            dir=posixpath.dirname(partition.files.path) or ".",
+            topic=place.topic,
+            partition=place.partition,
+            base_offset=segment.base_offset,
+            start=start,
+            end=end,
+            is_last=end == segment.log_bytes,
+            log_start_offset=start_offset,
+        )
+
+
+def _cut_positions(
+    files: Files, partition: Partition, segment: Segment, split_bytes: int
+) -> list[int]:
+    if segment.log_bytes <= split_bytes or FileKind.INDEX not in segment.sizes:
+        return []
+    path = partition.files.segment_path(segment, FileKind.INDEX)
+    try:
+        index = read_offset_index(files, path, segment.base_offset)
+    except StorageError:
+        return []
+    if index.problem() is not None:
+        # A wrong index would cut batches in two; the segment is then read in one piece.
+        return []
+    found: list[int] = []
+    for _, position in index:
+        last = found[-1] if found else 0
+        if last + split_bytes <= position < segment.log_bytes:
+            found.append(position)
+    return found
+
+
+def pack_splits(
+    splits: list[Split], parallelism: int, split_bytes: int = SPLIT_BYTES
+) -> list[list[Split]]:
+    """Return the splits in groups of about `split_bytes` (more when there is very much)."""
+    total = sum(_weight(split) for split in splits)
+    target = max(split_bytes, total // (3 * max(parallelism, 1)))
+    if total <= split_bytes * parallelism:
+        # Little data is spread over all cores rather than read by one.
+        target = max(total // max(parallelism, 1), 1)
+    groups: list[list[Split]] = [[]]
+    size = 0
+    for split in splits:
+        if groups[-1] and (size >= target or len(groups[-1]) >= SPLIT_SEGMENTS_MAX):
+            groups.append([])
+            size = 0
+        groups[-1].append(split)
+        size += _weight(split)
+    return groups
+
+
+def _weight(split: Split) -> int:
+    return split.end - split.start + FILE_OPEN_WEIGHT_BYTES

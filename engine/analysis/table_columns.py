@@ -1,0 +1,106 @@
+"""Splits to the rows of the views `batches` and `segments`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+from engine.analysis.batch_reader import Problem, SplitReader
+from engine.analysis.splits import Split
+from engine.errors import CorruptRecord, StorageError
+from engine.host.ports import Files
+from engine.log.offset_index import read_offset_index
+from engine.log.time_index import read_time_index
+from engine.log.txn_index import read_txn_index
+from engine.records.batch import BatchView
+from engine.records.view import RecordBatch
+
+Row = dict[str, Any]
+
+
+def batch_rows(files: Files, split: Split) -> Iterator[Row]:
+    """Yield one row a batch, those with a wrong CRC too."""
+    with closing(files.open(split.path)) as file:
+        for position, batch, valid in SplitReader(file, split).batches(keep_bad_crc=True):
+            yield _batch_row(split, position, batch, valid)
+
+
+def _batch_row(split: Split, position: int, batch: RecordBatch, valid: bool) -> Row:
+    first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
+    return {
+        "topic": split.topic,
+        "partition": split.partition,
+        "segment": split.path,
+        "position": position,
+        "baseOffset": first,
+        "lastOffset": batch.last_offset,
+        "count": batch.record_count,
+        "size": batch.size_bytes,
+        "codec": _codec_label(batch),
+        "magic": batch.magic,
+        "crc": batch.crc,
+        "crcValid": valid,
+        "leaderEpoch": batch.leader_epoch,
+        "producerId": batch.producer_id,
+        "producerEpoch": batch.producer_epoch,
+        "baseSequence": batch.base_sequence,
+        "isTransactional": batch.is_transactional,
+        "isControl": batch.is_control,
+        "timestampType": int(batch.timestamp_type),
+        "maxTimestamp": batch.max_timestamp_ms * 1000,
+        "deleteHorizonMs": batch.delete_horizon_ms,
+    }
+
+
+def _codec_label(batch: RecordBatch) -> str:
+    try:
+        return batch.codec.label
+    except CorruptRecord:
+        return "unknown"
+
+
+def segment_row(files: Files, split: Split) -> tuple[Row, list[Problem]]:
+    """Return the row of a whole segment, and the damage seen on the way."""
+    count, following = 0, split.base_offset
+    first_ms: int | None = None
+    last_ms: int | None = None
+    with closing(files.open(split.path)) as file:
+        reader = SplitReader(file, split)
+        for _, batch, _ in reader.batches():
+            count += 1
+            following = batch.next_offset
+            time_ms = batch.max_timestamp_ms
+            first_ms = time_ms if first_ms is None else first_ms
+            last_ms = time_ms if last_ms is None else max(last_ms, time_ms)
+    row = {
+        "dir": split.dir,
+        "topic": split.topic,
+        "partition": split.partition,
+        "segment": split.path,
+        "baseOffset": split.base_offset,
+        "nextOffset": following,
+        "bytes": split.end,
+        "batches": count,
+        "firstTimestamp": None if first_ms is None else first_ms * 1000,
+        "lastTimestamp": None if last_ms is None else last_ms * 1000,
+        **_index_sizes(files, split),
+    }
+    return row, reader.problems
+
+
+def _index_sizes(files: Files, split: Split) -> Row:
+    stem = split.path.removesuffix(".log")
+    base = split.base_offset
+    return {
+        "indexEntries": _size_of(lambda: read_offset_index(files, f"{stem}.index", base)),
+        "timeIndexEntries": _size_of(lambda: read_time_index(files, f"{stem}.timeindex", base)),
+        "txnIndexEntries": _size_of(lambda: read_txn_index(files, f"{stem}.txnindex")),
+    }
+
+
+def _size_of(read: Any) -> int | None:
+    try:
+        return len(read())
+    except StorageError:
+        return None

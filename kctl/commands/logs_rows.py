@@ -1,0 +1,144 @@
+"""The columns and rows of `kctl logs`."""
+
+from __future__ import annotations
+
+import posixpath
+from typing import TYPE_CHECKING, Any
+
+from kctl.render import Column
+
+if TYPE_CHECKING:
+    from engine.log.findings import Finding
+    from engine.log.log_compare import BatchPrint, Comparison
+    from engine.log.partition_summary import PartitionSummary
+    from engine.log.repair_actions import Action, RepairPlan
+
+DIRS_COLUMNS = (
+    Column("name", "PARTITION"),
+    Column("kind", "KIND"),
+    Column("segments", "SEGMENTS", right=True),
+    Column("size_bytes", "BYTES", right=True),
+    Column("log_start_offset", "START", right=True),
+    Column("log_end_offset", "END", right=True),
+    Column("high_watermark", "HIGH WATERMARK", right=True),
+    Column("recovery_point", "RECOVERY POINT", right=True),
+    Column("leftovers", "LEFTOVERS", right=True),
+    Column("topic", "TOPIC", wide=True),
+    Column("partition", "NUMBER", right=True, wide=True),
+    Column("topic_id", "TOPIC ID", wide=True),
+    Column("path", "PATH", wide=True),
+)
+
+FINDING_COLUMNS = (
+    Column("severity", "SEVERITY"),
+    Column("code", "CODE"),
+    Column("partition", "PARTITION"),
+    Column("file", "FILE"),
+    Column("position", "POSITION", right=True),
+    Column("offset", "OFFSET", right=True),
+    Column("message", "MESSAGE"),
+    Column("expected", "EXPECTED", wide=True),
+    Column("got", "GOT", wide=True),
+    Column("path", "PATH", wide=True),
+)
+
+ACTION_COLUMNS = (
+    Column("partition", "PARTITION"),
+    Column("action", "ACTION"),
+    Column("file", "FILE"),
+    Column("size_bytes", "BYTES", right=True),
+    Column("was_bytes", "WAS BYTES", right=True),
+    Column("reason", "REASON"),
+    Column("target", "TARGET", wide=True),
+    Column("path", "PATH", wide=True),
+)
+
+DIFF_COLUMNS = (
+    Column("kind", "KIND"),
+    Column("offset", "OFFSET", right=True),
+    Column("equal_batches", "EQUAL BATCHES", right=True),
+    Column("left_start_offset", "LEFT START", right=True),
+    Column("left_end_offset", "LEFT END", right=True),
+    Column("right_start_offset", "RIGHT START", right=True),
+    Column("right_end_offset", "RIGHT END", right=True),
+    Column("left_batch", "LEFT BATCH", wide=True),
+    Column("right_batch", "RIGHT BATCH", wide=True),
+    Column("damage", "DAMAGE", wide=True),
+)
+
+
+def dirs_row(summary: PartitionSummary) -> dict[str, Any]:
+    """Return the row of one partition."""
+    return summary._asdict()
+
+
+def finding_row(finding: Finding, partition: str | None) -> dict[str, Any]:
+    """Return the row of one finding; `partition` None is a log directory's own."""
+    return {
+        "severity": finding.severity.value,
+        "code": finding.code,
+        "partition": partition,
+        "file": posixpath.basename(finding.path),
+        "position": finding.position,
+        "offset": finding.offset,
+        "message": finding.message,
+        "expected": _plain(finding.expected),
+        "got": _plain(finding.got),
+        "path": finding.path,
+    }
+
+
+def action_row(plan: RepairPlan, action: Action) -> dict[str, Any]:
+    """Return the row of one step of a repair."""
+    kind = type(action).__name__.removesuffix("File").lower()
+    content = getattr(action, "content", None)
+    size = len(content) if content is not None else getattr(action, "size_bytes", None)
+    return {
+        "partition": plan.name,
+        "action": kind,
+        "file": action.name,
+        "size_bytes": size,
+        "was_bytes": getattr(action, "was_bytes", None),
+        "reason": action.reason,
+        "target": getattr(action, "target", None),
+        "path": f"{plan.path}/{action.name}",
+    }
+
+
+def diff_row(found: Comparison) -> dict[str, Any]:
+    """Return the row of one comparison."""
+    difference = found.difference
+    left, right = found.left_offsets, found.right_offsets
+    return {
+        "kind": difference.kind if difference else ("damage" if found.damage else "same"),
+        "offset": difference.offset if difference else None,
+        "equal_batches": found.equal_batches,
+        "left_start_offset": left[0] if left else None,
+        "left_end_offset": left[1] if left else None,
+        "right_start_offset": right[0] if right else None,
+        "right_end_offset": right[1] if right else None,
+        "left_batch": _batch(difference.left) if difference else None,
+        "right_batch": _batch(difference.right) if difference else None,
+        "damage": list(found.damage),
+    }
+
+
+def _batch(found: BatchPrint) -> dict[str, Any]:
+    return {
+        "base_offset": found.base_offset,
+        "last_offset": found.last_offset,
+        "leader_epoch": found.leader_epoch,
+        "size_bytes": found.size_bytes,
+        "is_crc_valid": found.is_crc_valid,
+        "path": found.path,
+        "position": found.position,
+    }
+
+
+def _plain(value: object) -> object:
+    """Return a value that every output format has."""
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)

@@ -1,0 +1,87 @@
+"""`kctl spark-export`: log directories to Parquet."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from kctl import exits
+from kctl.commands.spark_input import Inputs, column_names, partition_numbers
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def spark_export(
+    logdirs: Annotated[
+        list[str], typer.Argument(help="Log directories, or single partition directories.")
+    ],
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            help="Folder to write; an earlier export there is"
+            " replaced when the new one is complete.",
+        ),
+    ],
+    file_format: Annotated[
+        str, typer.Option("--format", help="parquet is the only one.")
+    ] = "parquet",
+    topics: Annotated[
+        str | None, typer.Option(help="Regular expression for whole topic names.")
+    ] = None,
+    partitions: Annotated[
+        str | None, typer.Option(help="Partition numbers, such as 0,2,5-9.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Comma-separated columns; all of the view by default.")
+    ] = None,
+    master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
+    include_control: Annotated[
+        bool, typer.Option("--include-control", help="Export transaction markers too.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Publish nothing if a batch is damaged (exit 4).")
+    ] = False,
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="Form of the summary: table, json, yaml, csv.")
+    ] = "table",
+) -> int:
+    """Export the records of log directories to Parquet files on Spark.
+
+    Damaged batches are passed over, counted and listed in OUT/_problems. The folder appears
+    complete or not at all, so a run can be repeated after any failure.
+    """
+    from engine.analysis.columns import RECORDS, chosen
+    from engine.analysis.parquet_export import ExportPlan, export
+    from engine.analysis.spark_session import require_spark, start_session
+    from engine.host.real import RealEntropy, RealFiles
+    from kctl.commands.spark_input import UnknownFileFormat
+    from kctl.render import Column, check_format, write_rows
+    from kctl.render.progress import ProgressBar
+
+    check_format(output)
+    if file_format != "parquet":
+        raise UnknownFileFormat(file_format)
+    require_spark()
+    wanted = chosen(RECORDS, column_names(columns))
+    inputs = Inputs(logdirs, topics, partition_numbers(partitions))
+    splits = inputs.splits()
+    plan = ExportPlan(splits, out, tuple(c.name for c in wanted), include_control, strict)
+    with ProgressBar("exporting") as bar:
+        bar.say("starting Spark")
+        session = start_session(master)
+        job_id = RealEntropy().random_bytes(8).hex()
+        summary = export(session, RealFiles(), plan, job_id, bar.update)
+    session.stop()
+    names = summary._fields
+    write_rows([Column(n, n.upper().replace("_", " ")) for n in names],
+               [summary._asdict()], output)  # fmt: skip
+    if summary.problem_count:
+        sys.stderr.write(
+            f"warning: {summary.problem_count} damaged places were passed over;"
+            f" see {summary.out}/_problems\n"
+        )
+    return exits.OK

@@ -1,0 +1,79 @@
+"""`kctl spark-sql`: SQL over log directories."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from kctl import exits
+from kctl.commands.spark_input import Inputs, partition_numbers
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command()
+def spark_sql(
+    query: Annotated[str, typer.Argument(help="SQL over the views records, batches, segments.")],
+    logdirs: Annotated[
+        list[str], typer.Argument(help="Log directories, or single partition directories.")
+    ],
+    topics: Annotated[
+        str | None, typer.Option(help="Regular expression for whole topic names.")
+    ] = None,
+    partitions: Annotated[
+        str | None, typer.Option(help="Partition numbers, such as 0,2,5-9.")
+    ] = None,
+    master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
+    include_control: Annotated[
+        bool, typer.Option("--include-control", help="Transaction markers are records too.")
+    ] = False,
+    max_rows: Annotated[int, typer.Option(help="Rows to print at most, 0 for all.")] = 1000,
+    output: Annotated[
+        str, typer.Option("-o", "--output", help="table, json, yaml, csv or ndjson.")
+    ] = "table",
+) -> int:
+    """Ask SQL of log directories, such as
+
+    kctl spark-sql "select topic, count(*) from records group by topic" /var/lib/kafka/data
+    """
+    from engine.analysis.spark_query import run_query
+    from engine.analysis.spark_session import require_spark, start_session
+    from kctl.render import Column, RowWriter, check_format
+    from kctl.render.progress import ProgressBar
+
+    check_format(output)
+    require_spark()
+    splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
+    with ProgressBar("asking") as bar:
+        bar.say("starting Spark")
+        session = start_session(master)
+        bar.say("running the query")
+        result = run_query(session, query, splits, control=include_control, max_rows=max_rows)
+    writer = RowWriter([Column(name, name) for name in result.columns], output)
+    for row in result.rows:
+        writer.write({name: _plain(value) for name, value in row.items()})
+    writer.close()
+    session.stop()
+    if result.is_cut:
+        import sys
+
+        sys.stderr.write(f"note: only the first {max_rows} rows; --max-rows 0 prints all\n")
+    return exits.OK
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that every output format can show: times as ISO 8601, bytes as text."""
+    if isinstance(value, bytes | bytearray):
+        from engine.dump.rows import text_form
+
+        return text_form(bytes(value))[0]
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if type(value).__name__ == "Decimal":
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value

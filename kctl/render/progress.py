@@ -1,0 +1,49 @@
+"""A progress bar on stderr: on a terminal only, and gone when the work is done."""
+
+from __future__ import annotations
+
+import sys
+from types import TracebackType
+from typing import Any
+
+
+class ProgressBar:
+    """Shows how far long work is; silent where stderr is no terminal."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._progress: Any = None
+        self._task: Any = None
+
+    def __enter__(self) -> ProgressBar:
+        """Start drawing."""
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._progress = Progress(console=Console(stderr=True), transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task(self._title, total=None)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop drawing and leave nothing behind."""
+        if self._progress is not None:
+            self._progress.stop()
+
+    def say(self, text: str) -> None:
+        """Show what is being done."""
+        if self._progress is not None:
+            self._progress.update(self._task, description=text)
+
+    def update(self, done: int, of: int) -> None:
+        """Show how many pieces of the work are done."""
+        if self._progress is not None:
+            self._progress.update(
+                self._task, description=self._title, completed=done, total=max(of, 1)
+            )
