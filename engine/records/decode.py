@@ -42,8 +42,8 @@ from engine.records.varint import (
 # Sums of a base and any delta the inline loop reads stay within an int64 below this.
 _PLAIN_BASE_MAX = 1 << 62
 
-# Surrogates in UTF-8: Java replaces the three bytes by one mark, Python by three.
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+# Surrogates in UTF-8, cut short or not: Java replaces all their bytes by one mark, Python each.
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 _REPLACEMENT = "�".encode()
 
 _NONE: tuple[Header, ...] = ()

@@ -217,6 +217,9 @@ def test_a_malformed_record_before_a_fault_speaks_for_itself() -> None:
         (b"a\xed\xa0\x80b", "a�b"),
         (b"\xf4\x90\x80\x80", "����"),
         (b"\xe2\x82", "�"),
+        (b"\xed\xa0", "�"),
+        (b"\xc0\xaf", "��"),
+        (b"\xf0\x80\x80A", "���A"),
     ],
 )
 def test_header_keys_are_repaired_as_in_java(key: bytes, text: str) -> None:
