@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from engine.errors import InvariantBroken
 from engine.limits import WALKED_BYTES
-from engine.wire.errors import MalformedMessage, TrailingBytes
+from engine.wire.errors import TrailingBytes, UnencodableValue
 from engine.wire.layout import StructLayout, message_layout
 from engine.wire.read_parts import Refused
 from engine.wire.read_source import Decoder, compile_decoder
@@ -102,8 +101,10 @@ class Codec:
                 return self._walk(raw, position)
         try:
             return decoder(raw, position, len(raw))
-        except _BAD_BYTES as error:
-            self._explain_bytes(raw, position, error)
+        except _BAD_BYTES:
+            # The reader says what is wrong and where. Should it find nothing, it is the judge: a
+            # peer's bytes must never end a broker because two of our readers disagree.
+            return self._walk(raw, position)
 
     def _warm_decoder(self, size: int) -> Decoder | None:
         """Count bytes; compile once they are worth it."""
@@ -117,14 +118,6 @@ class Codec:
         reader = Reader(self.name, self.release, raw, position)
         return reader.struct(self.layout), reader.position
 
-    def _explain_bytes(self, raw: bytes | memoryview, position: int, error: Exception) -> NoReturn:
-        """Raise the error that says where the bytes are wrong."""
-        try:
-            self._walk(raw, position)
-        except MalformedMessage as placed:
-            raise placed from error
-        raise InvariantBroken(f"{self!r} refused bytes that follow its layout") from error
-
     # -- message → bytes
 
     def encode(self, message: Any) -> bytes:
@@ -135,37 +128,31 @@ class Codec:
 
     def append(self, message: Any, out: bytearray) -> None:
         """Encode a message at the end of `out`, which is left as it was on an error."""
-        encoder = self._encoder
-        if encoder is None:
-            encoder = self._warm_encoder()
         start = len(out)
+        if self._encoder is None:
+            self._write(message, out)
+            self._warm_encoder(len(out) - start)
+            return
         try:
-            if encoder is None:
-                self._write(message, out)
-                self._written_bytes += len(out) - start
-            else:
-                encoder(message, out)
-        except _BAD_VALUE as error:
+            self._encoder(message, out)
+        except _BAD_VALUE:
             del out[start:]
-            self._explain_value(message, error)
-        except BaseException:
-            del out[start:]
-            raise
+            self._write(message, out)
 
-    def _warm_encoder(self) -> Encoder | None:
-        """Compile once the bytes written are worth it."""
+    def _warm_encoder(self, size: int) -> None:
+        """Count bytes; compile once they are worth it."""
+        self._written_bytes += size
         if self._written_bytes > WALKED_BYTES:
             self._encoder = compile_encoder(self.name, self.release, self.layout)
-        return self._encoder
 
     def _write(self, message: Any, out: bytearray) -> None:
-        """Encode without a compiled encoder."""
-        Writer(self.name, self.release, self.version, out).struct(self.layout, message)
-
-    def _explain_value(self, message: Any, error: Exception) -> NoReturn:
-        """Raise the error that says which field cannot be written."""
-        self._write(message, bytearray())
-        raise InvariantBroken(f"{self!r} refused a message that its layout allows") from error
+        """Encode without a compiled encoder; the writer says what cannot be written."""
+        start = len(out)
+        try:
+            Writer(self.name, self.release, self.version, out).struct(self.layout, message)
+        except UnencodableValue:
+            del out[start:]
+            raise
 
 
 @cache

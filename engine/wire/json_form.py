@@ -21,6 +21,8 @@ Source: JsonConverterGenerator, Jackson's ObjectNode.toString.
 from __future__ import annotations
 
 from binascii import b2a_base64
+from collections.abc import Callable
+from functools import cache
 from math import isfinite, isinf, isnan
 from typing import Any, Final, TypeAlias
 
@@ -32,59 +34,88 @@ from engine.wire.writer import is_default
 
 JsonNode: TypeAlias = "dict[str, Any] | list[Any] | str | bytes | float | bool | None"
 
+#: Turns a struct, or a value, into its node.
+_Maker: TypeAlias = Callable[[Any], Any]
+
+#: A field's attribute, its name, when to pass it over, and how to convert what is not null.
+_Step: TypeAlias = tuple[str, str, _Maker | None, _Maker | None]
+
 _ESCAPES: Final = {code: f"\\u{code:04X}" for code in range(32)} | {
     ord(char): "\\" + letter for char, letter in zip('"\\\b\t\n\f\r', '"\\btnfr', strict=True)
 }
 
 
 class _Form:
-    """Turns the structs of one message into nodes."""
+    """Makes the functions that turn the structs of one message version into nodes."""
 
-    def __init__(self, message: Struct, version: int, *, with_records: bool) -> None:
-        self.message = message
+    def __init__(self, name: str, version: int, release: str, *, with_records: bool) -> None:
+        self.name = name
         self.version = version
         self.with_records = with_records
-        self.classes = struct_classes(message.message_name, message.release)
+        self.classes = struct_classes(name, release)
 
-    def struct(self, layout: StructLayout, value: Any) -> dict[str, Any]:
-        """Return a struct's node."""
-        node: dict[str, Any] = {}
-        for field in layout.fields:
-            given = getattr(value, field.attribute)
-            if field.place == "positional" or (
-                field.place == "tagged" and not self.has_default(field, given)
-            ):
-                name = field.name
-                if field.type == "records" and not self.with_records and given is not None:
-                    node[f"{name}SizeInBytes"] = len(given)
-                else:
-                    node[name] = self.value(field, given)
-            elif field.place == "absent" and not (
-                field.schema.ignorable or self.has_default(field, given)
-            ):
-                raise FieldNotInVersion(self.message.message_name, field.name, self.version, given)
-        return node
+    def struct(self, layout: StructLayout) -> _Maker:
+        """Make the function for a struct."""
+        steps = [step for field in layout.fields for step in self.steps(field)]
 
-    def has_default(self, field: FieldLayout, given: object) -> bool:
-        """Tell whether a field has its default."""
-        made = None if field.is_array else self.classes.get(field.type)
-        return is_default(field.schema, given, made() if made else None)
+        def node_of(value: Any) -> dict[str, Any]:
+            node: dict[str, Any] = {}
+            for attribute, name, passed_over, convert in steps:
+                given = getattr(value, attribute)
+                if passed_over is None or not passed_over(given):
+                    node[name] = given if convert is None or given is None else convert(given)
+            return node
 
-    def value(self, field: FieldLayout, given: Any) -> Any:
-        """Return a field's node."""
-        if field.is_array and given is not None:
-            return [self.one(field, item) for item in given]
-        return self.one(field, given)
+        return node_of
 
-    def one(self, field: FieldLayout, given: Any) -> Any:
-        """Return the node of one value (of an array: of one element)."""
-        if given is None:
-            return None
+    def steps(self, field: FieldLayout) -> list[_Step]:
+        """Return what to do for a field; nothing if it is never written and may say anything."""
+        name, convert = field.name, self.converter(field)
+        if field.place == "positional":
+            if field.type == "records" and not self.with_records:
+                return [
+                    (field.attribute, name, lambda given: given is not None, None),
+                    (field.attribute, f"{name}SizeInBytes", lambda given: given is None, len),
+                ]
+            return [(field.attribute, name, None, convert)]
+        struct = None if field.is_array else self.classes.get(field.type)
+
+        def has_default(given: Any) -> bool:
+            return is_default(field.schema, given, struct() if struct else None)
+
+        def must_have_default(given: Any) -> bool:
+            if not has_default(given):
+                raise FieldNotInVersion(self.name, name, self.version, given)
+            return True
+
+        if field.place == "tagged":
+            return [(field.attribute, name, has_default, convert)]
+        return [] if field.schema.ignorable else [(field.attribute, name, must_have_default, None)]
+
+    def converter(self, field: FieldLayout) -> _Maker | None:
+        """Return what turns a value that is not null into its node; None if it is one."""
+        one: _Maker | None = None
         if field.struct:
-            return self.struct(field.struct, given)
-        if field.type == "uuid":
-            return uuid_text(given)
-        return b"" if field.type == "records" else given
+            one = self.struct(field.struct)
+        elif field.type == "uuid":
+            one = uuid_text
+        elif field.type == "records":
+            return _no_bytes
+        if field.is_array and one:
+            return lambda items, each=one: [each(item) for item in items]  # type: ignore[misc]
+        return one
+
+
+def _no_bytes(_records: Any) -> bytes:
+    """Return what Kafka prints for records: nothing."""
+    return b""
+
+
+@cache
+def _node_maker(name: str, version: int, release: str, *, with_records: bool) -> _Maker:
+    """Return the function that makes the nodes of one version of a message."""
+    form = _Form(name, version, release, with_records=with_records)
+    return form.struct(message_layout(name, version, release))
 
 
 def json_node(message: Struct, version: int, *, with_records: bool = True) -> dict[str, Any]:
@@ -92,36 +123,57 @@ def json_node(message: Struct, version: int, *, with_records: bool = True) -> di
 
     With `with_records` false, records become their size, as in Kafka's request log.
     """
-    layout = message_layout(message.message_name, version, message.release)
-    return _Form(message, version, with_records=with_records).struct(layout, message)
+    make = _node_maker(message.message_name, version, message.release, with_records=with_records)
+    node: dict[str, Any] = make(message)
+    return node
 
 
 def json_text(node: JsonNode) -> str:
-    """Return nodes as compact JSON."""
-    # Exact types: a bool is an int to isinstance, and subclasses never get here.
-    if node is None:
-        return "null"
-    if node is True:
-        return "true"
-    if node is False:
-        return "false"
-    if isinstance(node, str):
-        return quoted(node)
-    if isinstance(node, int):
-        return str(node)
-    if isinstance(node, dict):
-        members = ",".join(f"{quoted(name)}:{json_text(value)}" for name, value in node.items())
-        return f"{{{members}}}"
-    if isinstance(node, list):
-        return f"[{','.join(map(json_text, node))}]"
-    if isinstance(node, float):
-        return java_double(node) if isfinite(node) else f'"{java_double(node)}"'
+    """Return nodes as compact JSON. Names in dicts are taken to need no escapes."""
+    return _TEXTS[type(node)](node)
+
+
+def _object(node: dict[str, Any]) -> str:
+    """Return an object's text."""
+    texts = _TEXTS
+    members = [f'"{name}":{texts[type(value)](value)}' for name, value in node.items()]
+    return f"{{{','.join(members)}}}"
+
+
+def _array(node: list[Any]) -> str:
+    """Return an array's text."""
+    texts = _TEXTS
+    return f"[{','.join([texts[type(value)](value) for value in node])}]"
+
+
+def _double(node: float) -> str:
+    """Return a double's text; what is no number is quoted."""
+    return java_double(node) if isfinite(node) else f'"{java_double(node)}"'
+
+
+def _binary(node: bytes) -> str:
+    """Return the text of bytes."""
     return f'"{b2a_base64(node, newline=False).decode()}"'
 
 
 def quoted(text: str) -> str:
     """Return a JSON string with Jackson's escapes."""
+    # Nearly all strings need none, and asking is quicker than translating.
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
     return f'"{text.translate(_ESCAPES)}"'
+
+
+_TEXTS: Final[dict[type, Callable[[Any], str]]] = {
+    str: quoted,
+    int: str,
+    bool: lambda node: "true" if node else "false",
+    dict: _object,
+    list: _array,
+    bytes: _binary,
+    float: _double,
+    type(None): lambda _node: "null",
+}
 
 
 def java_double(value: float) -> str:

@@ -6,8 +6,7 @@ position. They refuse without saying where: see `read_source`.
 
 from __future__ import annotations
 
-from struct import unpack_from
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from engine.errors import EngineError
 from engine.wire.reader import STRING_BYTES_MAX
@@ -58,26 +57,6 @@ def nullable_compact_string(
     if length == 0:
         return None, position
     return _string(buffer, position, end, length - 1)
-
-
-def piece(buffer: Buffer, position: int, end: int, length: int) -> tuple[Buffer, int]:
-    """Take bytes or records of a length."""
-    stop = position + length
-    if length < 0 or stop > end:
-        raise Refused
-    return buffer[position:stop], stop
-
-
-def numbers(
-    buffer: Buffer, position: int, end: int, count: int, code: str, size: int
-) -> tuple[list[Any], int]:
-    """Take an array of fixed-size values of a count."""
-    stop = position + count * size
-    if count < 0 or stop > end:
-        raise Refused
-    # A repeat count before `16s` would mean one longer string.
-    codes = code * count if size == 16 else f"{count}{code}"
-    return list(unpack_from(">" + codes, buffer, position)), stop
 
 
 def skip_tags(buffer: Buffer, position: int, end: int, first: int) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import Struct as Format
+from struct import unpack_from
 from typing import Any, TypeAlias
 
 from engine.wire import read_parts
@@ -85,11 +86,8 @@ def _read_string(out: _Source, field: FieldLayout, target: str, *, nullable: boo
     out.line("else: raise Refused")
 
 
-def _read_by_call(out: _Source, field: FieldLayout, target: str, call: tuple[str, str]) -> None:
-    """Read a sized value by a helper; `call` is its name and what it takes after the length.
-
-    The helper refuses null, so a nullable field asks for null first.
-    """
+def _read_flat(out: _Source, field: FieldLayout, target: str) -> None:
+    """Read bytes, records, or an array of fixed-size values: one piece of the buffer."""
     length = out.name("n")
     if field.compact:
         out.varint(length)
@@ -101,11 +99,18 @@ def _read_by_call(out: _Source, field: FieldLayout, target: str, call: tuple[str
         out.line(f"if {null}: {target} = None")
         out.line("else:")
         out.depth += 1
-    helper, rest = call
-    out.line(f"{target}, p = {helper}(b, p, e, {number}{rest})")
-    if field.type == "bytes":
-        # A memoryview's slice is a view; a slice of bytes stays what it is.
-        out.line(f"{target} = bytes({target})")
+    code, size = FIXED.get(field.type, ("", 1))
+    out.line(f"q = p + ({number}) * {size}" if field.is_array else f"q = p + {number}")
+    out.line("if q < p or q > e: raise Refused")
+    if field.type == "uuid":
+        # A repeat count before `16s` would mean one longer string.
+        out.line(f"{target} = list(unpack_from('>' + '16s' * ({number}), b, p)); p = q")
+    elif field.is_array:
+        out.line(f"{target} = list(unpack_from(f'>{{{number}}}{code}', b, p)); p = q")
+    else:
+        # A slice of a memoryview is a view: bytes are copied, records stay.
+        taken = "bytes(b[p:q])" if field.type == "bytes" else "b[p:q]"
+        out.line(f"{target} = {taken}; p = q")
     if field.nullable:
         out.depth -= 1
 
@@ -115,7 +120,7 @@ def _read_array(out: _Source, field: FieldLayout, target: str) -> None:
     count, items = out.name("n"), out.name("a")
     if field.compact:
         out.varint(count)
-        null, number = f"{count} == 0", f"({count} - 1)"
+        null, number = f"{count} == 0", f"{count} - 1"
     else:
         out.fixed("i", count)
         null, number = f"{count} == -1", count
@@ -124,7 +129,7 @@ def _read_array(out: _Source, field: FieldLayout, target: str) -> None:
         out.line("else:")
         out.depth += 1
     size = max(1, field.element_bytes_min)
-    out.line(f"if {number} < 0 or {number} * {size} > e - p: raise Refused")
+    out.line(f"if {number} < 0 or ({number}) * {size} > e - p: raise Refused")
     out.line(f"{items} = {target} = []")
     out.line(f"for _ in range({number}):")
     out.depth += 1
@@ -157,18 +162,17 @@ def _read_nullable_struct(out: _Source, field: FieldLayout, target: str) -> None
 def _read_field(out: _Source, field: FieldLayout, target: str) -> None:
     """Read one field into `target`."""
     if field.struct is None and field.type in FIXED:
-        code, size = FIXED[field.type]
         if field.is_array:
-            _read_by_call(out, field, target, ("numbers", f", '{code}', {size}"))
+            _read_flat(out, field, target)
         else:
-            out.fixed(code, target)
+            out.fixed(FIXED[field.type][0], target)
     elif field.is_array:
         _read_array(out, field, target)
     elif field.struct is None:
         if field.type == "string":
             _read_string(out, field, target, nullable=field.nullable)
         else:
-            _read_by_call(out, field, target, ("piece", ""))
+            _read_flat(out, field, target)
     elif field.nullable:
         _read_nullable_struct(out, field, target)
     else:
@@ -259,7 +263,7 @@ def decoder_source(layout: StructLayout) -> tuple[str, dict[str, Format]]:
 def compile_decoder(name: str, release: str, layout: StructLayout) -> Decoder:
     """Compile the decoder of one version of a message."""
     source, formats = decoder_source(layout)
-    scope: dict[str, Any] = {"new": object.__new__, "NO_UUID": NO_UUID}
+    scope: dict[str, Any] = {"new": object.__new__, "NO_UUID": NO_UUID, "unpack_from": unpack_from}
     scope |= vars(read_parts)
     scope |= {unpacker: made.unpack_from for unpacker, made in formats.items()}
     scope |= {f"C_{struct}": made for struct, made in struct_classes(name, release).items()}

@@ -111,9 +111,22 @@ def _write_string(out: _Source, field: FieldLayout, value: str) -> None:
 def _write_length(out: _Source, field: FieldLayout, length: str) -> None:
     """Append the length of bytes or the count of an array."""
     if field.compact:
-        out.line(f"{out.out} += varint_bytes({length} + 1)")
+        short = f"SMALL[{length} + 1] if {length} < 127"
+        out.line(f"{out.out} += {short} else varint_bytes({length} + 1)")
     else:
         out.fixed("i", length)
+
+
+def _write_numbers(out: _Source, field: FieldLayout, items: str) -> None:
+    """Append an array of numbers, its count in the same call when it is short."""
+    count, code = out.name("n"), FIXED[field.type][0]
+    out.early(f"{count} = len({items})")
+    if field.compact:
+        together = f"pack(f'>B{{{count}}}{code}', {count} + 1, *{items})"
+        apart = f"varint_bytes({count} + 1) + pack(f'>{{{count}}}{code}', *{items})"
+        out.line(f"{out.out} += {together} if {count} < 127 else {apart}")
+    else:
+        out.line(f"{out.out} += pack(f'>i{{{count}}}{code}', {count}, *{items})")
 
 
 def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
@@ -126,9 +139,7 @@ def _write_array(out: _Source, field: FieldLayout, value: str) -> None:
         out.line(f"{out.out} += b''.join({items})")
         return
     if field.struct is None and field.type in FIXED:
-        _write_length(out, field, f"len({items})")
-        code = FIXED[field.type][0]
-        out.line(f"{out.out} += pack(f'>{{len({items})}}{code}', *{items})")
+        _write_numbers(out, field, items)
         return
     _write_length(out, field, f"len({items})")
     item = out.name("o")

@@ -183,6 +183,16 @@ def test_value_of_wrong_type_or_range_is_named(
 
 
 @TIERS
+def test_array_must_be_a_list(make: Any) -> None:
+    for version in (4, 12):
+        with pytest.raises(UnencodableValue) as caught:
+            make("MetadataRequest", version, "3.9.1").encode(
+                message_class("MetadataRequest")(topics=5)
+            )
+        assert caught.value.field == "topics"
+
+
+@TIERS
 def test_path_leads_to_the_nested_field(make: Any) -> None:
     cls = message_class("MetadataRequest")
     topics = [cls.MetadataRequestTopic(topic_id=b"short")]
