@@ -24,6 +24,7 @@
 | leftover-file, orphan-file | what an interrupted change left | repair finishes or removes |
 | unknown-file | a name that is none of Kafka's | – |
 | partition-duplicate | two live copies in two log directories: no broker starts | – |
+| partition-deleted | a directory that waits for its removal, not checked | – |
 | checkpoint-corrupt | a file of the log directory itself | – |
 | findings-left-out | more of one code in one file than are shown | – |
 """

@@ -74,6 +74,11 @@ class Partition(NamedTuple):
         return self.directory.name if self.directory else posixpath.basename(self.files.path)
 
     @property
+    def is_kept(self) -> bool:
+        """Tell whether no broker is about to remove it."""
+        return self.directory is None or self.directory.kind is not DirectoryKind.DELETE
+
+    @property
     def topic_partition(self) -> TopicPartition | None:
         """Return the partition, if the directory's name says which it is."""
         return self.directory.topic_partition if self.directory else None
@@ -97,12 +102,13 @@ class LogDirState(NamedTuple):
 
 
 class LogDir(NamedTuple):
-    """The content of one log directory."""
+    """The content of one log directory; not `is_whole` when only one partition was asked for."""
 
     path: str
     state: LogDirState
     partitions: tuple[Partition, ...]
     unknown: tuple[str, ...]
+    is_whole: bool = True
 
 
 def read_log_dir(files: Files, path: str) -> LogDir:
@@ -161,7 +167,8 @@ def find_log_dir(files: Files, path: str) -> LogDir:
     # What lies beside other copies of a partition says nothing about this one.
     is_live = directory is not None and directory.kind is DirectoryKind.LIVE
     beside = files.list_dir(parent or ".") if is_live else []
-    return LogDir(parent, read_state(files, parent or ".", beside), (partition,), ())
+    state = read_state(files, parent or ".", beside)
+    return LogDir(parent, state, (partition,), (), is_whole=False)
 
 
 def duplicate_partitions(dirs: Iterable[LogDir]) -> dict[TopicPartition, list[str]]:

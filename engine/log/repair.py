@@ -23,6 +23,7 @@ from engine.errors import StorageError
 from engine.host.ports import File, Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.limits import COPY_CHUNK_BYTES
+from engine.log import meta_properties, offset_checkpoint
 from engine.log.repair_actions import CutFile, RenameFile, RepairPlan, WriteFile
 
 #: The end of the name under which records are kept that a repair removes.
@@ -83,6 +84,20 @@ def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
             _copy(files, f"{plan.path}/{name}", f"{target}/{final}", size)
     for name, content in written.items():
         _store(files, f"{target}/{name}", (content,))
+    files.sync_dir(target)
+
+
+def copy_state_files(files: Files, source: str, target: str) -> None:
+    """Copy what says whose log directory it is and where its logs stood.
+
+    The clean stop marker is left out: a broker that starts on the copy looks for damage itself.
+    """
+    files.make_dir(target)
+    for name in (meta_properties.FILE_NAME, *offset_checkpoint.FILE_NAMES):
+        if files.exists(f"{source}/{name}"):
+            if files.exists(f"{target}/{name}"):
+                raise OutputExists(target)
+            _copy(files, f"{source}/{name}", f"{target}/{name}", None)
     files.sync_dir(target)
 
 

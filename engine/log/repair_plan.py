@@ -23,6 +23,8 @@ covers, and offsets that overlap or are missing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from engine.errors import CorruptFile, CorruptRecord
 from engine.host.ports import Files
 from engine.log import leader_epoch_checkpoint
@@ -61,15 +63,29 @@ from engine.naming import FileKind, SegmentFileName, parse_segment_file
 
 
 def plan_repair(
-    files: Files, partition: Partition, options: RepairOptions | None = None
+    files: Files,
+    partition: Partition,
+    options: RepairOptions | None = None,
+    *,
+    on_read: Callable[[int], object] | None = None,
 ) -> RepairPlan:
-    """Return what has to be done to one partition directory; an empty list if nothing."""
-    return _Planner(files, partition, options or RepairOptions()).plan()
+    """Return what has to be done to one partition directory; an empty list if nothing.
+
+    `on_read` is told the size of each .log that was read.
+    """
+    return _Planner(files, partition, options or RepairOptions(), on_read).plan()
 
 
 class _Planner:
-    def __init__(self, files: Files, partition: Partition, options: RepairOptions) -> None:
+    def __init__(
+        self,
+        files: Files,
+        partition: Partition,
+        options: RepairOptions,
+        on_read: Callable[[int], object] | None,
+    ) -> None:
         self._files = files
+        self._on_read = on_read
         self._partition = partition
         self._layout = partition.files
         self._options = options
@@ -145,6 +161,8 @@ class _Planner:
                 trail=self._trail,
                 interval_bytes=self._options.index_interval_bytes,
             )
+            if self._on_read:
+                self._on_read(size)
             self._end_offset = max(self._end_offset, found.next_offset)
             if found.damage is not None and base_offset < checked_from:
                 self._log_bytes[base_offset] = size

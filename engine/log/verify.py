@@ -15,6 +15,7 @@ Source: invariants L1–L5; the codes are listed in `findings.py`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.errors import CorruptFile, CorruptRecord
@@ -29,7 +30,12 @@ from engine.log.check_records import record_problem
 from engine.log.check_side_files import check_metadata, check_names, check_snapshots, read_epochs
 from engine.log.check_transactions import TransactionCheck
 from engine.log.findings import Finding, Findings, Severity
-from engine.log.log_dir import LogDir, LogDirState, Partition, duplicate_partitions
+from engine.log.log_dir import (
+    LogDir,
+    LogDirState,
+    Partition,
+    duplicate_partitions,
+)
 from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.segment_files import Segment
 from engine.log.time_index import TimeIndex, read_time_index
@@ -69,12 +75,17 @@ def verify_partition(
     partition: Partition,
     state: LogDirState | None = None,
     options: VerifyOptions | None = None,
+    *,
+    on_read: Callable[[int], object] | None = None,
 ) -> PartitionReport:
-    """Return what is wrong with one partition directory; `state` is its log directory's."""
+    """Return what is wrong with one partition directory; `state` is its log directory's.
+
+    `on_read` is told the size of each .log that was read.
+    """
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
         options = options._replace(compacted=True)
-    return _PartitionScan(files, partition, options).run()
+    return _PartitionScan(files, partition, options, on_read).run()
 
 
 def verify_log_dir(log_dir: LogDir) -> list[Finding]:
@@ -83,6 +94,10 @@ def verify_log_dir(log_dir: LogDir) -> list[Finding]:
     for problem in log_dir.state.problems:
         path = getattr(problem, "path", log_dir.path)
         findings.add(Severity.ERROR, "checkpoint-corrupt", path, str(problem))
+    for partition in log_dir.partitions:
+        if not partition.is_kept:
+            message = "waits for its removal and was not checked"
+            findings.add(Severity.NOTE, "partition-deleted", partition.files.path, message)
     for name in log_dir.unknown:
         path = f"{log_dir.path}/{name}"
         findings.add(Severity.NOTE, "unknown-file", path, "none of Kafka's names")
@@ -102,8 +117,15 @@ def verify_duplicates(dirs: list[LogDir]) -> list[Finding]:
 class _PartitionScan:
     """One run over one partition."""
 
-    def __init__(self, files: Files, partition: Partition, options: VerifyOptions) -> None:
+    def __init__(
+        self,
+        files: Files,
+        partition: Partition,
+        options: VerifyOptions,
+        on_read: Callable[[int], object] | None,
+    ) -> None:
         self._files = files
+        self._on_read = on_read
         self._partition = partition
         self._layout = partition.files
         self._options = options
@@ -123,6 +145,8 @@ class _PartitionScan:
         for segment in self._layout.segments:
             self._is_last = segment is self._layout.segments[-1]
             self._segment(segment)
+            if self._on_read:
+                self._on_read(segment.log_bytes)
         self._offsets.finish()
         end_offset = self._end_offset()
         self._compare_epochs(end_offset)

@@ -17,9 +17,8 @@ app = typer.Typer(
 _Paths = Annotated[
     list[str], typer.Argument(help="Log directories, or partition directories in them.")
 ]
-_Output = Annotated[
-    str, typer.Option("-o", "--output-format", help="table, wide, json, ndjson, yaml, csv, name.")
-]
+_FORMATS = "table, wide, json, ndjson, yaml, csv or name."
+_Output = Annotated[str, typer.Option("-o", "--output", help=_FORMATS)]
 
 
 @app.command("dirs")
@@ -103,15 +102,17 @@ def repair(
     index_interval_bytes: Annotated[
         int, typer.Option(min=0, help="Bytes of log between two index entries.")
     ] = 4096,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask before data is cut.")] = False,
-    output: _Output = "table",
+    yes: Annotated[
+        bool, typer.Option("-y", "--yes", help="Do not ask before records are cut.")
+    ] = False,
+    output: Annotated[str, typer.Option("-o", "--format", help=_FORMATS)] = "table",
 ) -> int:
     """Cut damaged tails, rebuild wrong indexes, finish or remove what a crash left.
 
     A log is cut at the first batch that a broker's recovery would cut at, and all that follows
     it goes: where another replica is healthy, delete this one and let it be fetched again instead.
     """
-    from kctl.commands.logs_work import RepairRequest, repair_dir
+    from kctl.commands.logs_repair import RepairRequest, repair_dir
 
     request = RepairRequest(
         into=into,

@@ -1,53 +1,31 @@
-"""What `kctl logs` does: calls the engine, prints rows, chooses exit codes."""
+"""What `kctl logs dirs`, `verify` and `diff` do: call the engine, print rows, choose exit codes."""
 
 from __future__ import annotations
 
-import os
-import posixpath
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
-from engine.log.log_dir import LOCK_FILE, find_log_dir
+from engine.log.log_dir import LogDir, Partition, find_log_dir
+from engine.log.verify import (
+    VerifyOptions,
+    verify_duplicates,
+    verify_log_dir,
+    verify_partition,
+)
 from kctl import exits
-from kctl.commands import logs_rows
 from kctl.commands.logs_progress import Progress
-from kctl.render import RowWriter, check_format
-
-if TYPE_CHECKING:
-    from engine.log.log_dir import LogDir
-    from engine.log.repair_actions import RepairOptions, RepairPlan
-
-
-class ChooseTarget(EngineError):
-    """It was not said where the repaired data should go, or said twice."""
-
-    exit_code = exits.USAGE
-    hint = "--output DIR writes repaired copies, --in-place changes the data, --dry-run shows"
-
-    def __init__(self) -> None:
-        super().__init__("choose one of --output DIR, --in-place and --dry-run")
-
-
-class DirectoryInUse(EngineError):
-    """A broker holds the lock of the directory."""
-
-    hint = "stop the broker first, or repair a copy with --output DIR"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path}: another process holds the lock of this log directory")
-        self.path = path
-
-
-class NotConfirmed(EngineError):
-    """Data would be cut, and no one said yes."""
-
-    hint = "look at it with --dry-run, then repeat with --yes"
-
-    def __init__(self) -> None:
-        super().__init__("not repaired: records would be cut")
+from kctl.commands.logs_rows import (
+    DIFF_COLUMNS,
+    DIRS_COLUMNS,
+    FINDING_COLUMNS,
+    diff_row,
+    dirs_row,
+    finding_row,
+)
+from kctl.render import RowWriter
 
 
 class NotOnePartition(EngineError):
@@ -58,6 +36,8 @@ class NotOnePartition(EngineError):
 
     def __init__(self, path: str, count: int) -> None:
         super().__init__(f"{path}: holds {count} partitions, expected one")
+        self.path = path
+        self.count = count
 
 
 class VerifyRequest(NamedTuple):
@@ -69,76 +49,112 @@ class VerifyRequest(NamedTuple):
     output: str
 
 
-class RepairRequest(NamedTuple):
-    """The options of `kctl logs repair`."""
-
-    into: str | None
-    in_place: bool
-    dry_run: bool
-    backup: bool
-    from_recovery_point: bool
-    rebuild_indexes: bool
-    index_interval_bytes: int
-    yes: bool
-    output: str
-
-
 def list_dirs(paths: list[str], output: str) -> int:
     """Print a row for each partition; returns the exit code."""
     from engine.log.partition_summary import summarize
 
-    writer = RowWriter(logs_rows.DIRS_COLUMNS, output)
-    found, failed = _open_all(paths)
+    writer = RowWriter(DIRS_COLUMNS, output)
+    found, failures = open_dirs(paths)
     for log_dir in found:
         for problem in log_dir.state.problems:
-            _say(f"warning: {problem}")
+            say(f"warning: {problem}")
         for partition in log_dir.partitions:
             try:
                 summary = summarize(RealFiles(), partition, log_dir.state)
             except EngineError as error:
-                failed = _report(error)
-                continue
-            writer.write(logs_rows.dirs_row(summary))
+                failures += report_error(error)
+            else:
+                writer.write(dirs_row(summary))
     writer.close()
-    return exits.FAILED if failed else exits.OK
+    return exits.FAILED if failures else exits.OK
 
 
 def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
-    """Print a row for each finding and a summary; returns the exit code."""
-    from engine.log.verify import (
-        VerifyOptions,
-        verify_duplicates,
-        verify_log_dir,
-        verify_partition,
-    )
-
-    writer = RowWriter(logs_rows.FINDING_COLUMNS, request.output)
-    found, failed = _open_all(paths)
+    """Print a row for each finding, and a summary on stderr; returns the exit code."""
+    writer = RowWriter(FINDING_COLUMNS, request.output)
+    found, failures = open_dirs(paths)
     options = VerifyOptions(compacted=request.compacted, deep=request.deep)
-    problems = partitions = batches = 0
-    with Progress(_log_bytes(found), "verifying") as progress:
-        own = [(finding, None) for finding in verify_duplicates(found)]
-        own += [(finding, None) for log_dir in found for finding in verify_log_dir(log_dir)]
-        findings = list(own)
-        for log_dir in found:
-            for partition in log_dir.partitions:
-                try:
-                    report = verify_partition(
-                        RealFiles(), partition, log_dir.state, options, on_read=progress.advance
-                    )
-                except EngineError as error:
-                    failed = _report(error)
-                    continue
-                partitions += 1
-                batches += report.batches
-                findings += [(finding, report.name) for finding in report.findings]
-    for finding, name in findings:
+    problems = batches = 0
+    own = verify_duplicates(found)
+    for log_dir in found:
+        own += verify_log_dir(log_dir)
+    for finding in own:
         problems += finding.is_problem
         if finding.is_problem or request.notes:
-            writer.write(logs_rows.finding_row(finding, name))
+            writer.write(finding_row(finding, None))
+    with Progress(log_bytes(found), "verifying") as progress:
+        for log_dir, partition in _kept(found):
+            try:
+                report = verify_partition(
+                    RealFiles(), partition, log_dir.state, options, on_read=progress.advance
+                )
+            except EngineError as error:
+                failures += report_error(error)
+                continue
+            batches += report.batches
+            problems += report.problems
+            for finding in report.findings:
+                if finding.is_problem or request.notes:
+                    writer.write(finding_row(finding, report.name))
     writer.close()
-    _say(f"{_counted(partitions, 'partition')}, {_counted(batches, 'batch', 'es')}: "
-         f"{_counted(problems, 'problem')}")  # fmt: skip
-    if failed:
+    partitions = len(_kept(found))
+    say(f"{partitions} partitions, {batches} batches: {problems} problems")
+    if failures:
         return exits.FAILED
     return exits.PROBLEMS_FOUND if problems else exits.OK
+
+
+def diff_partitions(left: str, right: str, output: str) -> int:
+    """Print where two copies first differ; returns the exit code."""
+    from engine.log.log_compare import compare_partitions
+
+    writer = RowWriter(DIFF_COLUMNS, output)
+    one, other = (_one_partition(path) for path in (left, right))
+    found = compare_partitions(RealFiles(), one.files, other.files)
+    writer.write(diff_row(found))
+    writer.close()
+    for damage in found.damage:
+        say(f"warning: {damage}")
+    return exits.OK if found.is_same else exits.PROBLEMS_FOUND
+
+
+def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
+    """Return the log directories behind paths, and how many could not be read (and were told)."""
+    found: list[LogDir] = []
+    failures = 0
+    for path in paths:
+        try:
+            found.append(find_log_dir(RealFiles(), path))
+        except EngineError as error:
+            failures += report_error(error)
+    return found, failures
+
+
+def log_bytes(dirs: Iterable[LogDir]) -> int:
+    """Return how much there is to read."""
+    return sum(partition.files.log_bytes for _, partition in _kept(dirs))
+
+
+def report_error(error: EngineError) -> int:
+    """Tell an error of one item and go on; returns 1, to be counted."""
+    say(f"error: {error}")
+    if error.hint:
+        say(f"hint: {error.hint}")
+    return 1
+
+
+def say(line: str) -> None:
+    """Print a line for people."""
+    sys.stderr.write(f"{line}\n")
+
+
+def _kept(dirs: Iterable[LogDir]) -> list[tuple[LogDir, Partition]]:
+    """Return what is checked: not what a broker is about to remove."""
+    return [(log_dir, found) for log_dir in dirs for found in log_dir.partitions if found.is_kept]
+
+
+def _one_partition(path: str) -> Partition:
+    partitions = find_log_dir(RealFiles(), path).partitions
+    if len(partitions) != 1:
+        raise NotOnePartition(path, len(partitions))
+    return partitions[0]

@@ -1,0 +1,94 @@
+"""What an operator asks of a partition directory first: how large, from where to where.
+
+Offsets come from the checkpoints where those say more than the segments' names, and the end of the
+log from its last segment.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.errors import CorruptFile, StorageError
+from engine.host.ports import Files
+from engine.log import offset_checkpoint, partition_metadata
+from engine.log.log_dir import LogDirState, Partition
+from engine.log.offset_index import OffsetIndex, read_offset_index
+from engine.log.partition_metadata import read_partition_metadata
+from engine.log.segment_files import Segment
+from engine.log.segment_lookup import find_end
+from engine.naming import FileKind
+
+
+class PartitionSummary(NamedTuple):
+    """One partition in one row; None where nothing says it. `kind` as in its directory's name."""
+
+    name: str
+    kind: str
+    topic: str | None
+    partition: int | None
+    topic_id: str | None
+    segments: int
+    size_bytes: int
+    log_start_offset: int | None
+    log_end_offset: int | None
+    high_watermark: int | None
+    recovery_point: int | None
+    leftovers: int
+    path: str
+
+
+def summarize(files: Files, partition: Partition, state: LogDirState) -> PartitionSummary:
+    """Return the row for one partition; unreadable side files leave their columns empty."""
+    layout = partition.files
+    key = partition.topic_partition
+    directory = partition.directory
+    first = layout.segments[0].base_offset if layout.segments else None
+    start = state.offset(offset_checkpoint.LOG_STARTS, key)
+    if first is not None:
+        start = max(start or 0, first)
+    return PartitionSummary(
+        name=partition.name,
+        kind=directory.kind.name.lower() if directory else "copy",
+        topic=key.topic if key else None,
+        partition=key.partition if key else None,
+        topic_id=_topic_id(files, partition),
+        segments=len(layout.segments),
+        size_bytes=layout.log_bytes,
+        log_start_offset=start,
+        log_end_offset=_end_offset(files, partition),
+        high_watermark=state.offset(offset_checkpoint.HIGH_WATERMARKS, key),
+        recovery_point=state.offset(offset_checkpoint.RECOVERY_POINTS, key),
+        leftovers=len(layout.leftovers),
+        path=layout.path,
+    )
+
+
+def _topic_id(files: Files, partition: Partition) -> str | None:
+    name = partition_metadata.FILE_NAME
+    if name not in partition.files.side_files:
+        return None
+    try:
+        return read_partition_metadata(files, partition.files.file_path(name)).topic_id
+    except CorruptFile:
+        return None
+
+
+def _end_offset(files: Files, partition: Partition) -> int | None:
+    if not partition.files.segments:
+        return None
+    last = partition.files.segments[-1]
+    file = files.open(partition.files.segment_path(last, FileKind.LOG))
+    try:
+        return find_end(file, _index(files, partition, last))
+    finally:
+        file.close()
+
+
+def _index(files: Files, partition: Partition, segment: Segment) -> OffsetIndex:
+    path = partition.files.segment_path(segment, FileKind.INDEX)
+    if FileKind.INDEX not in segment.sizes:
+        return OffsetIndex(segment.base_offset)
+    try:
+        return read_offset_index(files, path, segment.base_offset)
+    except StorageError:
+        return OffsetIndex(segment.base_offset)

@@ -1,0 +1,100 @@
+"""Finding offsets and times in one segment: greatest index entry, then a scan of the log.
+
+```
+offset o       entry with the greatest offset ≤ o → its position → first batch that ends at or
+               behind o
+timestamp t    entry with the greatest timestamp ≤ t → the position of its offset → first record
+               at or behind the start offset with a timestamp ≥ t
+```
+
+Source: L5; Kafka's LogSegment.translateOffset and findOffsetByTimestamp.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.errors import CorruptRecord
+from engine.host.ports import File
+from engine.limits import LOOKUP_CHUNK_BYTES
+from engine.log.batch_scan import scan_batches
+from engine.log.offset_index import OffsetIndex
+from engine.log.time_index import TimeIndex, TimestampOffset
+
+# Entries behind a truncation are stale in a running broker's index; more are worth no look.
+_TRIED_ENTRIES = 16
+
+
+class BatchPlace(NamedTuple):
+    """Where a batch lies in its .log."""
+
+    position: int
+    size_bytes: int
+    last_offset: int
+
+
+def find_offset(file: File, index: OffsetIndex, offset: int) -> BatchPlace | None:
+    """Return the first batch that ends at or behind `offset`, None behind the segment's end.
+
+    Raises CorruptRecord when damage lies between the index entry and that batch.
+    """
+    start = index.lookup(offset).position
+    for position, batch in scan_batches(file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        if batch.last_offset >= offset:
+            return BatchPlace(position, batch.size_bytes, batch.last_offset)
+    return None
+
+
+def find_timestamp(
+    file: File, index: OffsetIndex, time_index: TimeIndex, timestamp: int, *, start_offset: int
+) -> TimestampOffset | None:
+    """Return the first record at or behind `start_offset` with a time of `timestamp` or later.
+
+    None when the segment has no such record. Raises CorruptRecord as `find_offset` does.
+    """
+    entry = time_index.lookup(timestamp)
+    start = index.lookup(max(entry.offset, start_offset)).position
+    for _, batch in scan_batches(file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        if batch.max_timestamp_ms < timestamp or batch.last_offset < start_offset:
+            continue
+        for record in batch.records():
+            if record.timestamp_ms >= timestamp and record.offset >= start_offset:
+                return TimestampOffset(record.timestamp_ms, record.offset)
+    return None
+
+
+def find_end(file: File, index: OffsetIndex) -> int:
+    """Return the offset behind the last whole batch, the base offset without one.
+
+    The index saves reading the whole log, but is not trusted: entries are tried from the last one
+    back until one leads to a good batch.
+    """
+    for number in range(len(index) - 1, max(len(index) - _TRIED_ENTRIES, 0) - 1, -1):
+        entry = index.entry(number)
+        place = _batch_near(file, entry.position, entry.offset)
+        if place is not None:
+            return _end_from(file, place, index.base_offset)
+    return _end_from(file, 0, index.base_offset)
+
+
+def _batch_near(file: File, position: int, offset: int) -> int | None:
+    """Return `position` if a good batch with nothing above `offset` as its base starts there."""
+    if not 0 <= position < file.size_bytes():
+        return None
+    try:
+        for _, batch in scan_batches(file, start=position, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            is_right = batch.is_crc_valid() and batch.base_offset <= offset
+            return position if is_right else None
+    except CorruptRecord:
+        pass
+    return None
+
+
+def _end_from(file: File, position: int, base_offset: int) -> int:
+    end = base_offset
+    try:
+        for _, batch in scan_batches(file, start=position):
+            end = batch.next_offset
+    except CorruptRecord:
+        pass  # what is behind it is no batch, so the end is where it was
+    return end

@@ -1,0 +1,156 @@
+"""What `kctl logs repair` does: plan everything, show it, ask, and only then act."""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.host import lock_file
+from engine.host.real import RealFiles
+from engine.log.log_dir import LOCK_FILE, LogDir, Partition, find_log_dir
+from engine.log.offset_checkpoint import RECOVERY_POINTS
+from engine.log.repair import copy_state_files, repair_in_place, repair_into
+from engine.log.repair_actions import RepairOptions, RepairPlan
+from engine.log.repair_plan import plan_repair
+from kctl import exits
+from kctl.commands.logs_progress import Progress
+from kctl.commands.logs_rows import ACTION_COLUMNS, action_row
+from kctl.commands.logs_work import log_bytes, report_error, say
+from kctl.render import RowWriter
+
+
+class ChooseTarget(EngineError):
+    """It was not said where the repaired data should go, or said twice."""
+
+    exit_code = exits.USAGE
+    hint = "--output DIR writes repaired copies, --in-place changes the data, --dry-run only shows"
+
+    def __init__(self) -> None:
+        super().__init__("choose one of --output DIR, --in-place and --dry-run")
+
+
+class DirectoryInUse(EngineError):
+    """A broker holds the lock of the directory."""
+
+    hint = "stop the broker first, or repair a copy with --output DIR"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: another process holds the lock of this log directory")
+        self.path = path
+
+
+class NotConfirmed(EngineError):
+    """Data would be cut, and no one said yes."""
+
+    hint = "look at it with --dry-run, then repeat with --yes"
+
+    def __init__(self) -> None:
+        super().__init__("nothing was changed: records would be cut")
+
+
+class RepairRequest(NamedTuple):
+    """The options of `kctl logs repair`."""
+
+    into: str | None
+    in_place: bool
+    dry_run: bool
+    backup: bool
+    from_recovery_point: bool
+    rebuild_indexes: bool
+    index_interval_bytes: int
+    yes: bool
+    output: str
+
+
+def repair_dir(path: str, request: RepairRequest) -> int:
+    """Repair one log or partition directory; returns the exit code."""
+    targets = (request.into is not None) + request.in_place
+    if targets > 1 or not (targets or request.dry_run):
+        raise ChooseTarget
+    writer = RowWriter(ACTION_COLUMNS, request.output)
+    found = find_log_dir(RealFiles(), path)
+    lock = f"{found.path or '.'}/{LOCK_FILE}"
+    if request.in_place and not request.dry_run and lock_file.is_held(lock):
+        raise DirectoryInUse(found.path)
+    plans, failures = _plan_all(found, request)
+    for plan in plans:
+        for action in plan.actions:
+            writer.write(action_row(plan, action))
+    writer.close()
+    _summarize(plans)
+    if request.dry_run:
+        pending = any(plan.actions for plan in plans)
+        return exits.FAILED if failures else exits.CHANGES_PENDING if pending else exits.OK
+    if request.in_place and not request.yes and any(plan.lost_bytes for plan in plans):
+        _confirm()
+    failures += _perform(plans, request, found)
+    return exits.FAILED if failures else exits.OK
+
+
+def _plan_all(found: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
+    """Return a plan for every partition before anything is touched."""
+    plans = []
+    failures = 0
+    with Progress(log_bytes([found]), "reading") as progress:
+        for partition in found.partitions:
+            if not partition.is_kept:
+                continue
+            options = RepairOptions(
+                index_interval_bytes=request.index_interval_bytes,
+                recovery_point=_recovery_point(found, partition, request),
+                rebuild_all=request.rebuild_indexes,
+            )
+            try:
+                plan = plan_repair(RealFiles(), partition, options, on_read=progress.advance)
+            except EngineError as error:
+                failures += report_error(error)
+            else:
+                plans.append(plan)
+    return plans, failures
+
+
+def _recovery_point(found: LogDir, partition: Partition, request: RepairRequest) -> int | None:
+    if not request.from_recovery_point:
+        return None
+    return found.state.offset(RECOVERY_POINTS, partition.topic_partition) or 0
+
+
+def _perform(plans: list[RepairPlan], request: RepairRequest, found: LogDir) -> int:
+    """Carry the plans out, each for itself; returns how many failed."""
+    files = RealFiles()
+    failures = 0
+    if request.into is not None and found.is_whole:
+        copy_state_files(files, found.path, request.into)
+    for plan in plans:
+        try:
+            if request.into is not None:
+                target = f"{request.into}/{plan.name}" if found.is_whole else request.into
+                repair_into(files, plan, target)
+            else:
+                for name in repair_in_place(files, plan, backup=request.backup):
+                    say(f"kept {plan.path}/{name}")
+        except EngineError as error:
+            failures += report_error(error)
+    return failures
+
+
+def _summarize(plans: list[RepairPlan]) -> None:
+    actions = sum(len(plan.actions) for plan in plans)
+    say(f"{len(plans)} partitions, {actions} actions")
+    for plan in plans:
+        if plan.lost_bytes:
+            say(
+                f"{plan.name}: ends at offset {plan.end_offset}; "
+                f"{plan.lost_bytes} bytes from there on are cut"
+            )
+
+
+def _confirm() -> None:
+    """Ask before records are cut; raises NotConfirmed unless the answer is yes."""
+    if not sys.stdin.isatty():
+        raise NotConfirmed
+    sys.stderr.write("Cut these records? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotConfirmed
