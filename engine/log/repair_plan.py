@@ -160,6 +160,7 @@ class _Planner:
                 present=present,
                 trail=self._trail,
                 interval_bytes=self._options.index_interval_bytes,
+                is_last=is_last,
             )
             if self._on_read:
                 self._on_read(size)
@@ -257,7 +258,7 @@ class _Planner:
             if not fits or forced:
                 has_file = self._present_path(base_offset, kind) is not None
                 if has_file or not may_lack:
-                    reason = "wrong" if is_there else ("unreadable" if has_file else "missing")
+                    reason = "wrong" if is_there else ("unusable" if has_file else "missing")
                     self._write(base_offset, kind, content, "rebuilt" if fits else reason)
         entries = present.txn_index.entries if present.txn_index else ()
         has_file = self._present_path(base_offset, FileKind.TXNINDEX) is not None
@@ -283,11 +284,13 @@ class _Planner:
                 known = read_leader_epochs(self._files, path)
             except CorruptFile:
                 known = None
+        if known is not None and self._lost_from is None and self._epochs_fit(known):
+            return
         entries = self._rebuilt_epochs(known or ())
         if known is None and not entries and name not in self._layout.side_files:
             return
         if entries != known:
-            reason = "wrong or behind the end" if known is not None else "missing or unreadable"
+            reason = "wrong or behind the end" if known is not None else "missing or unusable"
             self._actions.append(WriteFile(name, encode_leader_epochs(entries), reason))
 
     def _rebuilt_epochs(self, known: tuple[EpochStart, ...]) -> tuple[EpochStart, ...]:
@@ -301,11 +304,20 @@ class _Planner:
                 entries = assigned(entries, EpochStart(run.epoch, run.first_offset))
         # An entry at the end is that of a leader that has written nothing yet.
         entries = truncated_from_end(entries, self._end_offset + (self._lost_from is None))
-        findings = Findings()
-        compare_epochs(findings, "", runs=runs, entries=entries, end_offset=self._end_offset)
-        if not findings.all():
+        if self._epochs_fit(entries):
             return entries
         return tuple(EpochStart(run.epoch, run.first_offset) for run in runs)
+
+    def _epochs_fit(self, entries: tuple[EpochStart, ...]) -> bool:
+        findings = Findings()
+        compare_epochs(
+            findings,
+            "",
+            runs=self._trail.epochs.runs,
+            entries=entries,
+            end_offset=self._end_offset,
+        )
+        return not findings.all()
 
     # 5 snapshots
 

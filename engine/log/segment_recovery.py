@@ -71,19 +71,20 @@ def recover_segment(
     present: SegmentIndexes,
     trail: PartitionTrail,
     interval_bytes: int,
+    is_last: bool,
 ) -> SegmentRecovery:
-    """Read one .log to its end or first damage; nothing is changed."""
-    return _Pass(path, base_offset, present, trail, interval_bytes).run(files)
+    """Read one .log to its end or first damage; nothing is changed.
+
+    The indexes of the last segment may be open: preallocated, and without their last entry.
+    """
+    found = _Pass(path, base_offset, trail, interval_bytes)
+    found.compare(present, is_last=is_last)
+    return found.run(files)
 
 
 class _Pass:
     def __init__(
-        self,
-        path: str,
-        base_offset: int,
-        present: SegmentIndexes,
-        trail: PartitionTrail,
-        interval_bytes: int,
+        self, path: str, base_offset: int, trail: PartitionTrail, interval_bytes: int
     ) -> None:
         self._path = path
         self._base_offset = base_offset
@@ -92,18 +93,26 @@ class _Pass:
         self._builder = IndexBuilder(base_offset, interval_bytes)
         self._index_findings = Findings()
         self._time_findings = Findings()
-        self._index = self._time_index = None
-        if present.offset_index is not None:
+        self._index: OffsetIndexCheck | None = None
+        self._time_index: TimeIndexCheck | None = None
+        self._known: dict[int, AbortedTransaction] = {}
+        self._aborted: list[AbortedTransaction] = []
+
+    def compare(self, present: SegmentIndexes, *, is_last: bool) -> None:
+        """Check the indexes there are along the way."""
+        index, times = present.offset_index, present.time_index
+        if index is not None:
+            is_closed = not (is_last and index.padding_bytes)
             self._index = OffsetIndexCheck(
-                self._index_findings, path, present.offset_index, is_closed=True
+                self._index_findings, self._path, index, is_closed=is_closed
             )
-        if present.time_index is not None:
+        if times is not None:
+            is_closed = not (is_last and times.padding_bytes)
             self._time_index = TimeIndexCheck(
-                self._time_findings, path, present.time_index, is_closed=True
+                self._time_findings, self._path, times, is_closed=is_closed
             )
         entries = present.txn_index.entries if present.txn_index else ()
         self._known = {entry.last_offset: entry for entry in entries}
-        self._aborted: list[AbortedTransaction] = []
 
     def run(self, files: Files) -> SegmentRecovery:
         file = files.open(self._path)

@@ -110,8 +110,24 @@ def _problems(found: LogDir, partition: Partition) -> list[Finding]:
 @pytest.mark.parametrize(("case", "state"), HEALTHY)
 def test_directories_of_real_brokers_are_healthy(case: str, state: str) -> None:
     found = _dir(case, state)
-    assert verify_log_dir(found) == []
+    assert [finding for finding in verify_log_dir(found) if finding.is_problem] == []
     assert [p for partition in found.partitions for p in _problems(found, partition)] == []
+
+
+@pytest.mark.parametrize(("case", "state"), HEALTHY)
+def test_healthy_directories_need_no_repair_but_what_waits_for_removal(
+    case: str, state: str
+) -> None:
+    actions = [
+        (partition.name, action.name, action.reason)
+        for partition in _dir(case, state).partitions
+        if partition.is_kept
+        for action in plan_repair(RealFiles(), partition).actions
+        if action.reason != "deleted already"
+    ]
+    # A follower that truncated its log has stale bytes in its open indexes.
+    stale = {"routes-0", "stops-0"} if (case, state) == ("epochs", "rest/broker2") else set()
+    assert {name for name, _, _ in actions} == stale
 
 
 @pytest.mark.parametrize("case", ["recovery-391", "recovery-430"])

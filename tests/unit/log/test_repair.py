@@ -184,8 +184,21 @@ def test_preallocated_indexes_that_are_right_are_left_alone() -> None:
     for kind in (INDEX, TIMES):
         put(files, name_of(20, kind), get(files, name_of(20, kind)) + bytes(240))
     assert plan(files).actions == ()
+    # Nor does an open time index have its last entry yet.
+    put(files, name_of(20, TIMES), get(files, name_of(20, TIMES))[: -240 - 12] + bytes(240))
+    assert plan(files).actions == ()
     trimmed = plan(files, options=OPTIONS._replace(rebuild_all=True))
     assert [a.name for a in trimmed.actions] == [name_of(20, INDEX), name_of(20, TIMES)]
+
+
+def test_what_a_truncation_left_in_an_open_index_is_cleared() -> None:
+    files = three_segments()
+    right = get(files, name_of(20, INDEX))
+    put(files, name_of(20, INDEX), right + right[:8] + bytes(240))
+    found = plan(files)
+    assert [a.name for a in found.actions] == [name_of(20, INDEX)]
+    repair_in_place(files, found)
+    assert get(files, name_of(20, INDEX)) == right
 
 
 def test_an_empty_last_segment_needs_no_indexes() -> None:
