@@ -19,7 +19,7 @@ check: $(VENV)/.dev-ready
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # By hand: the slow tiers.
 fuzz: $(VENV)/.dev-ready

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.analysis.batch_reader import Problem, SplitReader
 from engine.analysis.columns import ViewColumn, arrow_schema
+from engine.analysis.isolation import is_hidden
 from engine.analysis.record_columns import RecordColumns
 from engine.analysis.splits import Split
 from engine.analysis.table_columns import batch_rows, segment_row
@@ -38,6 +39,9 @@ class SplitRecords:
                 if batch.last_offset < split.log_start_offset:
                     continue
                 if batch.is_control and not self._include_control:
+                    continue
+                transactional = batch.is_transactional and not batch.is_control
+                if is_hidden(split, batch.producer_id, batch.last_offset, transactional):
                     continue
                 try:
                     columns.add(position, batch)

@@ -37,9 +37,9 @@ def run_query(
         frame = session.sql(query.strip().rstrip(";"))
         if max_rows:
             frame = frame.limit(max_rows + 1)
-        found = frame.collect()
+        # Arrow keeps times in UTC; Spark's rows would have this machine's zone.
+        table = frame.toArrow()
     except Exception as error:
         raise QueryFailed(failure_of(error)) from error
-    kept = found[:max_rows] if max_rows else found
-    rows = [row.asDict(recursive=True) for row in kept]
-    return QueryResult(list(frame.columns), rows, len(kept) < len(found))
+    kept = table.slice(0, max_rows) if max_rows else table
+    return QueryResult(list(frame.columns), kept.to_pylist(), kept.num_rows < table.num_rows)

@@ -35,7 +35,9 @@ class Split(NamedTuple):
     """A piece of one segment: bytes [start, end) of its log.
 
     `log_start_offset` is the first offset a consumer is given; `is_last` says that nothing
-    follows it in the segment, so that a cut-off batch at its end is a torn tail.
+    follows it in the segment, so that a cut-off batch at its end is a torn tail. Only with
+    read_committed: `aborted` are (producer id, first, last offset) of transactions to hide, and
+    records from `end_offset` on are not settled yet.
     """
 
     path: str
@@ -47,6 +49,8 @@ class Split(NamedTuple):
     end: int
     is_last: bool
     log_start_offset: int
+    aborted: tuple[tuple[int, int, int], ...] = ()
+    end_offset: int | None = None
 
 
 class Selection(NamedTuple):

@@ -45,6 +45,9 @@ def spark_export(
     strict: Annotated[
         bool, typer.Option("--strict", help="Publish nothing if a batch is damaged (exit 4).")
     ] = False,
+    isolation: Annotated[
+        str, typer.Option(help="read_uncommitted, or read_committed: without aborted records.")
+    ] = "read_uncommitted",
     output: Annotated[
         str, typer.Option("-o", "--output", help="Form of the summary: table, json, yaml, csv.")
     ] = "table",
@@ -55,6 +58,7 @@ def spark_export(
     complete or not at all, so a run can be repeated after any failure.
     """
     from engine.analysis.columns import RECORDS, chosen
+    from engine.analysis.isolation import check_isolation, committed_on_spark
     from engine.analysis.parquet_export import ExportPlan, export
     from engine.analysis.spark_session import require_spark, start_session
     from engine.host.real import RealEntropy, RealFiles
@@ -69,10 +73,15 @@ def spark_export(
     wanted = chosen(RECORDS, column_names(columns))
     inputs = Inputs(logdirs, topics, partition_numbers(partitions))
     splits = inputs.splits()
-    plan = ExportPlan(splits, out, tuple(c.name for c in wanted), include_control, strict)
+    check_isolation(isolation)
     with ProgressBar("exporting") as bar:
         bar.say("starting Spark")
         session = start_session(master)
+        if isolation == "read_committed":
+            bar.say("looking for transactions")
+            splits = committed_on_spark(session, splits)
+        names = tuple(column.name for column in wanted)
+        plan = ExportPlan(splits, out, names, include_control, strict)
         job_id = RealEntropy().random_bytes(8).hex()
         summary = export(session, RealFiles(), plan, job_id, bar.update)
     session.stop()

@@ -28,6 +28,9 @@ def spark_sql(
     include_control: Annotated[
         bool, typer.Option("--include-control", help="Transaction markers are records too.")
     ] = False,
+    isolation: Annotated[
+        str, typer.Option(help="read_uncommitted, or read_committed: without aborted records.")
+    ] = "read_uncommitted",
     max_rows: Annotated[int, typer.Option(help="Rows to print at most, 0 for all.")] = 1000,
     output: Annotated[
         str, typer.Option("-o", "--output", help="table, json, yaml, csv or ndjson.")
@@ -37,17 +40,22 @@ def spark_sql(
 
     kctl spark-sql "select topic, count(*) from records group by topic" /var/lib/kafka/data
     """
+    from engine.analysis.isolation import check_isolation, committed_on_spark
     from engine.analysis.spark_query import run_query
     from engine.analysis.spark_session import require_spark, start_session
     from kctl.render import Column, RowWriter, check_format
     from kctl.render.progress import ProgressBar
 
     check_format(output)
+    check_isolation(isolation)
     require_spark()
     splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
     with ProgressBar("asking") as bar:
         bar.say("starting Spark")
         session = start_session(master)
+        if isolation == "read_committed":
+            bar.say("looking for transactions")
+            splits = committed_on_spark(session, splits)
         bar.say("running the query")
         result = run_query(session, query, splits, control=include_control, max_rows=max_rows)
     writer = RowWriter([Column(name, name) for name in result.columns], output)

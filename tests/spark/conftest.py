@@ -1,0 +1,17 @@
+"""One Spark session for all Spark tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from engine.analysis.spark_session import start_session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    session = start_session("local[2]", parallelism=2)
+    yield session
+    session.stop()

@@ -1,0 +1,79 @@
+"""`spark-sql`: the views over log directories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.analysis.columns import RECORDS, VIEWS, arrow_schema
+from engine.analysis.spark_query import QueryFailed, run_query
+from engine.analysis.spark_views import columns_named
+from engine.analysis.splits import Selection, plan_splits
+from engine.host.real import RealFiles
+from tests.golden_cases import case_dir
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+
+def _ask(spark: Any, query: str, case: str = "plain", max_rows: int = 0) -> list[dict[str, Any]]:
+    splits = plan_splits(RealFiles(), [str(case_dir(case) / "data")], Selection(), 4000)
+    return run_query(spark, query, splits, control=False, max_rows=max_rows).rows
+
+
+def test_records_are_counted_by_topic(spark: Any) -> None:
+    rows = _ask(spark, "select topic, count(*) n from records group by topic order by topic")
+    expected = [("bulk", 5), ("clicks", 400), ("orders", 780), ("solo", 1)]
+    assert expected == [(row["topic"], row["n"]) for row in rows]
+
+
+def test_batches_and_segments_join(spark: Any) -> None:
+    rows = _ask(
+        spark,
+        """select s.topic, sum(b.size) as in_batches, max(s.bytes) as in_segment
+           from batches b join segments s on b.segment = s.segment
+           where s.topic = 'clicks' group by s.topic, s.segment""",
+    )
+    assert len(rows) > 1
+    assert all(row["in_batches"] == row["in_segment"] for row in rows)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_every_column_can_be_asked_for(view: str, spark: Any) -> None:
+    rows = _ask(spark, f"select * from {view} limit 5", case="txn")
+    assert [c.name for c in VIEWS[view]] == list(rows[0])
+
+
+def test_the_spark_types_are_those_of_the_table(spark: Any) -> None:
+    _ask(spark, "select * from records limit 1")
+    assert arrow_schema(RECORDS).names == spark.table("records").columns
+
+
+def test_times_are_utc(spark: Any) -> None:
+    rows = _ask(spark, "select min(timestamp) t from records where topic = 'bulk'")
+    assert "2026-01-01T00:00:00+00:00" == rows[0]["t"].isoformat()
+
+
+def test_a_wrong_query_is_a_typed_error(spark: Any) -> None:
+    with pytest.raises(QueryFailed):
+        _ask(spark, "select nonsense from records")
+
+
+def test_rows_are_cut_when_asked(spark: Any) -> None:
+    assert 7 == len(_ask(spark, "select offset from records", max_rows=7))
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("select count(*) from records", ["offset"]),
+        ("select key from records where 'value' = topic", ["key", "topic"]),
+        ("select KEY from records -- value", ["key"]),
+    ],
+)
+def test_only_named_columns_are_read(query: str, names: list[str]) -> None:
+    assert names == [c.name for c in columns_named(query, RECORDS)]
+
+
+def test_a_star_reads_all_columns() -> None:
+    assert RECORDS == columns_named("select * from records", RECORDS)
