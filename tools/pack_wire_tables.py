@@ -67,7 +67,19 @@ def message_text(schema: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def module_text(release: str, messages: dict[str, str], gone: list[str], base: str | None) -> str:
+def api_names(schemas: dict[str, dict[str, Any]]) -> dict[int, str]:
+    """Return the names of the APIs, without `Request`, by their keys."""
+    requests = [s for s in schemas.values() if s["type"] == "request"]
+    return {s["apiKey"]: s["name"].removesuffix("Request") for s in requests}
+
+
+def module_text(
+    release: str,
+    apis: dict[int, str],
+    messages: dict[str, str],
+    gone: list[str],
+    base: str | None,
+) -> str:
     """Return the source of one table module."""
     about = f"but for what equals {base}; see schema.py for the form" if base else "see schema.py"
     out = [f'"""Message schemas of Apache Kafka {release} ({about}).', ""]
@@ -79,6 +91,9 @@ def module_text(release: str, messages: dict[str, str], gone: list[str], base: s
         out += [f'        "{name}",' for name in gone] + ["    }", ")", ""]
     else:
         out += ["GONE: frozenset[str] = frozenset()", ""]
+    out += ["#: Names of the APIs of this release by their keys."]
+    out += ["API_NAMES: dict[int, str] = {"]
+    out += [f'    {key}: "{name}",' for key, name in sorted(apis.items())] + ["}", ""]
     out += ["MESSAGES: dict[str, str] = {"]
     for name, text in sorted(messages.items()):
         out.append(f'    "{name}": """\\\n{text}""",')
@@ -95,7 +110,8 @@ def main(paths: list[str]) -> None:
         changed = {name: text for name, text in texts.items() if base.get(name) != text}
         gone = sorted(set(base) - set(texts))
         target = OUT / f"kafka_{release.replace('.', '_')}.py"
-        target.write_text(module_text(release, changed, gone, base_name))
+        named = {name: schema | {"name": name} for name, schema in schemas.items()}
+        target.write_text(module_text(release, api_names(named), changed, gone, base_name))
         if base_name is None:
             base_name, base = release, texts
 

@@ -34,7 +34,7 @@ from engine.wire.schema import (
     NO_VERSIONS,
     RELEASES,
     Versions,
-    message_names,
+    api_names,
     parse_versions,
     schema_head,
 )
@@ -74,14 +74,11 @@ class Api(NamedTuple):
 def apis(release: str = ENGINE_RELEASE) -> dict[int, Api]:
     """Return the APIs of a release by their keys."""
     found = {}
-    for message in message_names(release):
-        if not message.endswith("Request"):
-            continue
-        _, key, valid_text, flexible, *words = schema_head(message, release)
+    for key, name in api_names(release).items():
+        _, _, valid_text, flexible, *words = schema_head(f"{name}Request", release)
         valid = parse_versions(valid_text)
         stable = valid._replace(highest=valid.highest - ("unstable" in words))
-        name = message.removesuffix("Request")
-        found[int(key)] = Api(int(key), name, valid, stable, parse_versions(flexible))
+        found[key] = Api(key, name, valid, stable, parse_versions(flexible))
     return found
 
 
@@ -99,14 +96,18 @@ def api(key_or_name: int | str, release: str = ENGINE_RELEASE) -> Api:
 
 
 @cache
-def _flexible_versions() -> dict[int, Versions]:
-    """Return the flexible versions of every API of every release."""
-    return {key: found.flexible for r in reversed(RELEASES) for key, found in apis(r).items()}
+def _flexible_versions(api_key: int) -> Versions | None:
+    """Return the flexible versions of an API that any release has."""
+    for release in RELEASES:
+        name = api_names(release).get(api_key)
+        if name is not None:
+            return parse_versions(schema_head(f"{name}Request", release)[3])
+    return None
 
 
 def request_header_version(api_key: int, api_version: int) -> int:
     """Return the header version of a request; raises UnknownMessage for an unknown key."""
-    flexible = _flexible_versions().get(api_key)
+    flexible = _flexible_versions(api_key)
     if flexible is None:
         raise UnknownMessage(f"API {api_key}", RELEASES[-1])
     if flexible.has(api_version):
@@ -118,7 +119,7 @@ def response_header_version(api_key: int, api_version: int) -> int:
     """Return the header version of a response; an unknown key counts as never flexible."""
     if api_key == API_VERSIONS_KEY:
         return 0
-    return int(_flexible_versions().get(api_key, NO_VERSIONS).has(api_version))
+    return int((_flexible_versions(api_key) or NO_VERSIONS).has(api_version))
 
 
 def read_request_header(frame: bytes | memoryview) -> RequestHeader:

@@ -241,6 +241,17 @@ def _text_of(name: str, release: str) -> str | None:
     return newer.MESSAGES.get(name) or base.MESSAGES.get(name)
 
 
+def api_names(release: str = ENGINE_RELEASE) -> dict[int, str]:
+    """Return the names of a release's APIs, without `Request`, by their keys."""
+    if release == "3.9.1":
+        from engine.wire.tables import kafka_3_9_1 as base
+
+        return base.API_NAMES
+    from engine.wire.tables import kafka_4_3_0 as newer
+
+    return newer.API_NAMES
+
+
 def schema_head(name: str, release: str = ENGINE_RELEASE) -> list[str]:
     """Return the words of a message's first line without parsing its fields."""
     text = _text_of(name, release)

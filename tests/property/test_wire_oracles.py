@@ -13,6 +13,7 @@ import pytest
 
 from engine.wire.codec import message_codec
 from engine.wire.layout import attribute_name, message_layout
+from engine.wire.schema import message_schema
 from tests.unit.wire.values import Drawer, all_versions
 
 
@@ -44,13 +45,21 @@ def kio_class(name: str, version: int) -> Any:
         return None
 
 
+def telling_versions(name: str) -> set[int]:
+    """Return the first, the last, and the two around the turn to flexible: kio prepares slowly."""
+    valid, flexible = message_schema(name).valid, message_schema(name).flexible.lowest
+    return {valid.lowest, valid.highest, flexible - 1, flexible}
+
+
 @pytest.mark.slow
 def test_kio_reads_and_writes_the_same_bytes() -> None:
     from kio.serial import entity_reader, entity_writer
 
     compared = set()
     for name, version, release in all_versions():
-        if release != "3.9.1" or (found := kio_class(name, version)) is None:
+        if release != "3.9.1" or version not in telling_versions(name):
+            continue
+        if (found := kio_class(name, version)) is None:
             continue
         raw = tame_bytes(name, version, release)
         entity, size = entity_reader(found)(raw, 0)
@@ -84,8 +93,11 @@ def kafka_python_classes() -> dict[str, Any]:
 @pytest.mark.filterwarnings("ignore:(read|open)_text is deprecated:DeprecationWarning")
 def test_kafka_python_reads_and_writes_the_same_bytes() -> None:
     compared = 0
+    known = set(all_versions())
     for name, version, release in all_versions():
         found = kafka_python_classes().get(name)
+        if release == "4.3.0" and (name, version, "3.9.1") in known:
+            continue
         # Its ApiVersions answer drops the throttle time of versions 1 and 2.
         if found is None or version > found.max_version or name == "ApiVersionsResponse":
             continue
@@ -94,4 +106,4 @@ def test_kafka_python_reads_and_writes_the_same_bytes() -> None:
         decoded._header = None
         assert raw == bytes(decoded.encode(version=version)), (name, version)
         compared += 1
-    assert compared > 900
+    assert compared > 500
