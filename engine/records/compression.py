@@ -110,38 +110,41 @@ def decompress_into(
     """
     target = memoryview(arena)
     size = 0
-    for piece in _pieces(codec, memoryview(data), magic, len(target)):
+    for piece in _pieces(codec, memoryview(data), magic, len(target), arena=target):
         end = size + len(piece)
+        # Most pieces lie here already: copying them onto themselves costs next to nothing.
         target[size:end] = piece
         size = end
     return size
 
 
 def _pieces(
-    codec: Codec, data: memoryview, magic: int, limit_bytes: int, *, keep_prefix: bool = False
+    codec: Codec,
+    data: memoryview,
+    magic: int,
+    limit_bytes: int,
+    *,
+    keep_prefix: bool = False,
+    arena: memoryview | None = None,
 ) -> Iterator[Buffer]:
     """Yield the content in pieces, `limit_bytes` at most; the next may overwrite a piece."""
+    if codec is Codec.GZIP:
+        source: Iterator[Buffer] = gzip.pieces(data, limit_bytes, keep_prefix=keep_prefix)
+    elif codec is Codec.SNAPPY:
+        source = snappy.pieces(data, limit_bytes, arena=arena)
+    elif codec is Codec.LZ4:
+        source = lz4.pieces(data, ignore_header_checksum=magic == 0, arena=arena)
+    elif codec is Codec.ZSTD:
+        if magic < 2:
+            raise CompressedDataCorrupt("a codec of record formats 0 and 1", codec.label)
+        source = zstd.pieces(data, limit_bytes, keep_prefix=keep_prefix, arena=arena)
+    else:
+        source = iter((data,))
     left = limit_bytes
-    for piece in _decoder(codec, data, magic, limit_bytes, keep_prefix):
+    for piece in source:
         if len(piece) > left:
             raise DecompressedTooLarge(
                 f"at most {limit_bytes} bytes of decompressed records", "more", position=0
             )
         left -= len(piece)
         yield piece
-
-
-def _decoder(
-    codec: Codec, data: memoryview, magic: int, limit_bytes: int, keep_prefix: bool
-) -> Iterator[Buffer]:
-    if codec is Codec.GZIP:
-        return gzip.pieces(data, limit_bytes, keep_prefix=keep_prefix)
-    if codec is Codec.SNAPPY:
-        return snappy.pieces(data, limit_bytes)
-    if codec is Codec.LZ4:
-        return lz4.pieces(data, ignore_header_checksum=magic == 0)
-    if codec is Codec.ZSTD:
-        if magic < 2:
-            raise CompressedDataCorrupt("a codec of record formats 0 and 1", codec.label)
-        return zstd.pieces(data, limit_bytes, keep_prefix=keep_prefix)
-    return iter((data,))

@@ -99,14 +99,17 @@ def _thorough_blocks(payload: Buffer, level: int) -> list[bytes]:
     return parts
 
 
-def pieces(data: memoryview, *, ignore_header_checksum: bool) -> Iterator[Buffer]:
+def pieces(
+    data: memoryview, *, ignore_header_checksum: bool, arena: memoryview | None = None
+) -> Iterator[Buffer]:
     """Yield the decompressed blocks; each is overwritten by the next.
 
-    Errors: CompressedDataCorrupt.
+    With an arena, blocks are put into it one after the other while there is room for the
+    largest. Errors: CompressedDataCorrupt.
     """
     frame = _read_header(data, ignore_header_checksum=ignore_header_checksum)
-    scratch = bytearray(frame.block_bytes_max)
-    position = frame.first_block
+    scratch = memoryview(bytearray(frame.block_bytes_max))
+    position, size = frame.first_block, 0
     while True:
         word = _read_word(data, position)
         position += _WORD.size
@@ -117,11 +120,16 @@ def pieces(data: memoryview, *, ignore_header_checksum: bool) -> Iterator[Buffer
             return
         _check_length(length, frame.block_bytes_max, len(data) - position, position)
         block = data[position : position + length]
-        piece = block if word & _STORED else _decompress_block(block, scratch, position)
+        piece = block
+        if not word & _STORED:
+            room = scratch if arena is None else arena[size : size + frame.block_bytes_max]
+            target = room if len(room) == frame.block_bytes_max else scratch
+            piece = _decompress_block(block, target, position)
         position += length
         if frame.has_block_checksums:
             _check_block(block, _read_word(data, position), position)
             position += _WORD.size
+        size += len(piece)
         yield piece
 
 
@@ -173,11 +181,11 @@ def _check_block(block: memoryview, stored: int, position: int) -> None:
         )
 
 
-def _decompress_block(block: memoryview, scratch: bytearray, position: int) -> memoryview:
+def _decompress_block(block: memoryview, target: memoryview, position: int) -> memoryview:
     from cramjam import DecompressionError, lz4
 
     try:
-        size: int = lz4.decompress_block_into(block, scratch)
+        size: int = lz4.decompress_block_into(block, target)
     except DecompressionError as error:
         raise CompressedDataCorrupt("an lz4 block", error, position=position) from error
-    return memoryview(scratch)[:size]
+    return target[:size]

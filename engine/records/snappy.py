@@ -40,15 +40,17 @@ def compress(payload: Buffer) -> bytes:
     return b"".join(parts)
 
 
-def pieces(data: memoryview, limit_bytes: int) -> Iterator[Buffer]:
-    """Yield the decompressed blocks.
+def pieces(
+    data: memoryview, limit_bytes: int, *, arena: memoryview | None = None
+) -> Iterator[Buffer]:
+    """Yield the decompressed blocks, which are put into the arena one after the other if given.
 
-    Errors: CompressedDataCorrupt; DecompressedTooLarge for a block above the limit.
+    Errors: CompressedDataCorrupt; DecompressedTooLarge for blocks above the limit in all.
     """
     if len(data) < len(_HEADER) or data[: len(_MAGIC)] != _MAGIC:
-        yield _block(data, 0, limit_bytes)
+        yield _block(data, 0, limit_bytes, arena)
         return
-    position = len(_HEADER)
+    position, size = len(_HEADER), 0
     # Fewer than four bytes at the end are no length: the library ends there without a word.
     while position + _LENGTH.size <= len(data):
         (length,) = _LENGTH.unpack_from(data, position)
@@ -62,7 +64,10 @@ def pieces(data: memoryview, limit_bytes: int) -> Iterator[Buffer]:
                 f"a snappy block of at most {len(data) - start} bytes", length, position=position
             )
         position = start + length
-        yield _block(data[start:position], start, limit_bytes)
+        room = None if arena is None else arena[size:]
+        piece = _block(data[start:position], start, limit_bytes - size, room)
+        size += len(piece)
+        yield piece
 
 
 def _check_joined_header(data: memoryview, position: int) -> None:
@@ -74,7 +79,9 @@ def _check_joined_header(data: memoryview, position: int) -> None:
         raise CompressedDataCorrupt("snappy stream version 1 or later", version, position=position)
 
 
-def _block(block: memoryview, position: int, limit_bytes: int) -> Buffer:
+def _block(
+    block: memoryview, position: int, limit_bytes: int, arena: memoryview | None
+) -> memoryview:
     from cramjam import DecompressionError, snappy
 
     try:
@@ -87,9 +94,9 @@ def _block(block: memoryview, position: int, limit_bytes: int) -> Buffer:
         )
     if declared > limit_bytes:
         raise DecompressedTooLarge(
-            f"at most {limit_bytes} bytes of decompressed records", declared, position=position
+            f"at most {limit_bytes} more bytes of decompressed records", declared, position=position
         )
-    piece = bytearray(declared)
+    piece = memoryview(bytearray(declared)) if arena is None else arena[:declared]
     try:
         size: int = snappy.decompress_raw_into(block, piece)
     except DecompressionError as error:

@@ -46,26 +46,34 @@ def compress(payload: Buffer, level: int) -> bytes:
     return bytes(compressor.flush()) + bytes(compressor.finish())
 
 
-def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> Iterator[Buffer]:
+def pieces(
+    data: memoryview,
+    limit_bytes: int,
+    *,
+    keep_prefix: bool = False,
+    arena: memoryview | None = None,
+) -> Iterator[Buffer]:
     """Yield the content of all frames; `keep_prefix` also what comes before a fault.
 
-    Errors: CompressedDataCorrupt; DecompressedTooLarge when the limit ends first.
+    It is put into the arena if one is given. Errors: CompressedDataCorrupt;
+    DecompressedTooLarge when the limit or the arena ends first.
     """
     from cramjam import DecompressionError, zstd
 
-    bound = size_bound(data)
-    arena = bytearray(min(bound, limit_bytes))
+    target = arena
+    if target is None:
+        target = memoryview(bytearray(min(size_bound(data), limit_bytes)))
     try:
-        size: int = zstd.decompress_into(data, arena)
+        size: int = zstd.decompress_into(data, target)
     except DecompressionError as error:
-        if bound > limit_bytes and _ARENA_FULL in str(error):
+        if _ARENA_FULL in str(error):
             raise DecompressedTooLarge(
-                f"at most {limit_bytes} bytes of decompressed records", "more", position=0
+                f"at most {len(target)} bytes of decompressed records", "more", position=0
             ) from error
         if keep_prefix:
-            yield _written_before_fault(data, arena)
+            yield _written_before_fault(data, target)
         raise CompressedDataCorrupt("zstd frames", error, position=0) from error
-    yield memoryview(arena)[:size]
+    yield target[:size]
 
 
 def size_bound(data: memoryview) -> int:
@@ -104,7 +112,7 @@ def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
     return bound, position + (4 if descriptor & 4 else 0)
 
 
-def _written_before_fault(data: memoryview, zeroes: bytearray) -> memoryview:
+def _written_before_fault(data: memoryview, zeroes: memoryview) -> memoryview:
     """Return what a failing decompression has written into an arena of zeroes.
 
     The library does not say how much that is, so it runs again over an arena of ones: what it
@@ -112,15 +120,14 @@ def _written_before_fault(data: memoryview, zeroes: bytearray) -> memoryview:
     """
     from cramjam import DecompressionError, zstd
 
-    ones = bytearray(b"\xff") * len(zeroes)
+    ones = memoryview(bytearray(b"\xff") * len(zeroes))
     with suppress(DecompressionError):
         zstd.decompress_into(data, ones)
-    left, right = memoryview(zeroes), memoryview(ones)
-    agreed, end = 0, len(left)
+    agreed, end = 0, len(zeroes)
     while agreed < end:
         middle = (agreed + end + 1) // 2
-        if left[agreed:middle] == right[agreed:middle]:
+        if zeroes[agreed:middle] == ones[agreed:middle]:
             agreed = middle
         else:
             end = middle - 1
-    return left[:agreed]
+    return zeroes[:agreed]
