@@ -29,8 +29,11 @@ fuzz: $(VENV)/.dev-ready
 perf: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.perf.dump_log
 
-completions reference: $(VENV)/.dev-ready
-	$(BIN)/python -m kctl completions --write
+completions: $(VENV)/.dev-ready
+	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done
+
+reference: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.reference
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "kctl needs Python 3.11 or newer" >&2; exit 1; }

@@ -43,8 +43,12 @@ def _guarded(name: str, module: str, args: list[str]) -> int:
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
-        return exits.BROKEN_PIPE
+        return _reader_gone()
+    except SystemExit as stop:
+        # Typer turns a closed pipe into an exit of its own.
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _reader_gone()
+        raise
     except Exception as error:
         return _report(error)
     return code
@@ -96,10 +100,12 @@ def _internal(error: Exception) -> int:
     return exits.INTERNAL
 
 
-def _silence_stdout() -> None:
+def _reader_gone() -> int:
     """Point stdout nowhere, so that the interpreter's last flush does not complain."""
+    sys.stdout = sys.__stdout__
     sink = os.open(os.devnull, os.O_WRONLY)
     os.dup2(sink, sys.stdout.fileno())
+    return exits.BROKEN_PIPE
 
 
 def entry() -> None:

@@ -37,6 +37,18 @@ class Filters(NamedTuple):
         """Tell whether records must be read to know whether a batch has one to show."""
         return self._replace(from_offset=None, to_offset=None, max_records=None).any_set
 
+    @property
+    def picks_records(self) -> bool:
+        """Tell whether single records are looked for, by content or number."""
+        by_content = self._replace(
+            from_offset=None,
+            to_offset=None,
+            from_timestamp_ms=None,
+            to_timestamp_ms=None,
+            producer_id=None,
+        )
+        return by_content.any_set
+
     def is_past_end(self, base_offset: int) -> bool:
         """Tell whether this batch and all after it lie past the last offset wanted."""
         return self.to_offset is not None and base_offset >= self.to_offset

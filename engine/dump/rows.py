@@ -26,6 +26,7 @@ from engine.dump.decoders import TextDecoder
 from engine.dump.file_names import base_offset_of, suffix_of
 from engine.dump.frames import frames
 from engine.dump.options import INT_MAX, DumpOptions
+from engine.dump.seek import start_position
 from engine.errors import CorruptRecord
 from engine.host.ports import File, Files
 from engine.log.window import Window
@@ -115,7 +116,8 @@ class RowDump:
             topic, partition = _place(path)
             found = BatchRows(file, path, end, self._options)
             place = {"file": path, "topic": topic, "partition": partition}
-            for shallow, row, batch in found.batches():
+            start = start_position(self._files, file, self._options.filters)
+            for shallow, row, batch in found.batches(start):
                 row.update(place)
                 if self._headers_only:
                     if self._wanted_batch(shallow, batch):
@@ -189,10 +191,10 @@ class BatchRows:
         self._filters = options.filters
         self.problem_count = 0
 
-    def batches(self) -> Iterator[tuple[ShallowBatch, Row, memoryview]]:
+    def batches(self, start: int = 0) -> Iterator[tuple[ShallowBatch, Row, memoryview]]:
         """Yield header, row and bytes of each batch that may hold a wanted record."""
-        position = 0
-        for position, size in frames(self._window, self._path, self._end):
+        position = start
+        for position, size in frames(self._window, self._path, self._end, start):
             batch = self._window.exactly(position, size, "a record batch")
             shallow, row = _batch_row(batch, position, self._path)
             position += size  # noqa: PLW2901 - the position behind the last batch is used below

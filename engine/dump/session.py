@@ -14,6 +14,7 @@ from engine.dump.log_dump import LogDump
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
 from engine.dump.problems import Problems
+from engine.dump.seek import start_position
 from engine.dump.state_dump import dump_producer_snapshot, dump_txn_index
 from engine.errors import StorageError
 from engine.host.ports import Files
@@ -95,7 +96,7 @@ class DumpSession:
         with closing(self._files.open(path)) as file:
             dump = LogDump(file, path, options, self._out, self._problems)
             try:
-                dump.run()
+                dump.run(start_position(self._files, file, options.filters))
             finally:
                 self._shown_count += dump.shown_count
                 self._problem_count += dump.bad_batch_count

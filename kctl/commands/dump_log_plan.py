@@ -10,6 +10,7 @@ from typing import Any
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
 from engine.dump.filters import Filters
 from engine.dump.options import DumpOptions, kafka_version_named
+from engine.dump.seek import segments_of
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
@@ -109,13 +110,14 @@ class DumpPlan:
     def _segments(self, path: str) -> list[str]:
         if not self._files.is_dir(path):
             return [path]
-        found = [f"{path}/{n}" for n in self._files.list_dir(path) if n.endswith(".log")]
-        if not found:
+        found = segments_of(self._files, path.rstrip("/"), self._filters())
+        if not found and not segments_of(self._files, path.rstrip("/"), Filters()):
             raise WrongUsage(f"{path}: no .log file in this directory")
-        return sorted(found)
+        return found
 
     def _options(self) -> DumpOptions:
         given = self._given
+        filters = self._filters()
         max_bytes, log_fault = _whole_number("--max-bytes", given["max_bytes"])
         max_message, index_fault = _whole_number("--max-message-size", given["max_message_size"])
         prints = given["print_data_log"] or any(
@@ -125,7 +127,8 @@ class DumpPlan:
         prints = prints and not given["headers_only"]
         return DumpOptions(
             kafka_version=self._version,
-            deep=(prints or given["deep_iteration"]) and not given["headers_only"],
+            deep=(prints or given["deep_iteration"] or filters.picks_records)
+            and not given["headers_only"],
             print_data=prints,
             skip_record_metadata=given["skip_record_metadata"],
             max_bytes=max_bytes,
@@ -135,7 +138,7 @@ class DumpPlan:
             verify_index_only=given["verify_index_only"],
             index_sanity_check=given["index_sanity_check"],
             decoder=self._decoder(),
-            filters=self._filters(),
+            filters=filters,
         )
 
     def _decoder(self) -> Decoder:

@@ -7,7 +7,7 @@
 | json | one array of objects | every column, snake_case keys, null is null |
 | ndjson | one object a line, written as it comes | the same |
 | yaml | one list | the same |
-| csv | heading line, RFC 4180 | the same; null is an empty cell, an empty text is `""` |
+| csv | heading line, RFC 4180 quoting | the same; null is an empty cell |
 | name | the first column alone | for scripts |
 """
 

@@ -98,7 +98,7 @@ class RowWriter:
         if self._csv is None:
             import csv
 
-            self._csv = csv.writer(self._stream, lineterminator="\r\n")
+            self._csv = csv.writer(self._stream, lineterminator="\n")
             self._csv.writerow([column.key for column in self._columns])
         return self._csv
 

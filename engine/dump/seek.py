@@ -1,0 +1,80 @@
+"""Where a dump with bounds starts: by the indexes where they can be trusted, else at the front.
+
+An index that is missing, wrong or does not lead to a batch costs time, never records.
+"""
+
+from __future__ import annotations
+
+from engine.dump.filters import Filters
+from engine.dump.frames import OFFSET_AND_SIZE
+from engine.errors import StorageError
+from engine.host.ports import File, Files
+from engine.log.offset_index import read_offset_index
+from engine.log.time_index import read_time_index
+from engine.naming import FileKind, FileState, UnknownFileName, parse_segment_file
+
+
+def start_position(files: Files, file: File, filters: Filters) -> int:
+    """Return a batch start before which no record of a log is wanted; 0 if none is known."""
+    offset = _first_wanted_offset(files, file.path, filters)
+    if offset is None:
+        return 0
+    stem = file.path.removesuffix(FileKind.LOG.value)
+    try:
+        base = _base_offset(file.path)
+        index = read_offset_index(files, f"{stem}{FileKind.INDEX.value}", base)
+    except StorageError:
+        return 0
+    if index.problem() is not None:
+        return 0
+    position = index.lookup(offset).position
+    return position if _is_batch_before(file, position, base, offset) else 0
+
+
+def _first_wanted_offset(files: Files, path: str, filters: Filters) -> int | None:
+    """Return an offset below which no record can be wanted, None if every one can."""
+    wanted = [] if filters.from_offset is None else [filters.from_offset]
+    if filters.from_timestamp_ms is not None:
+        stem = path.removesuffix(FileKind.LOG.value)
+        try:
+            index = read_time_index(files, f"{stem}{FileKind.TIMEINDEX.value}", _base_offset(path))
+        except StorageError:
+            return max(wanted, default=None)
+        if index.problem() is None:
+            # An entry says the largest time up to its offset: all below it is too early.
+            wanted.append(index.lookup(filters.from_timestamp_ms - 1).offset)
+    return max(wanted, default=None)
+
+
+def _is_batch_before(file: File, position: int, base_offset: int, offset: int) -> bool:
+    header = file.read_at(position, OFFSET_AND_SIZE.size)
+    if len(header) < OFFSET_AND_SIZE.size:
+        return False
+    found, size = OFFSET_AND_SIZE.unpack(header)
+    return bool(base_offset <= found <= offset and 14 <= size <= file.size_bytes() - position)
+
+
+def _base_offset(path: str) -> int:
+    return parse_segment_file(path.rpartition("/")[2]).base_offset
+
+
+def segments_of(files: Files, folder: str, filters: Filters) -> list[str]:
+    """Return the live segments of a partition directory that can hold wanted offsets, in order."""
+    found = []
+    for name in files.list_dir(folder):
+        try:
+            parsed = parse_segment_file(name)
+        except UnknownFileName:
+            continue
+        if parsed.kind is FileKind.LOG and parsed.state is FileState.LIVE:
+            found.append((parsed.base_offset, f"{folder}/{name}"))
+    found.sort()
+    following: list[int | None] = [base for base, _ in found][1:]
+    following += [None] * bool(found)
+    first, end = filters.from_offset, filters.to_offset
+    return [
+        path
+        for (base, path), after in zip(found, following, strict=True)
+        if not (first is not None and after is not None and after <= first)
+        and not (end is not None and base >= end)
+    ]

@@ -1,0 +1,84 @@
+"""The entry point: nouns, exits, messages."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kctl import exits
+from kctl.app import NOUNS
+from kctl.completions import SHELLS, script
+from tests.golden_dump import run_kctl
+
+ROOT = Path(__file__).parent.parent.parent
+HERE = Path(__file__).parent
+
+
+def test_help_lists_every_noun() -> None:
+    code, out, _ = run_kctl(["--help"], HERE)
+    assert exits.OK == code
+    assert all(f"  {name} " in out.decode() for name in NOUNS)
+
+
+def test_nothing_at_all_is_wrong_usage() -> None:
+    assert exits.USAGE == run_kctl([], HERE)[0]
+
+
+def test_an_unknown_noun_names_the_nearest() -> None:
+    code, _, err = run_kctl(["dump-logs"], HERE)
+    assert exits.USAGE == code
+    assert "kctl dump-log" in err
+
+
+@pytest.mark.parametrize("name", [n for n in NOUNS if n != "dump-log"])
+def test_every_noun_has_help(name: str) -> None:
+    code, out, _ = run_kctl([name, "--help"], HERE)
+    assert exits.OK == code
+    assert b"Usage: kctl" in out
+
+
+@pytest.mark.parametrize("name", [n for n in NOUNS if n != "dump-log"])
+def test_a_wrong_option_is_wrong_usage(name: str) -> None:
+    code, _, err = run_kctl([name, "--no-such-option"], HERE)
+    assert exits.USAGE == code
+    assert "error: " in err
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_completions_are_in_step_with_the_commands(shell: str) -> None:
+    stored = ROOT / "completions" / f"kctl.{shell}"
+    assert script(shell) == stored.read_text(), "run `make completions`"
+
+
+def _imported_by(arguments: str) -> set[str]:
+    code = (
+        "import sys; from kctl.__main__ import main; main(sys.argv[1:]);"
+        "print('\\n'.join(sys.modules), file=sys.stderr)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, *arguments.split()], capture_output=True, text=True, check=True
+    )
+    return set(run.stderr.splitlines())
+
+
+def test_help_imports_next_to_nothing() -> None:
+    assert not {"typer", "rich", "yaml", "json", "engine.records"} & _imported_by("--help")
+
+
+def test_a_dump_imports_no_library_it_does_not_need() -> None:
+    segment = ROOT / "tests/golden/plain/data/clicks-0/00000000000000000000.log"
+    heavy = {"rich", "yaml", "numpy", "numba", "pyarrow", "importlib.metadata", "llvmlite"}
+    assert not heavy & _imported_by(f"dump-log --files {segment}")
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    segment = ROOT / "tests/golden/plain/data/bulk-0/00000000000000000000.log"
+    command = f"{sys.executable} -m kctl dump-log --print-data-log --files {segment} | head -c 10"
+    run = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, check=False
+    )
+    assert b"" == run.stderr
+    assert exits.BROKEN_PIPE == run.returncode
