@@ -102,9 +102,9 @@ def _internal(error: Exception) -> int:
 
 def _reader_gone() -> int:
     """Point stdout nowhere, so that the interpreter's last flush does not complain."""
-    sys.stdout = sys.__stdout__
-    sink = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(sink, sys.stdout.fileno())
+    if sys.__stdout__ is not None:
+        sys.stdout = sys.__stdout__
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return exits.BROKEN_PIPE
 
 

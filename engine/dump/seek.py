@@ -69,8 +69,7 @@ def segments_of(files: Files, folder: str, filters: Filters) -> list[str]:
         if parsed.kind is FileKind.LOG and parsed.state is FileState.LIVE:
             found.append((parsed.base_offset, f"{folder}/{name}"))
     found.sort()
-    following: list[int | None] = [base for base, _ in found][1:]
-    following += [None] * bool(found)
+    following: list[int | None] = [*(base for base, _ in found[1:]), None][: len(found)]
     first, end = filters.from_offset, filters.to_offset
     return [
         path

@@ -56,7 +56,6 @@ class RowWriter:
         self._stream = stream or sys.stdout
         self._held: list[Row] = []
         self._count = 0
-        self._csv: Any = None
 
     def write(self, row: Row) -> None:
         """Take one row: a value for each column's key."""
@@ -68,7 +67,7 @@ class RowWriter:
         if self._output == "json":
             self._stream.write("\n]\n" if self._count else "[]\n")
         elif self._output == "csv" and not self._count:
-            self._csv_writer()
+            self._csv_line([column.key for column in self._columns])
         elif self._output == "yaml":
             self._close_yaml()
         elif self._output in ("table", "wide"):
@@ -92,15 +91,18 @@ class RowWriter:
         self._stream.write(f"{row[self._columns[0].key]}\n")
 
     def _write_csv(self, row: Row) -> None:
-        self._csv_writer().writerow([_csv_cell(row.get(c.key)) for c in self._columns])
+        if not self._count:
+            self._csv_line([column.key for column in self._columns])
+        self._csv_line([_csv_cell(row.get(c.key)) for c in self._columns])
 
-    def _csv_writer(self) -> Any:
-        if self._csv is None:
-            import csv
+    def _csv_line(self, cells: list[Any]) -> None:
+        import csv
+        import io
 
-            self._csv = csv.writer(self._stream, lineterminator="\n")
-            self._csv.writerow([column.key for column in self._columns])
-        return self._csv
+        # The writer quotes what its line end has in it, and a lone CR must be quoted too.
+        line = io.StringIO(newline="")
+        csv.writer(line, lineterminator="\r\n").writerow(cells)
+        self._stream.write(line.getvalue()[:-2] + "\n")
 
     def _close_yaml(self) -> None:
         import yaml
