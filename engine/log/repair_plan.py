@@ -128,8 +128,7 @@ class _Planner:
         for name, target in swaps.renamed:
             self._actions.append(RenameFile(name, target, "a finished cleaning"))
         self._logs = dict(swaps.logs)
-        self._present = {name: name for name in swaps.live}
-        self._present |= {target: name for name, target in swaps.renamed}
+        self._present = dict(swaps.present)
 
     def _end_of(self, name: str) -> int:
         """Return the offset behind the last batch of a .log, its base offset without one."""
@@ -167,6 +166,7 @@ class _Planner:
             self._end_offset = max(self._end_offset, found.next_offset)
             if found.damage is not None and base_offset < checked_from:
                 self._log_bytes[base_offset] = size
+                self._trail.is_complete = False
                 continue
             self._log_bytes[base_offset] = found.good_bytes
             if found.damage is not None:
@@ -322,11 +322,11 @@ class _Planner:
     # 5 snapshots
 
     def _plan_snapshots(self) -> None:
-        for offset in self._layout.snapshots:
-            name = SegmentFileName(offset, FileKind.SNAPSHOT).name
-            if name not in self._present:
+        for name in sorted(self._present):
+            parsed = parse_segment_file(name)
+            if parsed.kind is not FileKind.SNAPSHOT:
                 continue
-            if offset > self._end_offset:
+            if parsed.base_offset > self._end_offset:
                 self._remove_snapshot(name, f"the log ends at {self._end_offset}")
                 continue
             try:

@@ -23,6 +23,7 @@ from engine.log.offset_index import OffsetIndex
 from engine.log.time_index import TimeIndex
 from engine.log.transactions_seen import TransactionsSeen
 from engine.log.txn_index import AbortedTransaction, TransactionIndex
+from engine.records.batch import MAGIC
 from engine.records.control import ControlType
 from engine.records.view import RecordBatch
 
@@ -61,6 +62,21 @@ class PartitionTrail:
     def __init__(self) -> None:
         self.transactions = TransactionsSeen()
         self.epochs = EpochCheck(Findings())
+        #: Whether every offset from 0 on was there, so that no transaction began unseen.
+        self.is_complete = True
+        self._next_offset = 0
+
+    def see(self, batch: RecordBatch) -> None:
+        """Go on by one good batch."""
+        if not self.is_complete:
+            return
+        # Opening messages of older formats for their offsets is not worth it: they have no
+        # transactions.
+        self.is_complete = batch.magic >= MAGIC and (
+            batch.base_offset == self._next_offset
+            and batch.record_count == batch.last_offset - batch.base_offset + 1
+        )
+        self._next_offset = batch.next_offset
 
 
 def recover_segment(
@@ -147,6 +163,7 @@ class _Pass:
     def _see(self, position: int, batch: RecordBatch) -> None:
         self._next_offset = batch.next_offset
         self._builder.see(position, batch)
+        self._trail.see(batch)
         self._trail.epochs.see(position, batch)
         if self._index:
             self._index.see(position, batch)
@@ -162,13 +179,10 @@ class _Pass:
             return  # a marker that no one can read ends nothing
         if ended is None or ended.control_type is not ControlType.ABORT:
             return
-        known = self._known.get(batch.base_offset)
-        if known is not None and known.producer_id != batch.producer_id:
-            known = None
         aborted = ended.aborted
-        # What is known already may have begun before the log's start, or was compacted since.
-        if known and (aborted is None or known.first_offset < aborted.first_offset):
-            aborted = known
+        if not self._trail.is_complete:
+            # It may have begun before the log's start, or in what was compacted away.
+            aborted = _earlier(self._known.get(batch.base_offset), batch.producer_id, aborted)
         if aborted is not None:
             self._aborted.append(aborted)
 
@@ -188,3 +202,14 @@ class _Pass:
             self._index is not None and not self._index_findings.all(),
             self._time_index is not None and not self._time_findings.all(),
         )
+
+
+def _earlier(
+    known: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
+) -> AbortedTransaction | None:
+    """Return the entry that the index has already, if it says more than the scan saw."""
+    if known is None or known.producer_id != producer_id:
+        return seen
+    if not 0 <= known.first_offset <= known.last_offset:
+        return seen
+    return known if seen is None or known.first_offset < seen.first_offset else seen

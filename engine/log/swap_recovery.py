@@ -20,7 +20,7 @@ Source: Kafka's LogLoader.load and LocalLog.replaceSegments; L8.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from engine.log.segment_files import INDEX_KINDS, PartitionFiles
@@ -28,25 +28,58 @@ from engine.naming import FileKind, FileState, SegmentFileName
 
 
 class SwapPlan(NamedTuple):
-    """What to remove and rename, in this order; `logs` is what the .log files are then.
+    """What to remove (with reasons) and then to rename.
 
-    `logs` maps a base offset to the present name of its .log and its size in bytes.
+    `present` maps the name of each file of a segment afterwards to its name now, `logs` the base
+    offset of each .log to its name now and its size in bytes.
     """
 
     removed: tuple[tuple[str, str], ...]
     renamed: tuple[tuple[str, str], ...]
+    present: dict[str, str]
     logs: dict[int, tuple[str, int]]
-    live: frozenset[str]
 
 
 def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapPlan:
     """Return what a broker does with leftovers at start; nothing is touched.
 
     `end_of` gives the offset behind the last batch of a .log by its name, its base without one.
-    Reasons come with the names that are removed.
     """
+    removed, swaps = _sorted_leftovers(partition)
+    sizes = _live_sizes(partition)
+    present = {parsed: parsed.name for parsed in sizes}
+    for parsed in _replaced(present, swaps, end_of):
+        removed[present.pop(parsed)] = "replaced by a finished cleaning"
+    live = set(present.values())
+    for swap, size in swaps.items():
+        target = swap._replace(state=FileState.LIVE)
+        present[target] = swap.name
+        sizes[target] = size
+    logs = {parsed.base_offset for parsed in present if parsed.kind is FileKind.LOG}
+    for parsed in [p for p in present if p.kind in INDEX_KINDS and p.base_offset not in logs]:
+        for name in {present.pop(parsed), *({parsed.name} & live)}:
+            removed[name] = "an index without its .log"
+    renamed = [(now, parsed.name) for parsed, now in present.items() if now != parsed.name]
+    # A file that another one is renamed over is not removed first: a rename replaces it.
+    targets = {target for _, target in renamed}
+    return SwapPlan(
+        tuple((name, reason) for name, reason in removed.items() if name not in targets),
+        tuple(sorted(renamed)),
+        {parsed.name: now for parsed, now in present.items()},
+        {
+            parsed.base_offset: (now, sizes[parsed])
+            for parsed, now in sorted(present.items(), key=lambda item: item[0].base_offset)
+            if parsed.kind is FileKind.LOG
+        },
+    )
+
+
+def _sorted_leftovers(
+    partition: PartitionFiles,
+) -> tuple[dict[str, str], dict[SegmentFileName, int]]:
+    """Return the leftovers to remove, with reasons, and the sizes of .swap files to finish."""
     removed: dict[str, str] = {}
-    swaps: list[tuple[SegmentFileName, int]] = []
+    swaps: dict[SegmentFileName, int] = {}
     cleaned = [
         leftover.parsed.base_offset
         for leftover in partition.leftovers
@@ -64,57 +97,30 @@ def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapP
             if lowest_cleaned is not None and parsed.base_offset >= lowest_cleaned:
                 removed[name] = "part of an unfinished cleaning"
             else:
-                swaps.append((parsed, size))
-    live = _live_files(partition)
-    for name in _replaced(live, [parsed for parsed, _ in swaps], end_of):
-        removed[name] = "replaced by a finished cleaning"
-        del live[name]
-    renamed = []
-    logs = {
-        parsed.base_offset: (name, size)
-        for name, (parsed, size) in live.items()
-        if parsed.kind is FileKind.LOG
+                swaps[parsed] = size
+    return removed, swaps
+
+
+def _live_sizes(partition: PartitionFiles) -> dict[SegmentFileName, int]:
+    found = {
+        SegmentFileName(segment.base_offset, kind): size
+        for segment in partition.segments
+        for kind, size in segment.sizes.items()
     }
-    for parsed, size in sorted(swaps, key=lambda swap: swap[0].base_offset):
-        target = parsed._replace(state=FileState.LIVE)
-        renamed.append((parsed.name, target.name))
-        live[target.name] = (target, size)
-        if parsed.kind is FileKind.LOG:
-            logs[parsed.base_offset] = (parsed.name, size)
-    for name, (parsed, _) in list(live.items()):
-        if parsed.kind in INDEX_KINDS and parsed.base_offset not in logs:
-            removed[name] = "an index without its .log"
-            del live[name]
-    # A file that another one is renamed over is not removed first: a rename replaces it.
-    targets = {target for _, target in renamed}
-    steps = tuple((name, reason) for name, reason in removed.items() if name not in targets)
-    ordered = dict(sorted(logs.items()))
-    return SwapPlan(steps, tuple(renamed), ordered, frozenset(live))
-
-
-def _live_files(partition: PartitionFiles) -> dict[str, tuple[SegmentFileName, int]]:
-    found = {}
-    for segment in partition.segments:
-        for kind, size in segment.sizes.items():
-            parsed = SegmentFileName(segment.base_offset, kind)
-            found[parsed.name] = (parsed, size)
     for offset, size in partition.snapshots.items():
-        parsed = SegmentFileName(offset, FileKind.SNAPSHOT)
-        found[parsed.name] = (parsed, size)
-    for parsed in partition.orphans:
-        found[parsed.name] = (parsed, 0)
-    return found
+        found[SegmentFileName(offset, FileKind.SNAPSHOT)] = size
+    return found | dict.fromkeys(partition.orphans, 0)
 
 
 def _replaced(
-    live: dict[str, tuple[SegmentFileName, int]],
-    swaps: list[SegmentFileName],
+    live: Iterable[SegmentFileName],
+    swaps: Iterable[SegmentFileName],
     end_of: Callable[[str], int],
-) -> list[str]:
+) -> list[SegmentFileName]:
     """Return the live files that the finished .swap logs stand for."""
     logs = [swap for swap in swaps if swap.kind is FileKind.LOG]
     if not logs:
         return []
     start = min(swap.base_offset for swap in logs)
     end = max(end_of(swap.name) for swap in logs)
-    return [name for name, (parsed, _) in live.items() if start <= parsed.base_offset < end]
+    return [parsed for parsed in live if start <= parsed.base_offset < end]

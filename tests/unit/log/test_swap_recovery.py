@@ -44,7 +44,7 @@ def test_a_quiet_partition_needs_nothing() -> None:
     found = plan("0.log", "0.index", "10.log", "10.snapshot")
     assert (found.removed, found.renamed) == ((), ())
     assert found.logs == {0: (name_of(0), 1), 10: (name_of(10), 1)}
-    assert len(found.live) == 4
+    assert len(found.present) == 4
 
 
 def test_deleted_and_cleaned_files_go() -> None:
@@ -95,6 +95,13 @@ def test_an_index_without_a_log_goes_unless_its_log_comes() -> None:
     assert removed(plan("5.index", "5.txnindex")) == ["5.index", "5.txnindex"]
     found = plan("5.index", "5.log.swap", ends={"5.log.swap": 5})
     assert (removed(found), renamed(found)) == ([], ["5.log"])
+
+
+def test_a_swapped_index_without_a_log_goes_with_the_one_it_would_replace() -> None:
+    assert removed(plan("5.index.swap")) == ["5.index.swap"]
+    found = plan("5.index", "5.index.swap")
+    assert (removed(found), renamed(found)) == (["5.index", "5.index.swap"], [])
+    assert found.present == {}
 
 
 @pytest.mark.parametrize("suffix", ["index", "log"])
