@@ -9,6 +9,7 @@ lz4      frame, lz4.py       64 KiB blocks              the wrong header checksu
 zstd     frame, zstd.py      no size, no checksum       several frames
 ```
 
+A codec's module is loaded with its first batch: most runs of a tool meet none or one.
 Nothing is allocated on the word of the data: sizes are checked against what the codec can
 reach from the bytes that are there, and against the caller's limit.
 """
@@ -20,7 +21,6 @@ from collections.abc import Iterator
 from engine.errors import ConfigError, CorruptRecord
 from engine.host.ports import Buffer
 from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
-from engine.records import gzip, lz4, snappy, zstd
 from engine.records.codec import (
     Codec,
     CompressedDataCorrupt,
@@ -54,15 +54,23 @@ def compress(codec: Codec, payload: Buffer, level: int | None = None, magic: int
     """
     level_used = checked_level(codec, level)
     if codec is Codec.GZIP:
+        from engine.records import gzip
+
         return gzip.compress(payload, level_used)
     if codec is Codec.SNAPPY:
+        from engine.records import snappy
+
         return snappy.compress(payload)
     if codec is Codec.LZ4:
+        from engine.records import lz4
+
         thorough = None if level_used == default_level(Codec.LZ4) else level_used
         return lz4.compress(payload, thorough, wrong_checksum=magic == 0)
     if codec is Codec.ZSTD:
         if magic < 2:
             raise ConfigError("compression.type", codec.label, "needs record format 2")
+        from engine.records import zstd
+
         return zstd.compress(payload, level_used)
     return bytes(payload)
 
@@ -128,18 +136,7 @@ def _pieces(
     arena: memoryview | None = None,
 ) -> Iterator[Buffer]:
     """Yield the content in pieces, `limit_bytes` at most; the next may overwrite a piece."""
-    if codec is Codec.GZIP:
-        source: Iterator[Buffer] = gzip.pieces(data, limit_bytes, keep_prefix=keep_prefix)
-    elif codec is Codec.SNAPPY:
-        source = snappy.pieces(data, limit_bytes, arena=arena)
-    elif codec is Codec.LZ4:
-        source = lz4.pieces(data, ignore_header_checksum=magic == 0, arena=arena)
-    elif codec is Codec.ZSTD:
-        if magic < 2:
-            raise CompressedDataCorrupt("a codec of record formats 0 and 1", codec.label)
-        source = zstd.pieces(data, limit_bytes, keep_prefix=keep_prefix, arena=arena)
-    else:
-        source = iter((data,))
+    source = _source(codec, data, magic, limit_bytes, keep_prefix=keep_prefix, arena=arena)
     left = limit_bytes
     for piece in source:
         if len(piece) > left:
@@ -148,3 +145,33 @@ def _pieces(
             )
         left -= len(piece)
         yield piece
+
+
+def _source(
+    codec: Codec,
+    data: memoryview,
+    magic: int,
+    limit_bytes: int,
+    *,
+    keep_prefix: bool,
+    arena: memoryview | None,
+) -> Iterator[Buffer]:
+    if codec is Codec.GZIP:
+        from engine.records import gzip
+
+        return gzip.pieces(data, limit_bytes, keep_prefix=keep_prefix)
+    if codec is Codec.SNAPPY:
+        from engine.records import snappy
+
+        return snappy.pieces(data, limit_bytes, arena=arena)
+    if codec is Codec.LZ4:
+        from engine.records import lz4
+
+        return lz4.pieces(data, ignore_header_checksum=magic == 0, arena=arena)
+    if codec is Codec.ZSTD:
+        from engine.records import zstd
+
+        if magic < 2:
+            raise CompressedDataCorrupt("a codec of record formats 0 and 1", codec.label)
+        return zstd.pieces(data, limit_bytes, keep_prefix=keep_prefix, arena=arena)
+    return iter((data,))

@@ -19,7 +19,6 @@ what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIt
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -42,8 +41,8 @@ from engine.records.varint import (
 # Sums of a base and any delta the inline loop reads stay within an int64 below this.
 _PLAIN_BASE_MAX = 1 << 62
 
-# Surrogates in UTF-8, cut short or not: Java replaces all their bytes by one mark, Python each.
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+# A surrogate in UTF-8, cut short or not: Java replaces all its bytes by one mark, Python each.
+_SURROGATE = rb"\xed[\xa0-\xbf][\x80-\xbf]?"
 _REPLACEMENT = "�".encode()
 
 _NONE: tuple[Header, ...] = ()
@@ -202,7 +201,9 @@ def header_key(key: bytes) -> str:
     try:
         return key.decode()
     except UnicodeDecodeError:
-        return _SURROGATE.sub(_REPLACEMENT, key).decode(errors="replace")
+        import re
+
+        return re.sub(_SURROGATE, _REPLACEMENT, key).decode(errors="replace")
 
 
 def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord | None) -> None:
