@@ -70,12 +70,15 @@ class BatchScan:
     def __iter__(self) -> Iterator[tuple[int, RecordBatch]]:
         """Yield (position, batch)."""
         for position, view in self.frames():
-            try:
-                batch = batch_at(view, 0)
-            except CorruptRecord as error:
-                self._stop(position)
-                raise error.at(self.file.path, position) from error
-            yield position, batch
+            yield position, self.batch(position, view)
+
+    def batch(self, position: int, view: memoryview) -> RecordBatch:
+        """Return the batch behind one of the frames; CorruptRecord, and the scan's end, if none."""
+        try:
+            return batch_at(view, 0)
+        except CorruptRecord as error:
+            self._stop(position)
+            raise error.at(self.file.path, position) from error
 
     def frames(self) -> Iterator[tuple[int, memoryview]]:
         """Yield (position, the batch's bytes) without looking into them."""

@@ -44,6 +44,10 @@ class EpochCheck:
         """Begin with the next segment's .log."""
         self._path = path
 
+    def follow(self, last_offset: int) -> None:
+        """Note a good batch of the same epoch as the last one."""
+        self.runs[-1] = self.runs[-1]._replace(last_offset=last_offset)
+
     def see(self, position: int, batch: RecordBatch) -> None:
         """Check the next good batch; older formats have no epoch."""
         epoch = batch.leader_epoch

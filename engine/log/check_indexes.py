@@ -24,7 +24,6 @@ from __future__ import annotations
 from engine.log.findings import Findings, Severity
 from engine.log.offset_index import OffsetIndex, OffsetPosition
 from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset
-from engine.records.view import RecordBatch
 
 
 class OffsetIndexCheck:
@@ -42,7 +41,13 @@ class OffsetIndexCheck:
         self._last = OffsetPosition(index.base_offset - 1, 0)
         self._open: OffsetPosition | None = None
 
-    def see(self, position: int, batch: RecordBatch) -> None:
+    def has_interest(self, position: int) -> bool:
+        """Tell whether the batch at a position has anything to do with an entry."""
+        return self._open is not None or (
+            self._head is not None and self._head.position <= position
+        )
+
+    def see(self, position: int, last_offset: int) -> None:
         """Go on by one good batch."""
         while self._head and self._head.position <= position:
             if self._rises(self._head):
@@ -52,7 +57,7 @@ class OffsetIndexCheck:
                 else:
                     self._wrong("entry", self._head, "no batch starts there")
             self._advance()
-        if self._open and batch.last_offset == self._open.offset:
+        if self._open and last_offset == self._open.offset:
             self._open = None
 
     def see_damage(self, start: int, end: int) -> None:
@@ -112,10 +117,9 @@ class TimeIndexCheck:
         self._largest = NO_TIMESTAMP
         self._is_certain = True
 
-    def see(self, batch: RecordBatch) -> None:
+    def see(self, last_offset: int, max_timestamp_ms: int) -> None:
         """Go on by one good batch."""
-        self._largest = max(self._largest, batch.max_timestamp_ms)
-        last_offset = batch.last_offset
+        self._largest = max(self._largest, max_timestamp_ms)
         while self._head and self._head.offset <= last_offset:
             if self._rises(self._head) and self._head.timestamp != self._largest:
                 self._uncertain(self._head, f"the largest timestamp there is {self._largest}")

@@ -69,6 +69,11 @@ class OffsetCheck:
         self._after_damage = True
         self.is_complete = False
 
+    def follow(self, next_offset: int) -> None:
+        """Note a good batch that continues the last one without a gap, up to an offset."""
+        self.next_offset = next_offset
+        self._after_damage = False
+
     def see(self, position: int, batch: RecordBatch) -> None:
         """Check the next good batch."""
         last_offset = batch.last_offset

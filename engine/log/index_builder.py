@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from engine.log.offset_index import OffsetIndex
 from engine.log.time_index import NO_TIMESTAMP, TimeIndex
-from engine.records.view import RecordBatch
 
 #: Kafka's default of index.interval.bytes.
 INDEX_INTERVAL_BYTES = 4096
@@ -32,12 +31,10 @@ class IndexBuilder:
         self._largest = NO_TIMESTAMP
         self._largest_offset = base_offset
 
-    def see(self, position: int, batch: RecordBatch) -> None:
+    def see(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
         """Go on by one batch, the next in the file."""
-        last_offset = batch.last_offset
-        timestamp = batch.max_timestamp_ms
-        if timestamp > self._largest:
-            self._largest = timestamp
+        if max_timestamp_ms > self._largest:
+            self._largest = max_timestamp_ms
             self._largest_offset = last_offset
         if position - self._last_position > self._interval_bytes:
             # Offsets that fall back are for a check to report; an index cannot hold them.

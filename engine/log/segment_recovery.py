@@ -161,14 +161,15 @@ class _Pass:
         return None
 
     def _see(self, position: int, batch: RecordBatch) -> None:
-        self._next_offset = batch.next_offset
-        self._builder.see(position, batch)
+        last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
+        self._next_offset = last_offset + 1
+        self._builder.see(position, last_offset, max_timestamp_ms)
         self._trail.see(batch)
         self._trail.epochs.see(position, batch)
         if self._index:
-            self._index.see(position, batch)
+            self._index.see(position, last_offset)
         if self._time_index:
-            self._time_index.see(batch)
+            self._time_index.see(last_offset, max_timestamp_ms)
         if batch.producer_id >= 0:
             self._see_producer(batch)
 

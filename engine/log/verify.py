@@ -22,7 +22,7 @@ from engine.errors import CorruptFile, CorruptRecord
 from engine.host.ports import File, Files
 from engine.limits import DAMAGES_OF_A_SEGMENT_MAX
 from engine.log import leader_epoch_checkpoint, offset_checkpoint
-from engine.log.batch_scan import resync, scan_batches, zero_tail_start
+from engine.log.batch_scan import BatchScan, resync, scan_batches, zero_tail_start
 from engine.log.check_epochs import EpochCheck, compare_epochs
 from engine.log.check_indexes import OffsetIndexCheck, TimeIndexCheck
 from engine.log.check_offsets import OffsetCheck
@@ -37,6 +37,7 @@ from engine.log.log_dir import (
     duplicate_partitions,
 )
 from engine.log.offset_index import OffsetIndex, read_offset_index
+from engine.log.ordinary_batches import OrdinaryBatches
 from engine.log.segment_files import Segment
 from engine.log.time_index import TimeIndex, read_time_index
 from engine.log.txn_index import TransactionIndex, read_txn_index
@@ -135,6 +136,7 @@ class _PartitionScan:
         self._transactions = TransactionCheck(self._findings)
         self._batches = 0
         self._path = ""
+        self._segment_base = 0
         self._is_last = False
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
@@ -185,6 +187,7 @@ class _PartitionScan:
 
     def _segment(self, segment: Segment) -> None:
         self._path = self._layout.segment_path(segment, FileKind.LOG)
+        self._segment_base = segment.base_offset
         self._offsets.enter(self._path, segment.base_offset)
         self._epochs.enter(self._path)
         self._open_indexes(segment)
@@ -267,8 +270,7 @@ class _PartitionScan:
             scan = scan_batches(file, start=start or 0)
             damage = None
             try:
-                for position, batch in scan:
-                    self._batch(position, batch)
+                self._feed(scan)
             except CorruptRecord as error:
                 damage = error
             if damage is None and not scan.trailing_bytes:
@@ -278,6 +280,20 @@ class _PartitionScan:
                 return
         message = f"more than {DAMAGES_OF_A_SEGMENT_MAX} damaged places: the rest was not read"
         self._error("segment-unread", message, start or 0)
+
+    def _feed(self, scan: BatchScan) -> None:
+        """Give each batch to the checks, ordinary ones by the short way."""
+        ordinary = OrdinaryBatches(self._offsets, self._epochs, self._index, self._time_index)
+        try:
+            for position, view in scan.frames():
+                if not self._options.deep and ordinary.take(position, view):
+                    self._batches += 1
+                    continue
+                ordinary.leave()
+                self._batch(position, scan.batch(position, view))
+                ordinary.enter(self._segment_base)
+        finally:
+            ordinary.leave()
 
     def _step_over(
         self, file: File, at: int, left: int, damage: CorruptRecord | None
@@ -326,9 +342,9 @@ class _PartitionScan:
         self._epochs.see(position, batch)
         self._transactions.see(position, batch, is_complete=self._offsets.is_complete)
         if self._index:
-            self._index.see(position, batch)
+            self._index.see(position, batch.last_offset)
         if self._time_index:
-            self._time_index.see(batch)
+            self._time_index.see(batch.last_offset, batch.max_timestamp_ms)
 
     def _see_damage(self, start: int, end: int) -> None:
         """Tell every check that batches were lost in [start, end)."""

@@ -80,7 +80,7 @@ def put_segment(
     builder = IndexBuilder(base_offset, interval_bytes)
     file = files.open(f"{path}/{name_of(base_offset)}")
     for position, found in scan_batches(file):
-        builder.see(position, found)
+        builder.see(position, found.last_offset, found.max_timestamp_ms)
     builder.finish()
     put(files, name_of(base_offset, FileKind.INDEX), builder.index.encode(), path)
     put(files, name_of(base_offset, FileKind.TIMEINDEX), builder.time_index.encode(), path)

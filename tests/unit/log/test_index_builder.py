@@ -11,7 +11,7 @@ def built(*batches: bytes, interval_bytes: int) -> IndexBuilder:
     files = log_of({0: b"".join(batches)})
     builder = IndexBuilder(0, interval_bytes)
     for position, found in scan_batches(files.open(f"/data/t-0/{name_of(0)}")):
-        builder.see(position, found)
+        builder.see(position, found.last_offset, found.max_timestamp_ms)
     builder.finish()
     return builder
 
