@@ -1,13 +1,10 @@
-"""CRC-32C: check values of RFC 3720 and equality of both ways to load the extension."""
+"""CRC-32C: check values of RFC 3720 ."""
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import PathFinder
-
 import pytest
 
-from engine.records.crc import crc32c, import_crc32c, load_crc32c
+from engine.records.crc import crc32c
 
 RFC_3720_VALUES = [
     (bytes(32), 0x8A9136AA),
@@ -30,18 +27,3 @@ def test_any_buffer_is_taken_without_copying() -> None:
 
 def test_a_checksum_continues_from_the_bytes_before() -> None:
     assert crc32c(b"456789", crc32c(b"123")) == 0xE3069283
-
-
-def test_both_ways_of_loading_give_the_same_checksums() -> None:
-    direct, ordinary = load_crc32c(), import_crc32c()
-    for payload, expected in RFC_3720_VALUES:
-        assert direct(payload) == ordinary(payload) == expected
-
-
-def test_an_unfamiliar_package_falls_back_to_the_ordinary_import(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    import_crc32c()
-    monkeypatch.setattr(PathFinder, "find_spec", lambda *_: None)
-    assert "crc32c" in sys.modules
-    assert load_crc32c()(b"123456789") == 0xE3069283
