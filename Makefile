@@ -8,7 +8,7 @@ OUT ?= demo-out
 .PHONY: demo test check unit fuzz perf completions reference clean
 
 demo: $(VENV)/.demo-ready
-	@$(BIN)/python -m tests.demo "$(OUT)"
+	@$(BIN)/python tools/demo.py "$(OUT)"
 
 test: $(VENV)/.dev-ready check unit
 
@@ -33,7 +33,7 @@ completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done
 
 reference: $(VENV)/.dev-ready
-	$(BIN)/python -m tests.reference
+	$(BIN)/python -m tools.reference
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "kctl needs Python 3.11 or newer" >&2; exit 1; }

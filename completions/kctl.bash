@@ -11,7 +11,7 @@ _kctl() {
     "logs") words="dirs verify repair diff --help" ;;
     "logs dirs") words="-o --output --help" ;;
     "logs verify") words="--deep --compacted --notes -o --output --help" ;;
-    "logs repair") words="--output --in-place --dry-run --backup --from-recovery-point --rebuild-indexes --index-interval-bytes -y --yes -o --format --help" ;;
+    "logs repair") words="--to --in-place --dry-run --backup --from-recovery-point --rebuild-indexes --index-interval-bytes -y --yes -o --output --help" ;;
     "logs diff") words="-o --output --help" ;;
     "spark-export") words="--out --format --topics --partitions --columns --master --include-control --strict --isolation -o --output --help" ;;
     "spark-sql") words="--topics --partitions --master --include-control --isolation --max-rows -o --output --help" ;;

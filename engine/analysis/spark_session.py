@@ -17,6 +17,7 @@ from typing import Any
 
 from engine.analysis.java import find_java, java_version
 from engine.errors import EngineError
+from engine.host.real import RealFiles
 
 # What Spark's launcher opens to its libraries (its JavaModuleOptions), less the vector module.
 _OPENED = (
@@ -167,8 +168,7 @@ def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, st
             continue
         raise SparkFailed("Spark's JVM did not start", f"it ended with exit code {code}")
     # The file is renamed into place, so it is whole once it is there.
-    with open(path, "rb") as content:
-        raw = content.read()
+    raw = RealFiles().read_bytes(path)
     (port,) = _PORT.unpack_from(raw)
     (length,) = _PORT.unpack_from(raw, 4)
     return port, raw[8 : 8 + length].decode()

@@ -73,7 +73,7 @@ def repair(
     path: Annotated[str, typer.Argument(help="A log directory or one partition directory.")],
     into: Annotated[
         str | None,
-        typer.Option("--output", help="Write repaired copies to this new directory."),
+        typer.Option("--to", help="Write repaired copies to this new directory."),
     ] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Repair the directory itself.")
@@ -105,7 +105,7 @@ def repair(
     yes: Annotated[
         bool, typer.Option("-y", "--yes", help="Do not ask before records are cut.")
     ] = False,
-    output: Annotated[str, typer.Option("-o", "--format", help=_FORMATS)] = "table",
+    output: Annotated[str, typer.Option("-o", "--output", help=_FORMATS)] = "table",
 ) -> int:
     """Cut damaged tails, rebuild wrong indexes, finish or remove what a crash left.
 

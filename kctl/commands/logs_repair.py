@@ -24,16 +24,16 @@ class ChooseTarget(EngineError):
     """It was not said where the repaired data should go, or said twice."""
 
     exit_code = exits.USAGE
-    hint = "--output DIR writes repaired copies, --in-place changes the data, --dry-run only shows"
+    hint = "--to DIR writes repaired copies, --in-place changes the data, --dry-run only shows"
 
     def __init__(self) -> None:
-        super().__init__("choose one of --output DIR, --in-place and --dry-run")
+        super().__init__("choose one of --to DIR, --in-place and --dry-run")
 
 
 class DirectoryInUse(EngineError):
     """A broker holds the lock of the directory."""
 
-    hint = "stop the broker first, or repair a copy with --output DIR"
+    hint = "stop the broker first, or repair a copy with --to DIR"
 
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: another process holds the lock of this log directory")

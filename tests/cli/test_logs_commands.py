@@ -96,7 +96,7 @@ def test_one_unreadable_path_fails_the_command_but_not_the_others(damaged: Path)
         ("verify",),
         ("verify", "x", "-o", "xml"),
         ("repair", "x"),
-        ("repair", "x", "--in-place", "--output", "y"),
+        ("repair", "x", "--in-place", "--to", "y"),
         ("repair", "x", "--in-place", "--index-interval-bytes", "-1"),
         ("none",),
     ],
@@ -150,7 +150,7 @@ def test_dirs_tells_of_damaged_checkpoints(damaged: Path) -> None:
 
 def test_a_dry_run_shows_and_changes_nothing(damaged: Path) -> None:
     before = sizes(damaged)
-    code, out, err = logs("repair", damaged, "--dry-run", "--format", "json")
+    code, out, err = logs("repair", damaged, "--dry-run", "--output", "json")
     assert (code, sizes(damaged)) == (5, before)
     actions = [(row["action"], row["file"]) for row in json.loads(out)]
     assert ("cut", "00000000000000000084.log") in actions
@@ -186,18 +186,18 @@ def test_no_backup_keeps_nothing(damaged: Path) -> None:
 
 def test_a_repaired_copy_has_the_whole_log_directory(damaged: Path, tmp_path: Path) -> None:
     before = sizes(damaged)
-    code, _, _ = logs("repair", damaged, "--output", tmp_path / "copy")
+    code, _, _ = logs("repair", damaged, "--to", tmp_path / "copy")
     assert (code, sizes(damaged)) == (0, before)
     assert logs("verify", tmp_path / "copy")[0] == 0
     assert (tmp_path / "copy" / "meta.properties").exists()
-    code, _, err = logs("repair", damaged, "--output", tmp_path / "copy")
+    code, _, err = logs("repair", damaged, "--to", tmp_path / "copy")
     assert code == 1
     assert "is not empty" in err
 
 
 def test_a_repaired_copy_of_one_partition_is_that_partition(damaged: Path, tmp_path: Path) -> None:
     target = tmp_path / "r-tail-mid-record-0"
-    assert logs("repair", damaged / "r-tail-mid-record-0", "--output", target)[0] == 0
+    assert logs("repair", damaged / "r-tail-mid-record-0", "--to", target)[0] == 0
     assert (target / "00000000000000000084.log").stat().st_size == 3501
 
 
