@@ -24,10 +24,14 @@ unit: $(VENV)/.dev-ready
 # By hand: the slow tiers.
 fuzz: $(VENV)/.dev-ready
 	$(BIN)/pip install --quiet atheris
-	$(BIN)/python tests/fuzz/fuzz_records.py -max_total_time=300
+	$(BIN)/python -m tests.fuzz.fuzz_records -max_total_time=300
+	$(BIN)/python -m tests.fuzz.fuzz_wire -max_total_time=300
+
+# The command that runs Kafka's own dump tool, which ours is timed against.
+KAFKA_DUMP_LOG ?= kafka-dump-log.sh
 
 perf: $(VENV)/.dev-ready
-	$(BIN)/python -m tests.perf.dump_log
+	$(BIN)/python -m tests.perf.dump_log --kafka "$(KAFKA_DUMP_LOG)"
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done
