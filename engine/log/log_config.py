@@ -1,0 +1,49 @@
+"""The settings of one log: those of Kafka's topic keys that storage goes by.
+
+Field names are the topic keys with `_` for `.` and `-`. A change of settings replaces the whole
+value (`LocalLog.configure`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.records.codec import Codec
+from engine.records.record import TimestampType
+
+#: What Kafka takes for "never" and "no bound" in keys of type long.
+LONG_MAX = (1 << 63) - 1
+
+_DAY_MS = 24 * 60 * 60 * 1000
+
+
+class LogConfig(NamedTuple):
+    """One log's settings, with the defaults of Kafka 3.9.
+
+    `compression_type` None is Kafka's `producer`: batches stay as they came. The two bounds of
+    message times are in ms, `retention_ms` and `retention_bytes` −1 mean none.
+    `is_deep_validation` makes a leader read every record of every batch, as Kafka does; without
+    it records are read only where a rule needs them.
+    """
+
+    segment_bytes: int = 1 << 30
+    segment_ms: int = 7 * _DAY_MS
+    segment_jitter_ms: int = 0
+    segment_index_bytes: int = 10 << 20
+    index_interval_bytes: int = 4096
+    preallocate: bool = False
+    max_message_bytes: int = 1_048_588
+    compression_type: Codec | None = None
+    compression_level: int | None = None
+    message_timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    message_timestamp_before_max_ms: int = LONG_MAX
+    message_timestamp_after_max_ms: int = LONG_MAX
+    is_deleting: bool = True
+    is_compacted: bool = False
+    retention_ms: int = 7 * _DAY_MS
+    retention_bytes: int = -1
+    file_delete_delay_ms: int = 60_000
+    flush_messages: int = LONG_MAX
+    flush_ms: int = LONG_MAX
+    producer_id_expiration_ms: int = _DAY_MS
+    is_deep_validation: bool = False

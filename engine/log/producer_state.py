@@ -1,0 +1,432 @@
+"""What one log knows of its producers: sequences, epochs, open transactions. Pure.
+
+```
+producer id -> epoch, last 5 batches (last sequence, last offset, offset delta, time),
+               first offset of its open transaction, epoch of its transaction coordinator
+ongoing     -> first offset of each open transaction
+completed   -> first and marker's offset of transactions whose marker is not below the HW yet
+```
+
+A leader asks before it writes (`check_data`, `check_marker`), and everyone tells what was written
+(`append_data`, `append_marker`, `see`). The rules of a leader, for an append by a client:
+
+| what came                                    | answer                                        |
+|----------------------------------------------|-----------------------------------------------|
+| both sequences of one of the last 5 batches  | that batch's offsets, nothing is written      |
+| an epoch below the producer's                | InvalidProducerEpoch 47                       |
+| a new epoch, sequence ≠ 0, producer known    | OutOfOrderSequence 45                         |
+| the same epoch, not the next sequence        | OutOfOrderSequence 45; 0 follows 2^31 − 1     |
+| an unknown producer, any sequence            | accepted: its records may be deleted          |
+| plain records inside an open transaction     | InvalidTxnState 48                            |
+
+Appends by a coordinator are held to the epoch alone, replicated ones to nothing.
+UNKNOWN_PRODUCER_ID 59 is never answered, as in 3.9.
+
+Source: TXN-4, T5; Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from engine.errors import ApiError, CorruptRecord
+from engine.limits import PRODUCER_BATCHES_KEPT
+from engine.log.producer_snapshot import ProducerEntry
+from engine.log.txn_index import AbortedTransaction
+from engine.records.batch import BatchView
+from engine.records.control import ControlType, EndTransactionMarker, end_transaction_marker
+from engine.records.record import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_MAX
+
+NO_EPOCH = -1
+#: Stands for no open transaction.
+NO_OFFSET = -1
+_SEQUENCES = SEQUENCE_MAX + 1
+
+
+class AppendOrigin(Enum):
+    """Who appends, which says how much is checked."""
+
+    CLIENT = "client"
+    COORDINATOR = "coordinator"
+    REPLICATION = "replication"
+
+
+class InvalidProducerEpoch(ApiError):
+    """A producer wrote with an epoch that another one has followed."""
+
+    def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
+        super().__init__(
+            47,
+            "INVALID_PRODUCER_EPOCH",
+            f"producer {producer_id} wrote with epoch {epoch}, its epoch is {current_epoch}",
+        )
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.current_epoch = current_epoch
+
+
+class OutOfOrderSequence(ApiError):
+    """A producer's batch does not follow its last one."""
+
+    def __init__(self, producer_id: int, sequence: int, last_sequence: int) -> None:
+        super().__init__(
+            45,
+            "OUT_OF_ORDER_SEQUENCE_NUMBER",
+            f"producer {producer_id} sent sequence {sequence} after {last_sequence}",
+        )
+        self.producer_id = producer_id
+        self.sequence = sequence
+        self.last_sequence = last_sequence
+
+
+class InvalidTxnState(ApiError):
+    """A producer with an open transaction wrote outside of it."""
+
+    def __init__(self, producer_id: int, first_offset: int) -> None:
+        super().__init__(
+            48,
+            "INVALID_TXN_STATE",
+            f"producer {producer_id} has a transaction open since offset {first_offset}",
+        )
+        self.producer_id = producer_id
+        self.first_offset = first_offset
+
+
+class TransactionCoordinatorFenced(ApiError):
+    """A transaction's end was sent by a coordinator that another one has followed."""
+
+    def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
+        super().__init__(
+            52,
+            "TRANSACTION_COORDINATOR_FENCED",
+            f"marker for producer {producer_id} by coordinator epoch {epoch}, "
+            f"the last one was {current_epoch}",
+        )
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.current_epoch = current_epoch
+
+
+class WrittenBatch(NamedTuple):
+    """A batch of a producer that the log has."""
+
+    last_sequence: int
+    last_offset: int
+    offset_delta: int
+    timestamp_ms: int
+
+    @property
+    def first_sequence(self) -> int:
+        """Return the sequence of its first record."""
+        return (self.last_sequence - self.offset_delta) % _SEQUENCES
+
+    @property
+    def first_offset(self) -> int:
+        """Return the offset of its first record."""
+        return self.last_offset - self.offset_delta
+
+
+class Producer:
+    """One producer's state; only `ProducerState` changes it."""
+
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp_ms", "txn_first_offset")
+
+    def __init__(self) -> None:
+        self.epoch = NO_EPOCH
+        self.coordinator_epoch = -1
+        self.last_timestamp_ms = NO_TIMESTAMP
+        self.txn_first_offset = NO_OFFSET
+        #: Oldest first.
+        self.batches: list[WrittenBatch] = []
+
+    @property
+    def last_sequence(self) -> int:
+        """Return the last sequence written in this epoch, −1 without one."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    def enter_epoch(self, epoch: int) -> None:
+        """Forget the batches of another epoch."""
+        if self.epoch != epoch:
+            self.batches.clear()
+            self.epoch = epoch
+
+    def to_entry(self, producer_id: int) -> ProducerEntry:
+        """Return what a snapshot keeps."""
+        last = self.batches[-1] if self.batches else WrittenBatch(-1, -1, 0, -1)
+        return ProducerEntry(
+            producer_id,
+            self.epoch,
+            last.last_sequence,
+            last.last_offset,
+            last.offset_delta,
+            self.last_timestamp_ms,
+            self.coordinator_epoch,
+            self.txn_first_offset,
+        )
+
+
+class CompletedTransaction(NamedTuple):
+    """A transaction that a marker has ended; `last_offset` is the marker's."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    is_aborted: bool
+    last_stable_offset: int
+
+    def to_index_entry(self) -> AbortedTransaction:
+        """Return the transaction index's entry for an aborted one."""
+        return AbortedTransaction(
+            self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset
+        )
+
+
+class ProducerState:
+    """The producers of one log, up to some offset of it."""
+
+    def __init__(self) -> None:
+        self._producers: dict[int, Producer] = {}
+        # First offsets rise as they are added, so the first one is the lowest.
+        self._ongoing: dict[int, int] = {}
+        self._completed: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._producers)
+
+    @property
+    def producers(self) -> Mapping[int, Producer]:
+        """Return the producers by id, for DescribeProducers."""
+        return self._producers
+
+    # What a leader asks before it writes
+
+    def check_data(
+        self,
+        producer_id: int,
+        epoch: int,
+        base_sequence: int,
+        last_sequence: int,
+        *,
+        is_transactional: bool,
+        origin: AppendOrigin,
+    ) -> WrittenBatch | None:
+        """Return the batch that a client's batch repeats, None if it may be written.
+
+        Errors: InvalidProducerEpoch, OutOfOrderSequence, InvalidTxnState.
+        """
+        known = self._producers.get(producer_id)
+        if known is None:
+            return None
+        if origin is AppendOrigin.CLIENT and epoch == known.epoch:
+            for batch in known.batches:
+                if batch.last_sequence == last_sequence and batch.first_sequence == base_sequence:
+                    return batch
+        if epoch < known.epoch:
+            raise InvalidProducerEpoch(producer_id, epoch, known.epoch)
+        if origin is AppendOrigin.CLIENT:
+            _check_sequence(producer_id, known, epoch, base_sequence)
+        if known.txn_first_offset != NO_OFFSET and not is_transactional:
+            raise InvalidTxnState(producer_id, known.txn_first_offset)
+        return None
+
+    def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int) -> None:
+        """Raise InvalidProducerEpoch or TransactionCoordinatorFenced for a late marker."""
+        known = self._producers.get(producer_id)
+        if known is None:
+            return
+        if epoch < known.epoch:
+            raise InvalidProducerEpoch(producer_id, epoch, known.epoch)
+        if coordinator_epoch < known.coordinator_epoch:
+            raise TransactionCoordinatorFenced(
+                producer_id, coordinator_epoch, known.coordinator_epoch
+            )
+
+    # What was written
+
+    def append_data(
+        self,
+        producer_id: int,
+        epoch: int,
+        written: WrittenBatch,
+        *,
+        is_transactional: bool,
+    ) -> None:
+        """Note a producer's batch."""
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            producer = self._producers[producer_id] = Producer()
+        if producer.epoch != epoch:
+            producer.enter_epoch(epoch)
+        batches = producer.batches
+        if len(batches) == PRODUCER_BATCHES_KEPT:
+            del batches[0]
+        batches.append(written)
+        producer.last_timestamp_ms = written.timestamp_ms
+        if is_transactional and producer.txn_first_offset == NO_OFFSET:
+            producer.txn_first_offset = written.first_offset
+            self._ongoing[written.first_offset] = producer_id
+
+    def append_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        marker: EndTransactionMarker,
+        *,
+        offset: int,
+        timestamp_ms: int,
+    ) -> CompletedTransaction | None:
+        """Note a transaction's end; returns the transaction unless it was empty."""
+        producer = self._producers.get(producer_id)
+        if producer is None:
+            producer = self._producers[producer_id] = Producer()
+        producer.enter_epoch(epoch)
+        producer.coordinator_epoch = marker.coordinator_epoch
+        producer.last_timestamp_ms = timestamp_ms
+        first_offset = producer.txn_first_offset
+        if first_offset == NO_OFFSET:
+            return None
+        producer.txn_first_offset = NO_OFFSET
+        self._ongoing.pop(first_offset, None)
+        self._completed[first_offset] = offset
+        return CompletedTransaction(
+            producer_id,
+            first_offset,
+            offset,
+            marker.control_type is ControlType.ABORT,
+            next(iter(self._ongoing), offset + 1),
+        )
+
+    def see(self, batch: BatchView) -> CompletedTransaction | None:
+        """Note any batch as a replica or a recovery does, which check nothing.
+
+        A control batch that says no transaction's end (a later Kafka's, or one that was cleaned
+        empty) changes nothing.
+        """
+        if not batch.has_producer_id:
+            return None
+        if batch.is_control:
+            marker, timestamp_ms = marker_of(batch)
+            if marker is None:
+                return None
+            return self.append_marker(
+                batch.producer_id,
+                batch.producer_epoch,
+                marker,
+                offset=batch.base_offset,
+                timestamp_ms=timestamp_ms,
+            )
+        self.append_data(
+            batch.producer_id,
+            batch.producer_epoch,
+            WrittenBatch(
+                batch.last_sequence,
+                batch.last_offset,
+                batch.last_offset_delta,
+                batch.max_timestamp_ms,
+            ),
+            is_transactional=batch.is_transactional,
+        )
+        return None
+
+    # Transactions as readers see them
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """Return the first offset of the oldest transaction that readers cannot decide yet.
+
+        It is open, or its marker is not below the high watermark. None without one. Forgets
+        transactions that are decided by now: the high watermark does not go back.
+        Source: ProducerStateManager.firstUnstableOffset; TXN-5.
+        """
+        if self._completed:
+            for first, last in list(self._completed.items()):
+                if last < high_watermark:
+                    del self._completed[first]
+        undecided = next(iter(self._ongoing), None)
+        if not self._completed:
+            return undecided
+        unreplicated = min(self._completed)
+        return unreplicated if undecided is None else min(undecided, unreplicated)
+
+    def oldest_open_timestamp_ms(self) -> int:
+        """Return the last time of the producer whose transaction is open longest, −1 without."""
+        for producer_id in self._ongoing.values():
+            return self._producers[producer_id].last_timestamp_ms
+        return NO_TIMESTAMP
+
+    # Snapshots, expiry
+
+    def to_entries(self) -> list[ProducerEntry]:
+        """Return what a snapshot keeps: of each producer the last batch alone."""
+        return [producer.to_entry(key) for key, producer in self._producers.items()]
+
+    def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
+        """Take a snapshot's producers over, without those that have expired."""
+        self.clear()
+        for entry in entries:
+            producer = Producer()
+            producer.epoch = entry.producer_epoch
+            producer.coordinator_epoch = entry.coordinator_epoch
+            producer.last_timestamp_ms = entry.timestamp
+            producer.txn_first_offset = max(entry.current_txn_first_offset, NO_OFFSET)
+            if entry.has_batch:
+                producer.batches.append(
+                    WrittenBatch(
+                        entry.last_sequence, entry.last_offset, entry.offset_delta, entry.timestamp
+                    )
+                )
+            if not _is_expired(producer, now_ms, expiration_ms):
+                self._producers[entry.producer_id] = producer
+        opened = [
+            (producer.txn_first_offset, producer_id)
+            for producer_id, producer in self._producers.items()
+            if producer.txn_first_offset != NO_OFFSET
+        ]
+        self._ongoing = dict(sorted(opened))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._producers.clear()
+        self._ongoing.clear()
+        self._completed.clear()
+
+    def remove_expired(self, *, now_ms: int, expiration_ms: int) -> int:
+        """Forget producers that wrote nothing for so long and have nothing open; counts them."""
+        expired = [
+            producer_id
+            for producer_id, producer in self._producers.items()
+            if _is_expired(producer, now_ms, expiration_ms)
+        ]
+        for producer_id in expired:
+            del self._producers[producer_id]
+        return len(expired)
+
+
+def marker_of(batch: BatchView) -> tuple[EndTransactionMarker | None, int]:
+    """Return the end of a transaction that a control batch says, and its time; None if another.
+
+    A record that cannot be read says nothing.
+    """
+    try:
+        for record in batch.records():
+            return end_transaction_marker(record), record.timestamp_ms
+    except CorruptRecord:
+        pass
+    return None, NO_TIMESTAMP
+
+
+def _check_sequence(producer_id: int, known: Producer, epoch: int, base_sequence: int) -> None:
+    if known.epoch == NO_EPOCH:
+        return
+    last = known.last_sequence
+    if epoch != known.epoch:
+        if base_sequence != 0:
+            raise OutOfOrderSequence(producer_id, base_sequence, last)
+    elif base_sequence != last + 1 and not (base_sequence == 0 and last == SEQUENCE_MAX):
+        raise OutOfOrderSequence(producer_id, base_sequence, last)
+
+
+def _is_expired(producer: Producer, now_ms: int, expiration_ms: int) -> bool:
+    is_idle = now_ms - producer.last_timestamp_ms >= expiration_ms
+    return is_idle and producer.txn_first_offset == NO_OFFSET
