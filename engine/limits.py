@@ -76,8 +76,11 @@ COPY_CHUNK_BYTES = 1 << 20
 # once never pays and a busy one pays once.
 WALKED_BYTES = 4096
 
-# Loading compiled code takes 60 ms, in which plain Python gets through 1 MB of small records.
-FAST_TIER_BYTES_MIN = 1 << 20
+# Loading compiled code takes 60 ms, in which plain Python prints this many records, or this much
+# of large ones.
+FAST_TIER_RECORDS_MIN = 20_000
+# See above: this is the bound for large records.
+FAST_TIER_BYTES_MIN = 32 << 20
 
 # Compiling takes about 5 s once per machine, in which plain Python gets through this much: a
 # smaller log does not wait for it.
@@ -150,3 +153,44 @@ UNSENT_DEADLINE_MS = 60_000
 
 # Measured: 100 KB requests cost 97, 69 and 50 µs with 64 KB, 256 KB and 1 MB receive buffers.
 RECEIVE_BUFFER_BYTES = 1 << 20
+
+# ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
+ZNODE_DATA_BYTES_MAX = 1 << 20
+
+# A path goes through keys of the store and of every watch; Kafka's longest, a change of a client's
+# quota with two names of 249 characters, each escaped threefold, stays below half of it.
+ZNODE_PATH_CHARS_MAX = 4096
+
+# A list of children must fit into one answer of ZooKeeper's protocol, 1 MiB: 100 000 names of
+# ten characters do. Kafka's own advice ends at far fewer topics.
+ZNODE_CHILDREN_MAX = 100_000
+
+# The controller watches each topic, each broker and a dozen folders: as many as children.
+ZNODE_WATCHES_MAX = 100_000
+
+# A broker has one session and a tool another; this many is a client that never closes any.
+ZNODE_SESSIONS_MAX = 2_000
+
+# Kafka's controller puts a few hundred writes into one multi; the bound keeps a transaction, and
+# the time it holds the loop, small.
+ZNODE_MULTI_OPERATIONS_MAX = 10_000
+
+# The port that Kafka's own configuration files have a broker listen on.
+CLIENT_PORT_DEFAULT = 9092
+
+# Pauses of 100 ms that double up to 1 s: five attempts wait 1.5 s together, in which an ordinary
+# election is over; a partition that has no leader then is better told than waited for.
+PARTITION_ATTEMPTS_MAX = 5
+
+# A topic that was created a moment ago is known everywhere within this many pauses (0.3 s); one
+# that is not there must not keep a person waiting.
+UNKNOWN_TOPIC_ATTEMPTS_MAX = 3
+
+# Sixteen times what Java's producer puts in a batch: a command has its records at hand and no
+# others to be fair to, and four of these still fit into what a broker takes by default (1 MiB).
+PRODUCE_BATCH_BYTES = 1 << 18
+
+# What one fetch may bring in all; the default of Kafka's consumer.
+FETCH_BYTES_MAX = 50 << 20
+# Of one partition: large enough to be quick, small enough that every partition gets its turn.
+FETCH_PARTITION_BYTES_MAX = 1 << 20

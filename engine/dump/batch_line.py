@@ -53,6 +53,8 @@ class ShallowBatch(NamedTuple):
     base_sequence: int
     is_control: bool
     first: bytes
+    base_timestamp_ms: int = -1
+    record_count: int = -1
 
     @property
     def appended(self) -> bool:
@@ -102,17 +104,23 @@ def shallow_v2(header: memoryview) -> tuple[ShallowBatch, int]:
     label = _TIMES[(attributes & 0x08) >> 3]
     size = LENGTH_OVERHEAD_BYTES + length
     shallow = ShallowBatch(
-        base, last, size, magic, attributes & 7, label, max_time, pid, seq, control, first
-    )
+        base, last, size, magic, attributes & 7, label, max_time, pid, seq, control, first,
+        base_time, count,
+    )  # fmt: skip
     return shallow, crc
 
 
-def numbers_v2(header: memoryview) -> BatchNumbers:
+def numbers_of(batch: ShallowBatch) -> BatchNumbers:
     """Return what the lines of a batch's records need of its header."""
-    (base, _, _, _, _, attributes, _, base_ms, max_ms, _, _, sequence,
-     count) = HEADER.unpack_from(header)  # fmt: skip
-    append = (attributes & 0x08) >> 3
-    return BatchNumbers(base, base_ms, max_ms if append else -1, sequence, count, _TIMES[append])
+    append_ms = batch.max_timestamp_ms if batch.appended else -1
+    return BatchNumbers(
+        batch.base_offset,
+        batch.base_timestamp_ms,
+        append_ms,
+        batch.base_sequence,
+        batch.record_count,
+        batch.time_label,
+    )
 
 
 def is_valid_v2(batch: memoryview, crc: int) -> bool:

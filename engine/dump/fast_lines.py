@@ -10,30 +10,40 @@ from __future__ import annotations
 import ctypes
 from array import array
 
-from engine.dump.plain_lines import BatchNumbers, Lines, PlainLines
+from engine.dump.output import Output
+from engine.dump.plain_lines import BatchNumbers, Lines, LineTier, PlainLines
+from engine.dump.window_batches import WindowBatches
 from engine.host.native_code import load_native
 
 #: Slots of the numbers that go to and come from the compiled code.
 SLOTS = (
     "raw_start", "raw_end", "base_offset", "base_ms", "append_ms", "base_sequence",
     "record_count", "print_data", "last_offset", "check_first_gap", "out_end", "gap_count",
+    "batch_count", "base_position", "out_room", "gap_room", "batches_done",
 )  # fmt: skip
-_LAST_OFFSET, _OUT_END, _GAP_COUNT = 8, 10, 11
+_LAST_OFFSET, _OUT_END, _GAP_COUNT, _BATCHES_DONE = 8, 10, 11, 16
 _USUAL = 0
 
 WORDS = (
     b"| offset: ", b" CreateTime: ", b" LogAppendTime: ", b" keySize: ", b" valueSize: ",
     b" sequence: ", b" headerKeys: [", b"]", b" key: ", b" payload: ",
+    b"baseOffset: ", b" lastOffset: ", b" count: ", b" baseSequence: ", b" lastSequence: ",
+    b" producerId: ", b" producerEpoch: ", b" partitionLeaderEpoch: ", b" isTransactional: ",
+    b" isControl: false deleteHorizonMs: OptionalLong", b".empty", b"[", b" position: ",
+    b" size: ", b" magic: 2 compresscodec: none crc: ", b" isvalid: ", b"true", b"false",
 )  # fmt: skip
 
 # The longest a line gets beside names, key and value: five numbers of 20 digits and its words.
 _LINE_BYTES = 256
 # Invalid UTF-8 grows: one byte may become the three of U+FFFD.
 _GROWTH = 3
+# What a batch's own line takes at most: twelve numbers and its words.
+_BATCH_LINE_BYTES = 640
 
 _Kernel = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p,
     ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p,
+    ctypes.c_void_p, ctypes.c_char_p,
 )  # fmt: skip
 _WORDS = b"".join(WORDS)
 #: Parts of the source that the compiled code comes from: another text, another code.
@@ -45,52 +55,78 @@ _SAMPLE = b"\x1a\x00\x02\x00\x02k\x06\xed\xa0A\x02\x02h\x01"
 
 
 class FastLines:
-    """Makes lines with compiled code, into one arena that is reused from batch to batch."""
+    """Makes lines with compiled code, straight into the output's arena."""
 
     def __init__(self, address: int, *, print_data: bool, check_first_gap: bool) -> None:
         self._kernel = _Kernel(address)
         self._print_data = print_data
         self._check_first_gap = check_first_gap
-        self._arena = bytearray(1 << 20)
         self._gaps = array("q", bytes(16 * 1024))
+        self._numbers = array("q", [0] * len(SLOTS))
+        self._numbers_at = self._numbers.buffer_info()[0]
         # The function's result, and the place for an exception that it never raises.
         self._result = array("q", (0, 0))
+        self._result_at = self._result.buffer_info()[0]
+        self._arena: bytearray | None = None
+        self._arena_at = 0
 
-    def of(
-        self, batch: BatchNumbers, raw: bytes | memoryview, start: int, last_offset: int
+    def write(
+        self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Return the lines of the records in `raw` from `start` to its end.
-
-        The text is valid until the next call. `last_offset` is that of the record before, −1
-        if there is none.
-        """
-        count, end = batch.record_count, len(raw)
+        """Write the lines of the records in `raw` from `start` to its end; see LineTier."""
+        base_offset, base_ms, append_ms, base_sequence, count, _ = batch
+        end = len(raw)
         # A record takes seven bytes, so a larger count is a lie and is not made room for.
         if count < 0 or count * 7 > end - start:
             return None
-        if batch.base_sequence >= 0 and batch.base_sequence + count > 0x7FFFFFFF:
+        if base_sequence >= 0 and base_sequence + count > 0x7FFFFFFF:
             return None
-        self._make_room(count, end - start)
-        numbers = array("q", (
-            start, end, batch.base_offset, batch.base_timestamp_ms, batch.append_time_ms,
-            batch.base_sequence, count, self._print_data, last_offset, self._check_first_gap, 0, 0,
+        self._make_room(out, count, end - start)
+        numbers = self._numbers
+        numbers[:] = array("q", (
+            start, end, base_offset, base_ms, append_ms, base_sequence, count,
+            self._print_data, last, self._check_first_gap, 0, 0, 0, 0, 0, 0, 0,
         ))  # fmt: skip
-        self._kernel(
-            self._result.buffer_info()[0], self._result.buffer_info()[0] + 8,
-            _address_of(raw), _address_of(self._arena), _WORDS,
-            numbers.buffer_info()[0], self._gaps.buffer_info()[0],
-        )  # fmt: skip
+        self._run(out, raw, self._numbers_at, b"")
         if self._result[0] != _USUAL:
             return None
-        pairs = self._gaps[: 2 * numbers[_GAP_COUNT]]
-        gaps = list(zip(pairs[::2], pairs[1::2], strict=True))
-        text = memoryview(self._arena)[: numbers[_OUT_END]]
-        return Lines(text, numbers[_LAST_OFFSET], gaps)
+        out.commit(numbers[_OUT_END])
+        return self._seen()
 
-    def _make_room(self, count: int, raw_bytes: int) -> None:
-        needed = count * _LINE_BYTES + raw_bytes * _GROWTH
-        if needed > len(self._arena):
-            self._arena = bytearray(needed)
+    def write_batches(
+        self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
+    ) -> tuple[int, Lines]:
+        """Write batches from number `first` on; see WindowTier."""
+        self._make_room(out, batches.record_count_max, batches.size_bytes_max + _BATCH_LINE_BYTES)
+        positions, valid = batches.positions, bytes(batches.valid[first:])
+        self._numbers[:] = array("q", (
+            0, 0, 0, 0, 0, 0, 0, self._print_data, last, self._check_first_gap, 0, 0,
+            len(positions) - first, batches.base_position, len(out.arena) - out.end,
+            len(self._gaps) // 2, 0,
+        ))  # fmt: skip
+        self._run(out, raw, positions.buffer_info()[0] + positions.itemsize * first, valid)
+        out.commit(self._numbers[_OUT_END])
+        return self._numbers[_BATCHES_DONE], self._seen()
+
+    def _run(self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes) -> None:
+        self._kernel(
+            self._result_at, self._result_at + 8, _address_of(raw), self._arena_at + out.end,
+            _WORDS, self._numbers_at, self._gaps.buffer_info()[0], positions_at, valid,
+        )  # fmt: skip
+
+    def _seen(self) -> Lines:
+        numbers = self._numbers
+        gap_count = numbers[_GAP_COUNT]
+        if not gap_count:
+            return Lines(numbers[_LAST_OFFSET], [])
+        pairs = self._gaps[: 2 * gap_count]
+        return Lines(numbers[_LAST_OFFSET], list(zip(pairs[::2], pairs[1::2], strict=True)))
+
+    def _make_room(self, out: Output, count: int, raw_bytes: int) -> None:
+        out.reserve(count * _LINE_BYTES + raw_bytes * _GROWTH)
+        if out.arena is not self._arena:
+            self._arena = out.arena
+            self._arena_at = _address_of(out.arena)
         if 2 * count > len(self._gaps):
             self._gaps = array("q", bytes(16 * count))
 
@@ -111,9 +147,16 @@ def load_fast_lines(*, print_data: bool, check_first_gap: bool, compile: bool) -
     tier = FastLines(address, print_data=print_data, check_first_gap=check_first_gap)
     plain = PlainLines(print_data=print_data, check_first_gap=check_first_gap)
     sample = BatchNumbers(7, 1_767_225_600_000, -1, 3, 1, b"CreateTime")
-    wanted, got = (t.of(sample, _SAMPLE, 0, -1) for t in (plain, tier))
     # Code that this machine does not run rightly is no code.
-    return tier if wanted and got and bytes(got.text) == wanted.text else None
+    return tier if _sample_of(tier, sample) == _sample_of(plain, sample) else None
+
+
+def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, bytes]:
+    shown: list[bytes] = []
+    out = Output(lambda block: shown.append(bytes(block)))
+    lines = tier.write(out, sample, _SAMPLE, 0, -1)
+    out.flush()
+    return lines, b"".join(shown)
 
 
 def _compile() -> tuple[bytes, str]:

@@ -1,10 +1,12 @@
 """Compiled code that writes the lines of a whole batch; `fast_lines.py` is its only caller.
 
-    line_kernel(raw, out, words, numbers, gaps) -> 0 when all is usual, else 1
+    line_kernel(raw, out, words, numbers, gaps, positions, valid) -> 0 when all is usual, else 1
 
 Pure code over raw pointers, compiled by numba into one function that needs nothing else.
-`numbers` goes in and comes back, its slots are `fast_lines.SLOTS`. The caller makes room in `out`
-and `gaps` for the worst case; every length that comes out of `raw` is checked here.
+Without `positions` it writes the records between two places of `raw`; with them whole
+uncompressed batches, header lines too, as many as are usual. `numbers` goes in and comes back,
+its slots are `fast_lines.SLOTS`. The caller makes room in `out` and `gaps` for the worst case;
+every length that comes out of `raw` is checked here.
 Imported only to compile: numba takes half a second to import.
 """
 
@@ -20,7 +22,7 @@ from engine.dump.raw_memory import copy_bytes, load_eight, object_code
 
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
-SIGNATURE = types.int64(_BYTES, _BYTES, _BYTES, _NUMBERS, _NUMBERS)
+SIGNATURE = types.int64(_BYTES, _BYTES, _BYTES, _NUMBERS, _NUMBERS, _NUMBERS, _BYTES)
 
 _U64 = types.uint64
 _U8 = types.uint8
@@ -28,9 +30,12 @@ _HIGH_BITS = 0x8080808080808080
 
 # Compiled code sees plain numbers only, so the names are taken apart here.
 (_RAW_START, _RAW_END, _BASE_OFFSET, _BASE_MS, _APPEND_MS, _BASE_SEQUENCE, _RECORD_COUNT,
- _PRINT_DATA, _LAST_OFFSET, _CHECK_FIRST_GAP, _OUT_END, _GAP_COUNT) = range(len(SLOTS))  # fmt: skip
+ _PRINT_DATA, _LAST_OFFSET, _CHECK_FIRST_GAP, _OUT_END, _GAP_COUNT, _BATCH_COUNT, _BASE_POSITION,
+ _OUT_ROOM, _GAP_ROOM, _BATCHES_DONE) = range(len(SLOTS))  # fmt: skip
 (_OFFSET, _CREATE_TIME, _APPEND_TIME, _KEY_SIZE, _VALUE_SIZE, _SEQUENCE, _HEADERS, _CLOSE,
- _KEY, _PAYLOAD) = range(len(WORDS))  # fmt: skip
+ _KEY, _PAYLOAD, _B_BASE, _B_LAST, _B_COUNT, _B_BASE_SEQUENCE, _B_LAST_SEQUENCE, _B_PRODUCER,
+ _B_PRODUCER_EPOCH, _B_LEADER_EPOCH, _B_TRANSACTIONAL, _B_HORIZON, _B_EMPTY, _B_OPEN,
+ _B_POSITION, _B_SIZE, _B_MAGIC_CODEC_CRC, _B_VALID, _TRUE, _FALSE) = range(len(WORDS))  # fmt: skip
 _SIZES = tuple(len(word) for word in WORDS)
 _PLACES = tuple(sum(_SIZES[:n]) for n in range(len(WORDS)))
 
@@ -237,21 +242,141 @@ def _put_record(
     return position, at + 1
 
 
-def line_kernel(raw: Any, out: Any, words: Any, numbers: Any, gaps: Any) -> int:
-    """Write the lines of a batch's records; see the module's head."""
+@_jit
+def _put_records(raw: Any, out: Any, at: int, words: Any, numbers: Any, gaps: Any) -> int:
+    """Write the lines of a batch's records; returns the end in `out`, −1 if one is unusual."""
     position = numbers[_RAW_START]
     end = numbers[_RAW_END]
-    at = 0
     for _ in range(numbers[_RECORD_COUNT]):
         size, position = _varint(raw, position, end, 5)
         if position < 0 or size < 0 or size > end - position:
-            return 1
+            return -1
         record_end = position + size
         position, at = _put_record(raw, position, record_end, out, at, words, numbers, gaps)
         if position != record_end:
-            return 1
+            return -1
+    return at if position == end else -1
+
+
+@_jit
+def _big_endian(raw: Any, at: int, count: int) -> int:
+    """Return a signed number of 2, 4 or 8 bytes."""
+    value = _U64(0)
+    for i in range(count):
+        value = (value << _U64(8)) | _U64(raw[at + i])
+    shift = _U64(64 - 8 * count)
+    return types.int64(value << shift) >> types.int64(shift)
+
+
+@_jit
+def _put_pair(out: Any, at: int, words: Any, word: int, value: int) -> int:
+    at = _put_word(out, at, words, word)
+    return _put_number(out, at, value)
+
+
+@_jit
+def _put_batch_head(raw: Any, start: int, out: Any, at: int, words: Any) -> int:
+    """Write the first half of a batch's line."""
+    base_offset = _big_endian(raw, start, 8)
+    delta = _big_endian(raw, start + 23, 4)
+    sequence = _big_endian(raw, start + 53, 4)
+    attributes = _big_endian(raw, start + 21, 2)
+    at = _put_pair(out, at, words, _B_BASE, base_offset)
+    at = _put_pair(out, at, words, _B_LAST, base_offset + delta)
+    at = _put_pair(out, at, words, _B_COUNT, _big_endian(raw, start + 57, 4))
+    at = _put_pair(out, at, words, _B_BASE_SEQUENCE, sequence)
+    at = _put_pair(out, at, words, _B_LAST_SEQUENCE, sequence + delta if sequence >= 0 else -1)
+    at = _put_pair(out, at, words, _B_PRODUCER, _big_endian(raw, start + 43, 8))
+    at = _put_pair(out, at, words, _B_PRODUCER_EPOCH, _big_endian(raw, start + 51, 2))
+    at = _put_pair(out, at, words, _B_LEADER_EPOCH, _big_endian(raw, start + 12, 4))
+    at = _put_word(out, at, words, _B_TRANSACTIONAL)
+    at = _put_word(out, at, words, _TRUE if attributes & 0x10 else _FALSE)
+    at = _put_word(out, at, words, _B_HORIZON)
+    if attributes & 0x40:
+        at = _put_pair(out, at, words, _B_OPEN, _big_endian(raw, start + 27, 8))
+        return _put_word(out, at, words, _CLOSE)
+    return _put_word(out, at, words, _B_EMPTY)
+
+
+@_jit
+def _put_batch_tail(
+    raw: Any, start: int, out: Any, at: int, words: Any, position: int, valid: int
+) -> int:
+    """Write the second half of a batch's line."""
+    at = _put_pair(out, at, words, _B_POSITION, position)
+    append = _big_endian(raw, start + 21, 2) & 0x08
+    word = _APPEND_TIME if append else _CREATE_TIME
+    at = _put_pair(out, at, words, word, _big_endian(raw, start + 35, 8))
+    at = _put_pair(out, at, words, _B_SIZE, 12 + _big_endian(raw, start + 8, 4))
+    crc = _big_endian(raw, start + 17, 4) & 0xFFFFFFFF
+    at = _put_pair(out, at, words, _B_MAGIC_CODEC_CRC, crc)
+    at = _put_word(out, at, words, _B_VALID)
+    at = _put_word(out, at, words, _TRUE if valid else _FALSE)
+    out[at] = 10
+    return at + 1
+
+
+@_jit
+def _load_batch(raw: Any, start: int, numbers: Any) -> bool:
+    """Set the numbers that records are written by; False for a batch that is unusual."""
+    numbers[_RAW_START] = start + 61
+    numbers[_RAW_END] = start + 12 + _big_endian(raw, start + 8, 4)
+    numbers[_BASE_OFFSET] = _big_endian(raw, start, 8)
+    numbers[_BASE_MS] = _big_endian(raw, start + 27, 8)
+    append = _big_endian(raw, start + 21, 2) & 0x08
+    max_ms = _big_endian(raw, start + 35, 8)
+    numbers[_APPEND_MS] = max_ms if append else -1
+    sequence = _big_endian(raw, start + 53, 4)
+    numbers[_BASE_SEQUENCE] = sequence
+    count = _big_endian(raw, start + 57, 4)
+    numbers[_RECORD_COUNT] = count
+    delta = _big_endian(raw, start + 23, 4)
+    if (append and max_ms < 0) or count <= 0 or sequence < -1 or delta < 0:
+        return False
+    return sequence < 0 or (sequence + count <= 0x7FFFFFFF and sequence + delta <= 0x7FFFFFFF)
+
+
+@_jit
+def _put_batches(
+    raw: Any, out: Any, words: Any, numbers: Any, gaps: Any, positions: Any, valid: Any
+) -> None:
+    """Write whole batches up to the first that is unusual or that has no room."""
+    at = 0
+    for n in range(numbers[_BATCH_COUNT]):
+        start = positions[n]
+        if not _load_batch(raw, start, numbers):
+            break
+        count = numbers[_RECORD_COUNT]
+        size = numbers[_RAW_END] - start
+        if count * 7 > size or at + 640 + count * 256 + size * 3 > numbers[_OUT_ROOM]:
+            break
+        gap_count, last = numbers[_GAP_COUNT], numbers[_LAST_OFFSET]
+        if gap_count + count > numbers[_GAP_ROOM]:
+            break
+        end = _put_batch_head(raw, start, out, at, words)
+        position = numbers[_BASE_POSITION] + start
+        end = _put_batch_tail(raw, start, out, end, words, position, valid[n])
+        end = _put_records(raw, out, end, words, numbers, gaps)
+        if end < 0:
+            numbers[_GAP_COUNT], numbers[_LAST_OFFSET] = gap_count, last
+            break
+        at = end
+        numbers[_BATCHES_DONE] = n + 1
     numbers[_OUT_END] = at
-    return 0 if position == end else 1
+
+
+def line_kernel(
+    raw: Any, out: Any, words: Any, numbers: Any, gaps: Any, positions: Any, valid: Any
+) -> int:
+    """Write the lines of one batch's records, or of whole batches; see the module's head."""
+    if numbers[_BATCH_COUNT]:
+        _put_batches(raw, out, words, numbers, gaps, positions, valid)
+        return 0
+    at = _put_records(raw, out, 0, words, numbers, gaps)
+    if at < 0:
+        return 1
+    numbers[_OUT_END] = at
+    return 0
 
 
 def compile_kernel() -> tuple[bytes, str]:

@@ -14,19 +14,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from engine.dump import batch_line
-from engine.dump.batch_line import ShallowBatch, numbers_v2
+from engine.dump.batch_line import ShallowBatch, numbers_of
 from engine.dump.decoders import TextDecoder
-from engine.dump.frames import OFFSET_AND_SIZE, frames
+from engine.dump.frames import OFFSET_AND_SIZE, frame_at
 from engine.dump.options import INT_MAX, DumpOptions
 from engine.dump.output import Output
 from engine.dump.plain_lines import Lines, LineTier, PlainLines
 from engine.dump.problems import Problems
 from engine.dump.record_line import write_record
+from engine.dump.window_batches import WindowTier, usual_batches
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.limits import COMPILE_BYTES_MIN, FAST_TIER_BYTES_MIN
+from engine.limits import COMPILE_BYTES_MIN, FAST_TIER_BYTES_MIN, FAST_TIER_RECORDS_MIN
 from engine.log.window import Window
-from engine.records.batch import HEADER_BYTES, BatchView
+from engine.records.batch import HEADER, HEADER_BYTES, LENGTH_OVERHEAD_BYTES, BatchView
 from engine.records.compression import Codec, decompress
 from engine.records.legacy import LegacyBatch, LegacyMessage
 from engine.records.record import Record
@@ -58,24 +59,51 @@ class LogDump:
         self._last_offset = -1
         self._window = Window(file, self._end)
         self._filters = options.filters if options.filters.any_set else None
-        self._lines = _line_tier(options, self._end)
+        records = _estimated_records(self._window, self._end)
+        self._lines = _line_tier(options, records, self._end)
         self.shown_count = 0
         self.bad_batch_count = 0
 
     def run(self, start: int = 0) -> int:
         """Print everything from `start` on; returns the position behind the last batch."""
-        position = start
-        for position, size in frames(self._window, self._path, self._end, start):
-            if not self._batch(position, size):
+        position = self._usual_batches(start)
+        while (frame := frame_at(self._window, self._path, position, self._end)) is not None:
+            if not self._batch(position, frame[1]):
                 return position
-            position += size  # noqa: PLW2901 - the position behind the last batch is the answer
+            position += frame[1]
             if self._is_done():
                 return position
+            position = self._usual_batches(position)
         trailing = self._end - position
         if trailing > 0 and not self._limited:
             name = self._path.rsplit("/", 1)[-1]
             self._out.line(f"Found {trailing} invalid bytes at the end of {name}")
         return position
+
+    def _usual_batches(self, position: int) -> int:
+        """Print as many batches as compiled code can by itself; returns where it stopped."""
+        tier: object = self._lines
+        if not isinstance(tier, WindowTier):
+            return position
+        while True:
+            view = self._window.ahead(position)
+            batches = usual_batches(view, position)
+            first = 0
+            while first < len(batches.positions):
+                done, lines = tier.write_batches(self._out, view, batches, first, self._last_offset)
+                if not done:
+                    return position
+                self._take(lines)
+                self.bad_batch_count += batches.valid.count(0, first, first + done)
+                first += done
+                position = batches.base_position + batches.ends[first - 1]
+            if not first:
+                return position
+
+    def _take(self, lines: Lines) -> None:
+        self._last_offset = lines.last_offset
+        for last_offset, offset in lines.gaps:
+            self._problems.gap(self._path, last_offset, offset)
 
     def _is_done(self) -> bool:
         limit = self._options.filters.max_records
@@ -116,7 +144,9 @@ class LogDump:
     def _tail(
         self, shallow: ShallowBatch, position: int, batch: memoryview, crc: int
     ) -> memoryview:
-        batch = self._window.at(position, shallow.size_bytes)
+        if shallow.size_bytes < HEADER_BYTES:
+            # Reading its header on into the bytes behind it may have moved the window.
+            batch = self._window.at(position, shallow.size_bytes)
         if shallow.magic >= 2:
             valid = batch_line.is_valid_v2(batch, crc)
         else:
@@ -134,10 +164,7 @@ class LogDump:
         if self._lines is not None and shallow.magic >= 2 and not shallow.is_control:
             lines = self._lines_of(shallow, batch)
             if lines is not None:
-                out.direct(lines.text)
-                self._last_offset = lines.last_offset
-                for last_offset, offset in lines.gaps:
-                    self._problems.gap(self._path, last_offset, offset)
+                self._take(lines)
                 return
         for record in self._read(shallow, batch, position):
             self._check_gap(record.offset)
@@ -148,17 +175,17 @@ class LogDump:
         """Return a batch's lines from the tier, None if it is left to the other path."""
         if self._lines is None or len(batch) < HEADER_BYTES:
             return None
-        numbers = numbers_v2(batch)
+        numbers = numbers_of(shallow)
         # A time of append below 0 is no time to the tiers.
         if numbers.record_count <= 0 or (shallow.appended and numbers.append_time_ms < 0):
             return None
         if not shallow.codec:
-            return self._lines.of(numbers, batch, HEADER_BYTES, self._last_offset)
+            return self._lines.write(self._out, numbers, batch, HEADER_BYTES, self._last_offset)
         try:
             raw = decompress(Codec(shallow.codec), batch[HEADER_BYTES:])
         except CorruptRecord:
             return None
-        return self._lines.of(numbers, raw, 0, self._last_offset)
+        return self._lines.write(self._out, numbers, raw, 0, self._last_offset)
 
     def _read(
         self, shallow: ShallowBatch, batch: memoryview, position: int
@@ -199,7 +226,7 @@ class LogDump:
                 write_record(self._out, shallow, record, options)
 
 
-def _line_tier(options: DumpOptions, size_bytes: int) -> LineTier | None:
+def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> LineTier | None:
     """Return the tier that makes the lines of whole batches, None if the options forbid one."""
     plain_records = options.deep and not options.skip_record_metadata
     if not plain_records or options.filters.any_set:
@@ -207,7 +234,7 @@ def _line_tier(options: DumpOptions, size_bytes: int) -> LineTier | None:
     if options.print_data and not isinstance(options.decoder, TextDecoder):
         return None
     tier: LineTier | None = None
-    if size_bytes >= FAST_TIER_BYTES_MIN:
+    if record_count >= FAST_TIER_RECORDS_MIN or size_bytes >= FAST_TIER_BYTES_MIN:
         from engine.dump.fast_lines import load_fast_lines
 
         tier = load_fast_lines(
@@ -216,3 +243,12 @@ def _line_tier(options: DumpOptions, size_bytes: int) -> LineTier | None:
             compile=size_bytes >= COMPILE_BYTES_MIN,
         )
     return tier or PlainLines(print_data=options.print_data, check_first_gap=options.is_four)
+
+
+def _estimated_records(window: Window, end: int) -> int:
+    """Return how many records a log may hold, judged by its first batch."""
+    header = window.at(0, HEADER_BYTES)
+    if len(header) < HEADER_BYTES or header[16] != 2:
+        return 0
+    (_, length, _, _, _, _, _, _, _, _, _, _, count) = HEADER.unpack_from(header)
+    return end // (LENGTH_OVERHEAD_BYTES + length) * count if length > 0 < count else 0

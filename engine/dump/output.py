@@ -1,40 +1,59 @@
-"""Where a dump's bytes go: gathered into large writes, in order, nothing kept back on errors."""
+"""Where a dump's bytes go: gathered in one arena, written in large blocks, in order."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# One write per 256 KiB keeps system calls rare and the first lines prompt.
-_FLUSH_BYTES = 256 * 1024
+# A block of this size keeps system calls rare and the first lines prompt.
+_BLOCK_BYTES = 512 * 1024
 
 
 class Output:
-    """Collects pieces of output; `flush()` hands them on."""
+    """Collects output in an arena; `flush()` hands on what is there.
 
-    def __init__(self, write: Callable[[bytes | memoryview], object]) -> None:
+    Compiled code writes into the arena itself: `reserve` makes room, `commit` takes what was
+    written. The arena is replaced, never resized, when more room is asked for than it has.
+    """
+
+    def __init__(self, write: Callable[[memoryview], object]) -> None:
         self._write = write
-        self._pieces: list[bytes] = []
-        self._size_bytes = 0
+        self.arena = bytearray(2 * _BLOCK_BYTES)
+        self._view = memoryview(self.arena)
+        self.end = 0
 
     def add(self, piece: bytes) -> None:
         """Take some bytes, writing what is held once it is enough."""
-        self._pieces.append(piece)
-        self._size_bytes += len(piece)
-        if self._size_bytes >= _FLUSH_BYTES:
+        start = self.end
+        end = start + len(piece)
+        if end > len(self.arena):
+            self.reserve(len(piece))
+            start, end = self.end, self.end + len(piece)
+        self._view[start:end] = piece
+        self.end = end
+        if end >= _BLOCK_BYTES:
             self.flush()
 
     def line(self, text: str) -> None:
         """Take one line of text."""
         self.add(text.encode("utf-8", "surrogateescape") + b"\n")
 
-    def direct(self, block: bytes | memoryview) -> None:
-        """Write a block at once, after what is held; the block may be reused afterwards."""
+    def reserve(self, size_bytes: int) -> None:
+        """Make room for so many bytes behind `end`."""
+        if len(self.arena) - self.end >= size_bytes:
+            return
         self.flush()
-        self._write(block)
+        if size_bytes > len(self.arena):
+            self.arena = bytearray(size_bytes)
+            self._view = memoryview(self.arena)
+
+    def commit(self, size_bytes: int) -> None:
+        """Take bytes that were written behind `end`."""
+        self.end += size_bytes
+        if self.end >= _BLOCK_BYTES:
+            self.flush()
 
     def flush(self) -> None:
         """Write what is held."""
-        if self._pieces:
-            self._write(b"".join(self._pieces))
-            self._pieces.clear()
-            self._size_bytes = 0
+        if self.end:
+            end, self.end = self.end, 0
+            self._write(self._view[:end])

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 from engine.dump.java_text import printable
+from engine.dump.output import Output
 
 _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
 
 
 class Lines(NamedTuple):
-    """The lines of a batch's records, the last offset, and gaps found on the way."""
+    """What was seen while a batch's lines were written: the last offset, and gaps."""
 
-    text: bytes | memoryview
     last_offset: int
     gaps: list[tuple[int, int]]
 
@@ -36,10 +36,12 @@ class BatchNumbers(NamedTuple):
 class LineTier(Protocol):
     """Makes the lines of whole batches."""
 
-    def of(
-        self, batch: BatchNumbers, raw: bytes | memoryview, start: int, last_offset: int
+    def write(
+        self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Return the lines of the records in `raw` from `start` on, None if one is unusual."""
+        """Write the lines of the records in `raw` from `start` on; None, with nothing written, if
+        one is unusual. `last` is the offset of the record before, −1 if there is none.
+        """
         ...
 
 
@@ -50,21 +52,20 @@ class PlainLines:
         self._print_data = print_data
         self._check_first_gap = check_first_gap
 
-    def of(
-        self, batch: BatchNumbers, raw: bytes | memoryview, start: int, last_offset: int
+    def write(
+        self, out: Output, batch: BatchNumbers, raw: bytes | memoryview, start: int, last: int
     ) -> Lines | None:
-        """Return the lines of the records in `raw` from `start` to its end.
-
-        `last_offset` is that of the record before, −1 if there is none.
-        """
+        """Write the lines of the records in `raw` from `start` to its end; see LineTier."""
         if batch.base_sequence >= 0 and batch.base_sequence + batch.record_count > 0x7FFFFFFF:
             return None
         try:
-            return self._of(batch, bytes(raw), start, last_offset)
+            return self._write(out, batch, bytes(raw), start, last)
         except (IndexError, ValueError):
             return None
 
-    def _of(self, batch: BatchNumbers, raw: bytes, position: int, last: int) -> Lines | None:
+    def _write(
+        self, output: Output, batch: BatchNumbers, raw: bytes, position: int, last: int
+    ) -> Lines | None:
         out: list[bytes] = []
         gaps: list[tuple[int, int]] = []
         base_offset, base_ms, append_ms, base_sequence, count, label = batch
@@ -120,7 +121,10 @@ class PlainLines:
                     out.append(b" payload: ")
                     out.append(printable(raw[value_at : value_at + value_size]))
             out.append(b"\n")
-        return Lines(b"".join(out), last, gaps) if position == end else None
+        if position != end:
+            return None
+        output.add(b"".join(out))
+        return Lines(last, gaps)
 
 
 def _varint(raw: bytes, position: int, longest: int = 5) -> tuple[int, int]:

@@ -6,18 +6,18 @@ Source: DumpLogSegments.main. Kinds are told by the last suffix of the name.
 from __future__ import annotations
 
 from contextlib import closing
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.dump.file_names import base_offset_of, name_of, normal_path, snapshot_id_of, suffix_of
-from engine.dump.index_dump import IndexDump
 from engine.dump.log_dump import LogDump
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
 from engine.dump.problems import Problems
-from engine.dump.seek import start_position
-from engine.dump.state_dump import dump_producer_snapshot, dump_txn_index
 from engine.errors import StorageError
-from engine.host.ports import Files
+from engine.host.ports import File, Files
+
+if TYPE_CHECKING:
+    from engine.dump.index_dump import IndexDump
 
 
 class Summary(NamedTuple):
@@ -35,7 +35,6 @@ class DumpSession:
         self._options = options
         self._out = out
         self._problems = Problems(options.kafka_version)
-        self._indexes = IndexDump(files, options, out, self._problems)
         self._remarks: list[str] = []
         self._problem_count = 0
         self._shown_count = 0
@@ -63,19 +62,28 @@ class DumpSession:
         elif suffix == ".index":
             if self._options.index_fault is not None:
                 raise self._options.index_fault
-            self._indexes.offset_index(path, path)
+            self._indexes().offset_index(path, path)
         elif suffix == ".timeindex":
-            self._indexes.time_index(path, path)
+            self._indexes().time_index(path, path)
         elif suffix == ".snapshot":
             self._snapshot(path)
         elif suffix == ".txnindex":
+            from engine.dump.state_dump import dump_txn_index
+
             dump_txn_index(self._files, path, self._out)
         elif suffix is None and not self._options.is_four:
             raise NamelessKind(path)
         else:
             self._remarks.append(f"Ignoring unknown file {path}")
 
+    def _indexes(self) -> IndexDump:
+        from engine.dump.index_dump import IndexDump
+
+        return IndexDump(self._files, self._options, self._out, self._problems)
+
     def _snapshot(self, path: str) -> None:
+        from engine.dump.state_dump import dump_producer_snapshot
+
         fault = dump_producer_snapshot(self._files, path, self._out, self._options.is_four)
         if fault is not None:
             self._remarks.append(fault)
@@ -96,10 +104,17 @@ class DumpSession:
         with closing(self._files.open(path)) as file:
             dump = LogDump(file, path, options, self._out, self._problems)
             try:
-                dump.run(start_position(self._files, file, options.filters))
+                dump.run(self._start(file))
             finally:
                 self._shown_count += dump.shown_count
                 self._problem_count += dump.bad_batch_count
+
+    def _start(self, file: File) -> int:
+        if not self._options.filters.any_set:
+            return 0
+        from engine.dump.seek import start_position
+
+        return start_position(self._files, file, self._options.filters)
 
 
 class NamelessKind(StorageError):

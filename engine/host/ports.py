@@ -7,7 +7,7 @@ stand on the other side. `real.py` is the machine, `memory.py` the twin for test
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.errors import StorageError
 
@@ -166,19 +166,45 @@ class Entropy(Protocol):
         ...
 
 
+class FileRegion(NamedTuple):
+    """Bytes of an open file that are sent without being read into memory.
+
+    The descriptor must stay open until `Connection.send` has let go of the region: whoever closes
+    files asks for that by `on_sent`.
+    """
+
+    descriptor: int
+    position: int
+    length: int
+
+
+SendPart: TypeAlias = bytes | bytearray | memoryview | FileRegion
+
+
 class Connection(Protocol):
-    """One connection, seen as frames: the length prefix never crosses the port."""
+    """One connection, seen as frames: the length prefix never crosses the port.
+
+    A frame is valid during `on_frame` only. `on_close` is called once, with the reason.
+    """
 
     peer: str
     on_frame: Callable[[memoryview], None]
     on_close: Callable[[str], None]
 
-    def send(self, buffers: Sequence[Buffer]) -> None:
-        """Queue one frame; its parts are joined on the wire behind their length."""
+    def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
+        """Queue one frame; its parts follow each other behind their common length."""
+        ...
+
+    def pause(self) -> None:
+        """Take no more frames until `resume`; what is in flight may still arrive."""
+        ...
+
+    def resume(self) -> None:
+        """Take frames again, at once those that have arrived."""
         ...
 
     def close(self, reason: str) -> None:
-        """Close now; `on_close` is called once with the reason."""
+        """Close now, dropping what is unsent."""
         ...
 
 
@@ -190,5 +216,21 @@ class Network(Protocol):
         ...
 
     def connect(self, host: str, port: int) -> Connection:
-        """Open a connection; failures arrive by `on_close`."""
+        """Open a connection; failures arrive by `on_close`. Frames may be sent at once."""
+        ...
+
+
+class Timers(Protocol):
+    """Work for later, on the one thread that runs the engine."""
+
+    def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """Run once at that time or soon after it; returns what cancels it."""
+        ...
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run after everything that is due now."""
+        ...
+
+    def call_from_thread(self, callback: Callable[[], None]) -> None:
+        """The same, from any thread."""
         ...

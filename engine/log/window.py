@@ -30,10 +30,16 @@ class Window:
             offset = 0
         return self._view[offset : min(offset + length, self._filled)]
 
-    def rest(self, position: int, length: int) -> memoryview:
-        """Return all that is buffered from `position`, at least `length` bytes of it."""
-        self.at(position, length)
-        return self._view[position - self._start : self._filled]
+    def ahead(self, position: int) -> memoryview:
+        """Return what is buffered from `position` up to `end`, reading on when that is little."""
+        offset = position - self._start
+        left = self._filled - offset
+        if not 0 <= offset <= self._filled or (
+            left < len(self._buffer) // 8 and position + left < self.end
+        ):
+            self._slide(position, 0)
+            offset = 0
+        return self._view[offset : min(self._filled, offset + self.end - position)]
 
     def exactly(self, position: int, length: int, what: str) -> memoryview:
         """Return `length` bytes from `position`; raises CorruptRecord where the file ends."""

@@ -10,11 +10,9 @@ from typing import Any
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
 from engine.dump.filters import Filters
 from engine.dump.options import DumpOptions, kafka_version_named
-from engine.dump.seek import segments_of
 from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
-from kctl.commands.times import parse_time_ms
 
 _ROW_OUTPUTS = ("json", "ndjson", "csv")
 _DEFAULT_CLASS = "org.apache.kafka.tools.api.StringDecoder"
@@ -110,6 +108,8 @@ class DumpPlan:
     def _segments(self, path: str) -> list[str]:
         if not self._files.is_dir(path):
             return [path]
+        from engine.dump.seek import segments_of
+
         found = segments_of(self._files, path.rstrip("/"), self._filters())
         if not found and not segments_of(self._files, path.rstrip("/"), Filters()):
             raise WrongUsage(f"{path}: no .log file in this directory")
@@ -152,6 +152,8 @@ class DumpPlan:
         return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
 
     def _filters(self) -> Filters:
+        from kctl.commands.times import parse_time_ms
+
         given = self._given
         start, end = given["from_timestamp"], given["to_timestamp"]
         return Filters(
@@ -184,7 +186,7 @@ def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
     return 0, WrongUsage(f"{option} {text}: expected a whole number of 32 bits")
 
 
-def _write_all(block: bytes | memoryview) -> None:
+def _write_all(block: memoryview) -> None:
     """Write to stdout past its text layer."""
     sys.stdout.buffer.write(block)
     sys.stdout.buffer.flush()

@@ -216,3 +216,27 @@ def test_help_goes_to_stdout_when_asked_shortly() -> None:
     code, out, _ = _dump("-h")
     assert 0 == code
     assert out.startswith("Usage: kctl dump-log")
+
+
+def test_quick_reading_knows_the_same_options_as_typer() -> None:
+    from typer.main import get_command
+
+    from kctl.commands.dump_log import read_quickly
+    from kctl.commands.dump_log_options import app
+
+    command = get_command(app)
+    defaults = {p.name: p.default for p in command.params if p.name != "paths"}
+    quick = read_quickly([])
+    assert quick is not None
+    assert {**defaults, "paths": []} == quick
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["--no-such"], ["--files"], ["--files", "-x"], ["--files", "a", "--files", "b"], ["-x"],
+     ["--max-records", "x"], ["--print_data_log"], ["--files=a"]],
+)  # fmt: skip
+def test_quick_reading_leaves_what_it_does_not_know(args: list[str]) -> None:
+    from kctl.commands.dump_log import read_quickly
+
+    assert read_quickly(args) is None

@@ -70,7 +70,7 @@ def test_help_imports_next_to_nothing() -> None:
 
 def test_a_dump_imports_no_library_it_does_not_need() -> None:
     segment = ROOT / "tests/golden/plain/data/clicks-0/00000000000000000000.log"
-    heavy = {"rich", "yaml", "numpy", "numba", "pyarrow", "importlib.metadata", "llvmlite"}
+    heavy = {"typer", "rich", "yaml", "numpy", "numba", "pyarrow", "importlib.metadata", "llvmlite"}
     assert not heavy & _imported_by(f"dump-log --files {segment}")
 
 

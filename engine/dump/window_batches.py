@@ -1,0 +1,65 @@
+"""Batches that compiled code prints by itself, many at a time: whole in the window, of format 2,
+uncompressed, data.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from engine.dump.output import Output
+from engine.dump.plain_lines import Lines
+from engine.records.batch import HEADER, HEADER_BYTES, LENGTH_OVERHEAD_BYTES
+from engine.records.crc import crc32c
+
+_CODEC_AND_CONTROL = 0x27
+_CHECKED_FROM = 21
+
+
+class WindowBatches(NamedTuple):
+    """Batches in a buffer: where each starts and ends, and whether its CRC is right.
+
+    `base_position` is the buffer's own position in the file; the maxima are over all batches.
+    """
+
+    base_position: int
+    positions: array[int]
+    ends: list[int]
+    valid: bytearray
+    size_bytes_max: int
+    record_count_max: int
+
+
+@runtime_checkable
+class WindowTier(Protocol):
+    """Prints whole batches, their own lines and those of their records."""
+
+    def write_batches(
+        self, out: Output, raw: memoryview, batches: WindowBatches, first: int, last: int
+    ) -> tuple[int, Lines]:
+        """Write batches from number `first` on, up to one that is unusual or has no room; returns
+        how many. `last` is the offset of the record before, −1 if there is none.
+        """
+        ...
+
+
+def usual_batches(view: memoryview, base_position: int) -> WindowBatches:
+    """Return the batches at the start of `view`, up to the first that is not of the usual kind."""
+    positions = array("q")
+    ends: list[int] = []
+    valid = bytearray()
+    start, size_max, count_max, limit = 0, 0, 0, len(view) - HEADER_BYTES
+    unpack = HEADER.unpack_from
+    while start <= limit:
+        (_, length, _, magic, crc, attributes, _, _, _, _, _, _, count) = unpack(view, start)
+        end = start + LENGTH_OVERHEAD_BYTES + length
+        if magic != 2 or attributes & _CODEC_AND_CONTROL or length < HEADER_BYTES - 12:
+            break
+        if end > len(view) or count <= 0 or count * 7 > length:
+            break
+        positions.append(start)
+        ends.append(end)
+        valid.append(crc32c(view[start + _CHECKED_FROM : end]) == crc)
+        size_max, count_max = max(size_max, end - start), max(count_max, count)
+        start = end
+    return WindowBatches(base_position, positions, ends, valid, size_max, count_max)

@@ -1,0 +1,74 @@
+"""The one thread that runs the engine: readiness of sockets, timers, work from other threads.
+
+asyncio's selector loop, or uvloop's where that is installed, used for its readers, writers and
+timers only: no coroutine, task or future is made for a request (they cost as much as it does).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class EventLoop:
+    """Timers and readiness; `run` returns after `stop`."""
+
+    def __init__(self) -> None:
+        self._loop = _new_loop()
+
+    def run(self) -> None:
+        """Run until `stop`; what is still queued then is dropped."""
+        try:
+            self._loop.run_forever()
+        finally:
+            self._loop.close()
+
+    def stop(self) -> None:
+        """Let `run` return after what is due now."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """Run once at that time or soon after it; returns what cancels it."""
+        delay_s = max(monotonic_ms - time.monotonic_ns() // 1_000_000, 0) / 1000
+        cancel: Callable[[], None] = self._loop.call_later(delay_s, callback).cancel
+        return cancel
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run after everything that is due now."""
+        self._loop.call_soon(callback)
+
+    def call_from_thread(self, callback: Callable[[], None]) -> None:
+        """Run soon on the loop's thread; from any thread."""
+        self._loop.call_soon_threadsafe(callback)
+
+    def on_signals(self, callback: Callable[[], None]) -> None:
+        """Run on SIGTERM and SIGINT instead of what they do by themselves."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, callback)
+
+    def watch_readable(self, descriptor: int, callback: Callable[[], None]) -> None:
+        """Run whenever a read would not block."""
+        self._loop.add_reader(descriptor, callback)
+
+    def unwatch_readable(self, descriptor: int) -> None:
+        """Stop running on readable."""
+        self._loop.remove_reader(descriptor)
+
+    def watch_writable(self, descriptor: int, callback: Callable[[], None]) -> None:
+        """Run whenever a write would not block."""
+        self._loop.add_writer(descriptor, callback)
+
+    def unwatch_writable(self, descriptor: int) -> None:
+        """Stop running on writable."""
+        self._loop.remove_writer(descriptor)
+
+
+def _new_loop() -> Any:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.SelectorEventLoop()
+    return uvloop.new_event_loop()
