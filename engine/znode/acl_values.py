@@ -1,0 +1,106 @@
+"""What the nodes of ACLs hold.
+
+```
+/kafka-acl/Topic/t                  {"acls":[{"principal":"User:bob","permissionType":"Allow",
+                                     "host":"*","operation":"Read"}],"version":1}
+/kafka-acl-changes/acl_changes_..   TOPIC:t
+/kafka-acl-extended-changes/...     {"version":1,"resourceType":"TOPIC","name":"pre",
+                                     "patternType":"PREFIXED"}
+```
+
+Source: kafka.zk.ZkData, AclEntry; `znodes.md` §1.
+Differs: Kafka lists the entries of a resource in the order of a hash set; we in the order given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.znode.json_text import InvalidZnodeValue, Json, decode_object, encode_json
+
+_VERSION = 1
+
+
+class AclEntry(NamedTuple):
+    """Who may or may not do what, from where, to the resource of the node."""
+
+    principal: str
+    #: `Allow` or `Deny`.
+    permission_type: str
+    host: str
+    #: As in `Read`, `DescribeConfigs`.
+    operation: str
+
+
+class AclChange(NamedTuple):
+    """A resource whose ACLs changed; types in capitals, as in `TOPIC` and `PREFIXED`."""
+
+    resource_type: str
+    name: str
+    pattern_type: str
+
+
+def encode_acls(entries: Iterable[AclEntry]) -> bytes:
+    """Return the text of a resource's ACLs."""
+    acls: list[Json] = [
+        {
+            "principal": entry.principal,
+            "permissionType": entry.permission_type,
+            "host": entry.host,
+            "operation": entry.operation,
+        }
+        for entry in entries
+    ]
+    return encode_json({"acls": acls, "version": _VERSION})
+
+
+def decode_acls(data: bytes | None, path: str) -> list[AclEntry]:
+    """Return a resource's ACLs; a node without data has none."""
+    if not data:
+        return []
+    fields = decode_object(data, path)
+    if fields.integer("version") != _VERSION:
+        raise InvalidZnodeValue(path, f"version {_VERSION}", fields.integer("version"))
+    return [
+        AclEntry(
+            each.text("principal"),
+            each.text("permissionType"),
+            each.text("host"),
+            each.text("operation"),
+        )
+        for each in fields.inners("acls")
+    ]
+
+
+def encode_acl_change(change: AclChange) -> bytes:
+    """Return the text of a change: short for literal patterns, JSON for others."""
+    if change.pattern_type == "LITERAL":
+        return f"{change.resource_type}:{change.name}".encode()
+    return encode_json(
+        {
+            "version": _VERSION,
+            "resourceType": change.resource_type,
+            "name": change.name,
+            "patternType": change.pattern_type,
+        }
+    )
+
+
+def decode_literal_acl_change(data: bytes | None, path: str) -> AclChange:
+    """Return the resource in a node of `/kafka-acl-changes`."""
+    try:
+        resource_type, separator, name = (data or b"").decode().partition(":")
+    except UnicodeDecodeError as error:
+        raise InvalidZnodeValue(path, "a text", f"{(data or b'')[:80]!r}") from error
+    if not separator:
+        raise InvalidZnodeValue(path, "a type and a name", repr(resource_type))
+    return AclChange(resource_type, name, "LITERAL")
+
+
+def decode_extended_acl_change(data: bytes | None, path: str) -> AclChange:
+    """Return the resource in a node of `/kafka-acl-extended-changes`."""
+    fields = decode_object(data, path)
+    if fields.integer("version") > _VERSION:
+        raise InvalidZnodeValue(path, f"version {_VERSION}", fields.integer("version"))
+    return AclChange(fields.text("resourceType"), fields.text("name"), fields.text("patternType"))

@@ -1,0 +1,93 @@
+"""What the engine asks of a metadata store, be it embedded or a real ZooKeeper.
+
+All calls are of one session. A watch is set before the read that it guards, so that no change
+is missed between the two:
+
+```
+await client.watch("/brokers/ids", WatchKind.CHILDREN, on_change)
+names, _ = await client.children("/brokers/ids")      # later changes call on_change, once
+```
+
+Watchers and session listeners are called in the order in which things happened, before a read
+that follows can show it (Z3). They only take note: they neither call the client nor raise.
+
+| error | meaning |
+|---|---|
+| NodeError | refused: nothing was changed (`errors.py` has the reasons) |
+| SessionExpired | refused: ephemeral nodes and watches are gone; `connect` begins anew |
+| ConnectionLost | a write may or may not have been done: read before trying again |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from engine.znode.model import (
+    ANY_VERSION,
+    Operation,
+    OperationResult,
+    SessionEvent,
+    Stat,
+    Watcher,
+    WatchKind,
+)
+
+
+class ZnodeClient(Protocol):
+    """A session with a metadata store."""
+
+    #: Told of each change of the session; set it before `connect`.
+    on_session: Callable[[SessionEvent], None]
+
+    @property
+    def session_id(self) -> int:
+        """The session, 0 before the first."""
+        ...
+
+    async def connect(self) -> None:
+        """Begin a session; after it expired, a new one without anything of the old."""
+        ...
+
+    async def close(self) -> None:
+        """End the session and what it owns; closing twice is allowed."""
+        ...
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        """Create a node and return its path, with its ten digits if sequential."""
+        ...
+
+    async def get(self, path: str) -> tuple[bytes | None, Stat]:
+        """Return a node's data and stat; raises NoNode."""
+        ...
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
+        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        ...
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version."""
+        ...
+
+    async def exists(self, path: str) -> Stat | None:
+        """Return a node's stat, or None if it is not there."""
+        ...
+
+    async def children(self, path: str) -> list[str]:
+        """Return the names of a node's children, sorted; raises NoNode."""
+        ...
+
+    async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        ...
+
+    async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        ...

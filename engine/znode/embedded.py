@@ -1,0 +1,111 @@
+"""A client of the store in its own process: every call answers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.znode.errors import SessionExpired
+from engine.znode.model import (
+    ANY_VERSION,
+    Create,
+    Delete,
+    Operation,
+    OperationResult,
+    SessionEvent,
+    SetData,
+    Stat,
+    Watcher,
+    WatchKind,
+)
+from engine.znode.store import ZnodeStore
+
+
+def _ignore(event: SessionEvent) -> None:
+    """Stand for a listener where nobody listens."""
+
+
+class EmbeddedZnodeClient:
+    """A session with the store of this process; see `client.py` for the rules."""
+
+    def __init__(self, store: ZnodeStore, session_timeout_ms: int) -> None:
+        self._store = store
+        self._session_timeout_ms = session_timeout_ms
+        self._session_id = 0
+        self._is_open = False
+        #: Told of each change of the session.
+        self.on_session: Callable[[SessionEvent], None] = _ignore
+
+    @property
+    def session_id(self) -> int:
+        """The session, 0 before the first."""
+        return self._session_id
+
+    async def connect(self) -> None:
+        """Begin a session; a session that lives goes on."""
+        if self._is_open:
+            return
+        self._session_id = self._store.open_session(self._session_timeout_ms, self._on_expired)
+        self._is_open = True
+        self.on_session(SessionEvent.CONNECTED)
+
+    async def close(self) -> None:
+        """End the session and what it owns; closing twice is allowed."""
+        if self._is_open:
+            self._is_open = False
+            self._store.close_session(self._session_id)
+
+    def heartbeat(self) -> None:
+        """Tell the store that this client lives; called thrice a timeout by the loop's timer."""
+        self._store.heartbeat(self._live_session())
+
+    async def create(
+        self,
+        path: str,
+        data: bytes | None = None,
+        *,
+        ephemeral: bool = False,
+        sequential: bool = False,
+    ) -> str:
+        """Create a node and return its path, with its ten digits if sequential."""
+        created = self._store.apply(self._live_session(), Create(path, data, ephemeral, sequential))
+        assert isinstance(created, str)
+        return created
+
+    async def get(self, path: str) -> tuple[bytes | None, Stat]:
+        """Return a node's data and stat; raises NoNode."""
+        return self._store.get(self._live_session(), path)
+
+    async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
+        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        stat = self._store.apply(self._live_session(), SetData(path, data, version))
+        assert isinstance(stat, Stat)
+        return stat
+
+    async def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version."""
+        self._store.apply(self._live_session(), Delete(path, version))
+
+    async def exists(self, path: str) -> Stat | None:
+        """Return a node's stat, or None if it is not there."""
+        return self._store.exists(self._live_session(), path)
+
+    async def children(self, path: str) -> list[str]:
+        """Return the names of a node's children, sorted; raises NoNode."""
+        return self._store.children(self._live_session(), path)[0]
+
+    async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Do all operations at once or none; the error tells which one (`operation_index`)."""
+        return self._store.multi(self._live_session(), operations)
+
+    async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Set a one-shot watch; for children the node must be there (NoNode)."""
+        self._store.watch(self._live_session(), path, kind, watcher)
+
+    def _live_session(self) -> int:
+        if not self._is_open:
+            raise SessionExpired(self._session_id)
+        return self._session_id
+
+    def _on_expired(self) -> None:
+        self._is_open = False
+        self.on_session(SessionEvent.EXPIRED)

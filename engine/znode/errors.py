@@ -1,0 +1,134 @@
+"""Why a store refuses an operation, with ZooKeeper's code for each reason.
+
+```
+ZnodeError
+├─ NoNode                    -101
+├─ BadVersion                -103
+├─ NoChildrenForEphemerals   -108
+├─ NodeExists                -110
+├─ NotEmpty                  -111
+├─ SessionExpired            -112
+├─ InvalidZnodePath            -8   BADARGUMENTS
+├─ ZnodeLimitExceeded          -8
+└─ ConnectionLost              -4
+StorageError
+└─ ZnodeStoreFailed            -1   SYSTEMERROR: the journal cannot be written or read
+```
+
+Source: org.apache.zookeeper.KeeperException.Code.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.errors import StorageError, ZnodeError
+
+
+class NodeError(ZnodeError):
+    """An operation on one path was refused."""
+
+    #: ZooKeeper's code of the error.
+    code: ClassVar[int]
+    #: Which operation of a multi was refused; None outside of a multi.
+    operation_index: int | None = None
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+
+
+class NoNode(NodeError):
+    """The node, or the parent of a node to create, is not there."""
+
+    code = -101
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "no such node")
+
+
+class BadVersion(NodeError):
+    """The node was changed since the expected version."""
+
+    code = -103
+
+    def __init__(self, path: str, expected: int, got: int) -> None:
+        super().__init__(path, f"expected version {expected}, got {got}")
+        self.expected = expected
+        self.got = got
+
+
+class NoChildrenForEphemerals(NodeError):
+    """An ephemeral node cannot be a parent."""
+
+    code = -108
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the parent is ephemeral")
+
+
+class NodeExists(NodeError):
+    """A node to create is there already."""
+
+    code = -110
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the node exists")
+
+
+class NotEmpty(NodeError):
+    """A node to delete has children."""
+
+    code = -111
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "the node has children")
+
+
+class InvalidZnodePath(NodeError):
+    """A path breaks ZooKeeper's rules."""
+
+    code = -8
+
+
+class ZnodeLimitExceeded(NodeError):
+    """A store would grow beyond one of its bounds."""
+
+    code = -8
+
+    def __init__(self, path: str, what: str, limit: int) -> None:
+        super().__init__(path, f"more than {limit} {what}")
+        self.what = what
+        self.limit = limit
+
+
+class SessionExpired(ZnodeError):
+    """The session is over: its ephemeral nodes and watches are gone."""
+
+    code: ClassVar[int] = -112
+
+    def __init__(self, session_id: int) -> None:
+        super().__init__(f"session 0x{session_id:x} has expired or was closed")
+        self.session_id = session_id
+
+
+class ConnectionLost(ZnodeError):
+    """No answer came: the operation may or may not have been done."""
+
+    code: ClassVar[int] = -4
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the metadata store does not answer: {reason}")
+        self.reason = reason
+
+
+class ZnodeStoreFailed(StorageError):
+    """The journal of an embedded store cannot be used; nothing more is accepted (D20)."""
+
+    code: ClassVar[int] = -1
+
+    def __init__(self, path: str, operation: str, reason: str) -> None:
+        super().__init__(f"{path}: cannot {operation}: {reason}")
+        self.path = path
+        self.operation = operation
+        self.reason = reason

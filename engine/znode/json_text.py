@@ -1,0 +1,160 @@
+r"""JSON as Kafka writes it into znodes, and as strictly as needed when it is read.
+
+No spaces; letters beyond ASCII as they are; control characters as \b \t \n \f \r or \u00XX
+with capital digits. The keys of an object come in the order of the map that Kafka's writer
+happens to use:
+
+```
+scala_map_order   a mutable Scala map: buckets 8 or more, at most 3/4 full, sorted by hash inside
+java_map_order    java.util.Properties: buckets 16 or more, less than 3/4 full
+```
+
+Source: Jackson as called by kafka.utils.Json; scala.collection.mutable.HashMap,
+java.util.concurrent.ConcurrentHashMap.
+Differs: keys that share a bucket of a Java map keep the order given; Java's depends on when the
+map grew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from json import dumps, loads
+from typing import TypeAlias
+
+from engine.errors import ZnodeError
+from engine.wire.scala_set import java_string_hash
+
+Json: TypeAlias = "Mapping[str, Json] | list[Json] | tuple[Json, ...] | str | int | float | None"
+
+_ESCAPE = re.compile(r"\\(?:u00([01][0-9a-f])|.)")
+_BUCKETS_MIN = 16
+
+
+class InvalidZnodeValue(ZnodeError):
+    """The data of a node is not what belongs there."""
+
+    def __init__(self, path: str, expected: str, got: object) -> None:
+        super().__init__(f"{path}: expected {expected}, got {got}")
+        self.path = path
+        self.expected = expected
+        self.got = got
+
+
+def encode_json(value: Json) -> bytes:
+    """Return the JSON text; mappings keep the order they have."""
+    text = dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if "\\u00" in text:
+        text = _ESCAPE.sub(_with_capital_digits, text)
+    return text.encode()
+
+
+def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list[str]:
+    """Return the keys as a mutable map gives them out that began with so many buckets."""
+    hashes: dict[str, int] = {}
+    for key in keys:
+        if len(hashes) + 1 >= buckets * 3 // 4:
+            buckets *= 2
+        plain = java_string_hash(key)
+        hashes[key] = plain ^ (plain & 0xFFFF_FFFF) >> 16
+    return sorted(hashes, key=lambda key: (hashes[key] & buckets - 1, hashes[key]))
+
+
+def java_map_order(keys: Iterable[str]) -> list[str]:
+    """Return the keys as a Properties object gives them out."""
+    known = list(keys)
+    buckets = _BUCKETS_MIN
+    while len(known) >= buckets * 3 // 4:
+        buckets *= 2
+
+    def bucket(key: str) -> int:
+        plain = java_string_hash(key) & 0xFFFF_FFFF
+        return (plain ^ plain >> 16) & buckets - 1
+
+    return sorted(known, key=bucket)
+
+
+class JsonObject:
+    """A decoded object that is asked for its fields by type; raises InvalidZnodeValue."""
+
+    __slots__ = ("_fields", "path")
+
+    def __init__(self, fields: Mapping[str, object], path: str) -> None:
+        self._fields = fields
+        self.path = path
+
+    def has(self, name: str) -> bool:
+        """Tell whether a field is there and not null."""
+        return self._fields.get(name) is not None
+
+    def integer(self, name: str) -> int:
+        """Return an integer, also one written as a text."""
+        value = self._fields.get(name)
+        if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,19}", value, re.A):
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidZnodeValue(self.path, f"an integer {name}", repr(value))
+        return value
+
+    def text(self, name: str) -> str:
+        """Return a text."""
+        value = self._fields.get(name)
+        if not isinstance(value, str):
+            raise InvalidZnodeValue(self.path, f"a text {name}", repr(value))
+        return value
+
+    def inner(self, name: str) -> JsonObject:
+        """Return an object inside."""
+        return JsonObject(_mapping(self._fields.get(name), self.path, name), self.path)
+
+    def inners(self, name: str) -> list[JsonObject]:
+        """Return a list of objects."""
+        return [JsonObject(_mapping(each, self.path, name), self.path) for each in self._list(name)]
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        """Return a list of integers."""
+        values = self._list(name)
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise InvalidZnodeValue(self.path, f"integers in {name}", repr(value))
+        return tuple(values)  # type: ignore[arg-type]  # each was looked at
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Return a list of texts."""
+        values = self._list(name)
+        for value in values:
+            if not isinstance(value, str):
+                raise InvalidZnodeValue(self.path, f"texts in {name}", repr(value))
+        return tuple(values)  # type: ignore[arg-type]  # each was looked at
+
+    def names(self) -> list[str]:
+        """Return the names of the fields in the text's order."""
+        return list(self._fields)
+
+    def _list(self, name: str) -> list[object]:
+        value = self._fields.get(name)
+        if not isinstance(value, list):
+            raise InvalidZnodeValue(self.path, f"a list {name}", repr(value))
+        return value
+
+
+def decode_object(data: bytes | None, path: str) -> JsonObject:
+    """Return the object in a node's data; raises InvalidZnodeValue."""
+    if data is None:
+        raise InvalidZnodeValue(path, "a JSON object", "no data")
+    try:
+        value = loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidZnodeValue(path, "a JSON object", f"{data[:80]!r}") from error
+    return JsonObject(_mapping(value, path, "JSON"), path)
+
+
+def _mapping(value: object, path: str, name: str) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise InvalidZnodeValue(path, f"an object {name}", repr(value)[:80])
+    return value
+
+
+def _with_capital_digits(match: re.Match[str]) -> str:
+    digits = match.group(1)
+    return match.group() if digits is None else f"\\u00{digits.upper()}"

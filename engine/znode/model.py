@@ -1,0 +1,108 @@
+"""What goes into a store and comes out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+#: The version that matches every version.
+ANY_VERSION = -1
+
+
+class Stat(NamedTuple):
+    """A node without its data, as ZooKeeper tells it.
+
+    `cversion` counts creations and removals of children, `pzxid` is the last of them;
+    `ephemeral_owner` is a session's id, or 0.
+    """
+
+    czxid: int
+    mzxid: int
+    ctime_ms: int
+    mtime_ms: int
+    version: int
+    cversion: int
+    ephemeral_owner: int
+    data_length_bytes: int
+    child_count: int
+    pzxid: int
+
+
+class Create(NamedTuple):
+    """Create a node; a sequential one gets ten digits behind its path."""
+
+    path: str
+    data: bytes | None = None
+    ephemeral: bool = False
+    sequential: bool = False
+
+
+class SetData(NamedTuple):
+    """Replace a node's data, if it has the version."""
+
+    path: str
+    data: bytes | None
+    version: int = ANY_VERSION
+
+
+class Delete(NamedTuple):
+    """Remove a node without children, if it has the version."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+class Check(NamedTuple):
+    """Do nothing, if the node has the version."""
+
+    path: str
+    version: int
+
+
+Operation: TypeAlias = Create | SetData | Delete | Check
+
+#: Of an operation in a multi: the path created, the node's new stat, or nothing.
+OperationResult: TypeAlias = str | Stat | None
+
+
+class WatchKind(Enum):
+    """What a one-shot watch waits for."""
+
+    #: Creation, new data or removal of a node, which need not be there yet.
+    DATA = "data"
+    #: A child created or removed, or the node itself removed.
+    CHILDREN = "children"
+
+
+class EventType(Enum):
+    """What happened to a node; the values are ZooKeeper's."""
+
+    CREATED = 1
+    DELETED = 2
+    DATA_CHANGED = 3
+    CHILDREN_CHANGED = 4
+
+
+class WatchEvent(NamedTuple):
+    """A watch went off."""
+
+    type: EventType
+    path: str
+
+
+class SessionEvent(Enum):
+    """A change of a client's session."""
+
+    #: A new session; nothing of an earlier one is left.
+    CONNECTED = "connected"
+    #: The store does not answer; the session may survive.
+    SUSPENDED = "suspended"
+    #: The store answers again, and the session survived.
+    RECONNECTED = "reconnected"
+    #: Ephemeral nodes and watches are gone.
+    EXPIRED = "expired"
+
+
+#: Called with each event, in order; it only takes note and never raises.
+Watcher: TypeAlias = Callable[[WatchEvent], None]

@@ -1,0 +1,74 @@
+"""Who is connected, and until when. Pure: told the time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from engine.znode.errors import SessionExpired
+
+#: Called once when a session expires; it only takes note and never raises.
+OnExpired: TypeAlias = Callable[[], None]
+
+
+class _Session:
+    __slots__ = ("deadline_ms", "on_expired", "timeout_ms")
+
+    def __init__(self, timeout_ms: int, deadline_ms: int, on_expired: OnExpired | None) -> None:
+        self.timeout_ms = timeout_ms
+        self.deadline_ms = deadline_ms
+        self.on_expired = on_expired
+
+
+class SessionTable:
+    """Sessions by id; times are of the monotonic clock."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[int, _Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def ids(self) -> list[int]:
+        """Return the sessions that live, oldest first."""
+        return sorted(self._sessions)
+
+    def add(
+        self, session_id: int, timeout_ms: int, now_ms: int, on_expired: OnExpired | None
+    ) -> None:
+        """Begin a session."""
+        self._sessions[session_id] = _Session(timeout_ms, now_ms + timeout_ms, on_expired)
+
+    def touch(self, session_id: int, now_ms: int) -> None:
+        """Note a sign of life; raises SessionExpired."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise SessionExpired(session_id)
+        session.deadline_ms = now_ms + session.timeout_ms
+
+    def take_over(self, session_id: int, now_ms: int, on_expired: OnExpired | None) -> int:
+        """Note a sign of life of a client that came back; returns its timeout in ms."""
+        self.touch(session_id, now_ms)
+        session = self._sessions[session_id]
+        session.on_expired = on_expired
+        return session.timeout_ms
+
+    def remove(self, session_id: int) -> OnExpired | None:
+        """End a session; raises SessionExpired if it has ended."""
+        session = self._sessions.pop(session_id, None)
+        if session is None:
+            raise SessionExpired(session_id)
+        return session.on_expired
+
+    def overdue(self, now_ms: int) -> list[int]:
+        """Return the sessions that gave no sign of life in time, longest silent first."""
+        found = [
+            (session.deadline_ms, session_id)
+            for session_id, session in self._sessions.items()
+            if session.deadline_ms <= now_ms
+        ]
+        return [session_id for _, session_id in sorted(found)]
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when the next session would expire, or None without sessions."""
+        return min((session.deadline_ms for session in self._sessions.values()), default=None)

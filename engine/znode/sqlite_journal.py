@@ -1,0 +1,114 @@
+"""The durable side of an embedded store: one SQLite file, one SQLite transaction per zxid.
+
+```
+nodes      path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, created_count, owner
+sessions   id, timeout_ms
+progress   the last zxid
+```
+
+A commit returns when the write-ahead log is synced (synchronous=FULL); a crash at any point
+leaves a prefix of the transactions (Z4). The file is locked while it is open, so that no second
+store writes beside it.
+
+After a failure nothing more is accepted: what a failed sync left is unknown (L9, D20).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+
+from engine.znode.errors import ZnodeStoreFailed
+from engine.znode.journal import Stored
+from engine.znode.tree import Node
+
+#: Keeps the journal in memory, for tests and for clusters that end with their process.
+IN_MEMORY = ":memory:"
+
+_SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE nodes (
+  path TEXT PRIMARY KEY, data BLOB, czxid INTEGER, mzxid INTEGER, pzxid INTEGER,
+  ctime_ms INTEGER, mtime_ms INTEGER, version INTEGER, created_count INTEGER, owner INTEGER
+) WITHOUT ROWID;
+CREATE TABLE sessions (id INTEGER PRIMARY KEY, timeout_ms INTEGER);
+CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), zxid INTEGER);
+INSERT INTO progress VALUES (1, 0);
+"""
+_PUT_NODE = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+
+
+class SqliteJournal:
+    """A journal in a file of SQLite's format."""
+
+    def __init__(self, path: str) -> None:
+        """Open or create the file; raises ZnodeStoreFailed."""
+        self._path = path
+        try:
+            self._database = sqlite3.connect(path, timeout=0, isolation_level=None)
+        except sqlite3.Error as error:
+            raise ZnodeStoreFailed(path, "open", str(error)) from error
+        try:
+            self._prepare()
+        except sqlite3.Error as error:
+            self._database.close()
+            raise ZnodeStoreFailed(path, "open", str(error)) from error
+        except BaseException:
+            self._database.close()
+            raise
+
+    def load(self) -> Stored:
+        """Return what the committed transactions left."""
+        try:
+            execute = self._database.execute
+            nodes = [(row[0], Node(*row[1:])) for row in execute("SELECT * FROM nodes")]
+            sessions = dict(execute("SELECT id, timeout_ms FROM sessions").fetchall())
+            zxid = execute("SELECT zxid FROM progress").fetchone()[0]
+        except sqlite3.Error as error:
+            raise ZnodeStoreFailed(self._path, "read", str(error)) from error
+        return Stored(nodes, sessions, zxid)
+
+    def commit(
+        self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
+    ) -> None:
+        """Make one transaction durable, whole or not at all; None removes."""
+        execute = self._database.execute
+        try:
+            execute("BEGIN")
+            for path, node in nodes.items():
+                if node is None:
+                    execute("DELETE FROM nodes WHERE path = ?", (path,))
+                else:
+                    execute(_PUT_NODE, (path, *node))
+            for session_id, timeout_ms in sessions.items():
+                if timeout_ms is None:
+                    execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+                else:
+                    execute("INSERT INTO sessions VALUES (?, ?)", (session_id, timeout_ms))
+            execute("UPDATE progress SET zxid = ?", (zxid,))
+            execute("COMMIT")
+        except sqlite3.Error as error:
+            raise ZnodeStoreFailed(self._path, "write", str(error)) from error
+
+    def close(self) -> None:
+        """Release the file; closing twice is allowed."""
+        self._database.close()
+
+    def _prepare(self) -> None:
+        execute = self._database.execute
+        # No other process may open the file, and no shared memory is needed for the WAL.
+        execute("PRAGMA locking_mode = EXCLUSIVE")
+        execute("PRAGMA journal_mode = WAL")
+        execute("PRAGMA synchronous = FULL")
+        # Taking the lock now refuses a second store at its start and not at its first write.
+        execute("BEGIN IMMEDIATE")
+        version = execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            for statement in _SCHEMA.split(";"):
+                execute(statement)
+            execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        elif version != _SCHEMA_VERSION:
+            raise ZnodeStoreFailed(
+                self._path, "open", f"its layout is version {version}, not {_SCHEMA_VERSION}"
+            )
+        execute("COMMIT")

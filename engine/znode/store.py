@@ -1,0 +1,241 @@
+"""The embedded metadata store: transactions over the tree, made durable, then told to watchers.
+
+One write goes
+
+```
+1 check the session
+2 change the tree, or refuse and undo
+3 commit to the journal under the next zxid
+4 fire the watches, in the order of the changes
+```
+
+so that watchers only ever hear what is durable, and the one who wrote gets the answer after all
+watchers were told. A crash before 3 loses a write nobody was told of; after it the write is
+there when the store opens again, although nobody may have got the answer.
+
+Sessions are durable as in ZooKeeper: after a start each has its whole timeout to come back.
+Beginning and ending a session take a zxid each; ending removes its nodes in that one (Z2).
+
+Source: ZooKeeper's semantics (`znodes.md` §7); invariants Z1 ... Z4.
+Differs: no ACLs of nodes, and a single server, so an answer is never older than another.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from engine.host.ports import Clock
+from engine.limits import ZNODE_MULTI_OPERATIONS_MAX, ZNODE_SESSIONS_MAX
+from engine.znode.errors import NodeError, NoNode, ZnodeLimitExceeded, ZnodeStoreFailed
+from engine.znode.journal import Journal
+from engine.znode.model import (
+    Delete,
+    Operation,
+    OperationResult,
+    Stat,
+    Watcher,
+    WatchEvent,
+    WatchKind,
+)
+from engine.znode.names import ROOT, check_path
+from engine.znode.sessions import OnExpired, SessionTable
+from engine.znode.tree import ZnodeTree
+from engine.znode.watches import WatchTable
+
+# The top byte is the server's number in ZooKeeper; so an id is never 0 and never a zxid.
+_SESSION_ID_BASE = 1 << 56
+
+
+class ZnodeStore:
+    """The store itself, called synchronously from one thread. All calls name their session."""
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        """Load the journal; raises ZnodeStoreFailed if it is damaged."""
+        self._journal = journal
+        self._clock = clock
+        self._tree = ZnodeTree()
+        self._watches = WatchTable()
+        self._sessions = SessionTable()
+        self._to_deliver: deque[tuple[Watcher, WatchEvent]] = deque()
+        self._delivering = False
+        self._failure: ZnodeStoreFailed | None = None
+        stored = journal.load()
+        for path, node in stored.nodes:
+            self._tree.load(path, node)
+        orphans = self._tree.orphans()
+        if orphans:
+            raise ZnodeStoreFailed(orphans[0], "load", "the node has no parent")
+        now_ms = clock.monotonic_ms()
+        for session_id, timeout_ms in stored.sessions.items():
+            self._sessions.add(session_id, timeout_ms, now_ms, None)
+        self._zxid = stored.zxid
+
+    @property
+    def zxid(self) -> int:
+        """The last transaction."""
+        return self._zxid
+
+    @property
+    def node_count(self) -> int:
+        """Count the nodes, the root among them."""
+        return len(self._tree)
+
+    def close(self) -> None:
+        """Release the journal; sessions stay as they are."""
+        self._journal.close()
+
+    # -- sessions ------------------------------------------------------------------------------
+
+    def session_ids(self) -> list[int]:
+        """Return the sessions that live, oldest first."""
+        return self._sessions.ids()
+
+    def open_session(self, timeout_ms: int, on_expired: OnExpired | None = None) -> int:
+        """Begin a session and return its id; `on_expired` is told if it ends by silence."""
+        assert timeout_ms > 0
+        if len(self._sessions) >= ZNODE_SESSIONS_MAX:
+            raise ZnodeLimitExceeded(ROOT, "sessions", ZNODE_SESSIONS_MAX)
+        session_id = _SESSION_ID_BASE | (self._zxid + 1)
+        self._commit({session_id: timeout_ms})
+        self._sessions.add(session_id, timeout_ms, self._clock.monotonic_ms(), on_expired)
+        return session_id
+
+    def resume_session(self, session_id: int, on_expired: OnExpired | None = None) -> int:
+        """Go on with a session after a lost connection or a restart; returns its timeout in ms."""
+        return self._sessions.take_over(session_id, self._clock.monotonic_ms(), on_expired)
+
+    def heartbeat(self, session_id: int) -> None:
+        """Note a sign of life; raises SessionExpired. Every other call is one as well."""
+        self._sessions.touch(session_id, self._clock.monotonic_ms())
+
+    def close_session(self, session_id: int) -> None:
+        """End a session at its own wish: its nodes and watches go; raises SessionExpired."""
+        self._sessions.touch(session_id, self._clock.monotonic_ms())
+        self._end_session(session_id)
+        self._deliver()
+
+    def expire_sessions(self) -> list[int]:
+        """End the sessions that were silent for their timeout; returns their ids."""
+        overdue = self._sessions.overdue(self._clock.monotonic_ms())
+        for session_id in overdue:
+            on_expired = self._end_session(session_id)
+            if on_expired is not None:
+                on_expired()
+        self._deliver()
+        return overdue
+
+    def next_expiry_ms(self) -> int | None:
+        """Return when to call `expire_sessions` next, on the monotonic clock, or None."""
+        return self._sessions.next_deadline_ms()
+
+    # -- reads ---------------------------------------------------------------------------------
+
+    def get(self, session_id: int, path: str) -> tuple[bytes | None, Stat]:
+        """Return a node's data and stat; raises NoNode."""
+        self._enter(session_id, path)
+        return self._tree.data(path), self._tree.stat(path)
+
+    def exists(self, session_id: int, path: str) -> Stat | None:
+        """Return a node's stat, or None if it is not there."""
+        self._enter(session_id, path)
+        return self._tree.stat(path) if self._tree.exists(path) else None
+
+    def children(self, session_id: int, path: str) -> tuple[list[str], Stat]:
+        """Return the sorted names of a node's children and its stat; raises NoNode."""
+        self._enter(session_id, path)
+        return self._tree.children(path), self._tree.stat(path)
+
+    def watch(self, session_id: int, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Set a one-shot watch; for children the node must be there."""
+        self._enter(session_id, path)
+        if kind is WatchKind.CHILDREN and not self._tree.exists(path):
+            raise NoNode(path)
+        self._watches.add(session_id, path, kind, watcher)
+
+    # -- writes --------------------------------------------------------------------------------
+
+    def multi(self, session_id: int, operations: Sequence[Operation]) -> list[OperationResult]:
+        """Do all operations in one transaction, or none.
+
+        Raises the error of the first one that was refused, with its `operation_index`.
+        """
+        self._check_usable()
+        self.heartbeat(session_id)
+        if len(operations) > ZNODE_MULTI_OPERATIONS_MAX:
+            raise ZnodeLimitExceeded(
+                operations[0].path, "operations in a multi", ZNODE_MULTI_OPERATIONS_MAX
+            )
+        results = []
+        self._tree.begin(self._zxid + 1, self._clock.wall_ms())
+        try:
+            for index, operation in enumerate(operations):
+                results.append(self._apply(operation, session_id, index))
+        except BaseException:
+            self._tree.undo()
+            raise
+        self._commit({})
+        self._deliver()
+        return results
+
+    def apply(self, session_id: int, operation: Operation) -> OperationResult:
+        """Do one operation in a transaction of its own."""
+        try:
+            return self.multi(session_id, (operation,))[0]
+        except NodeError as error:
+            error.operation_index = None
+            raise
+
+    def _apply(self, operation: Operation, session_id: int, index: int) -> OperationResult:
+        try:
+            return self._tree.apply(operation, session_id)
+        except NodeError as error:
+            error.operation_index = index
+            raise
+
+    def _enter(self, session_id: int, path: str) -> None:
+        self._check_usable()
+        self.heartbeat(session_id)
+        check_path(path)
+
+    def _check_usable(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _end_session(self, session_id: int) -> OnExpired | None:
+        """Remove a session with its nodes and watches in one transaction."""
+        self._check_usable()
+        self._tree.begin(self._zxid + 1, self._clock.wall_ms())
+        for path in self._tree.ephemerals(session_id):
+            self._tree.apply(Delete(path), session_id)
+        # Its own watches would only tell it what it can no longer read.
+        self._watches.drop_session(session_id)
+        self._commit({session_id: None})
+        return self._sessions.remove(session_id)
+
+    def _commit(self, sessions: dict[int, int | None]) -> None:
+        """Make the tree's open transaction durable and queue what its watchers are to hear."""
+        self._check_usable()
+        changes = self._tree.finish()
+        try:
+            self._journal.commit(self._zxid + 1, changes.nodes, sessions)
+        except ZnodeStoreFailed as error:
+            # Whether the transaction is durable is unknown: only a new start can tell.
+            self._failure = error
+            raise
+        self._zxid += 1
+        for event in changes.events:
+            for watcher in self._watches.fire(event):
+                self._to_deliver.append((watcher, event))
+
+    def _deliver(self) -> None:
+        """Tell watchers in order, also of what watchers themselves set off."""
+        if self._delivering:
+            return
+        self._delivering = True
+        try:
+            while self._to_deliver:
+                watcher, event = self._to_deliver.popleft()
+                watcher(event)
+        finally:
+            self._delivering = False

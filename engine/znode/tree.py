@@ -1,0 +1,280 @@
+"""The tree of nodes and what an operation does to it: pure, one transaction at a time.
+
+A transaction changes the tree in place and notes what was there, so that it can be undone:
+
+```
+begin(zxid, now) ── create, set_data, delete, check ──> finish() → what changed
+                                      │
+                                      └── an error ───> undo()
+```
+
+Rules of ZooKeeper that are easily missed:
+
+```
+sequence number   children the parent ever had, sequential or not, removed or not
+cversion          2 x children ever - children now
+pzxid             last creation or removal of a child, not a change of one
+refusals          removal: version before children; creation: existence before ephemeral parent
+```
+
+Source: ZooKeeper's PrepRequestProcessor, DataTree and DataNode.copyStat; invariant Z1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeVar
+
+from engine.limits import ZNODE_CHILDREN_MAX, ZNODE_DATA_BYTES_MAX
+from engine.znode.errors import (
+    BadVersion,
+    InvalidZnodePath,
+    NoChildrenForEphemerals,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    ZnodeLimitExceeded,
+)
+from engine.znode.model import (
+    ANY_VERSION,
+    Check,
+    Create,
+    Delete,
+    EventType,
+    Operation,
+    OperationResult,
+    SetData,
+    Stat,
+    WatchEvent,
+)
+from engine.znode.names import ROOT, check_path, name_of, parent_of
+
+K = TypeVar("K")
+
+
+class Node(NamedTuple):
+    """A node as it is stored; its children are known by their paths."""
+
+    data: bytes | None
+    czxid: int
+    mzxid: int
+    pzxid: int
+    ctime_ms: int
+    mtime_ms: int
+    version: int
+    #: Children it ever had.
+    created_count: int
+    #: The session that owns it, or 0.
+    ephemeral_owner: int
+
+
+class Changes(NamedTuple):
+    """What a transaction did: nodes by path (None for removed ones), and events in order."""
+
+    nodes: dict[str, Node | None]
+    events: list[WatchEvent]
+
+
+_NEW_ROOT = Node(None, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+class ZnodeTree:
+    """All nodes in memory."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {ROOT: _NEW_ROOT}
+        self._children: dict[str, set[str]] = {}
+        self._ephemerals: dict[int, set[str]] = {}
+        self._before: dict[str, Node | None] = {}
+        self._events: list[WatchEvent] = []
+        self._zxid = 0
+        self._now_ms = 0
+
+    def load(self, path: str, node: Node) -> None:
+        """Put a stored node in its place; parents may come later."""
+        self._put(path, node)
+
+    # -- reads ---------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def exists(self, path: str) -> bool:
+        """Tell whether a node is there."""
+        return path in self._nodes
+
+    def data(self, path: str) -> bytes | None:
+        """Return a node's data; raises NoNode."""
+        return self._node(path).data
+
+    def stat(self, path: str) -> Stat:
+        """Return a node's stat; raises NoNode."""
+        node = self._node(path)
+        child_count = len(self._children.get(path, ()))
+        return Stat(
+            czxid=node.czxid,
+            mzxid=node.mzxid,
+            ctime_ms=node.ctime_ms,
+            mtime_ms=node.mtime_ms,
+            version=node.version,
+            cversion=2 * node.created_count - child_count,
+            ephemeral_owner=node.ephemeral_owner,
+            data_length_bytes=len(node.data or b""),
+            child_count=child_count,
+            pzxid=node.pzxid,
+        )
+
+    def children(self, path: str) -> list[str]:
+        """Return the names of a node's children, sorted; raises NoNode."""
+        self._node(path)
+        return sorted(self._children.get(path, ()))
+
+    def ephemerals(self, session_id: int) -> list[str]:
+        """Return the paths of a session's nodes, sorted."""
+        return sorted(self._ephemerals.get(session_id, ()))
+
+    def orphans(self) -> list[str]:
+        """Return the paths of nodes without a parent, sorted: none, after a whole load."""
+        return sorted(
+            path for path in self._nodes if path != ROOT and parent_of(path) not in self._nodes
+        )
+
+    # -- transactions --------------------------------------------------------------------------
+
+    def begin(self, zxid: int, now_ms: int) -> None:
+        """Start a transaction; what it creates and changes carries this zxid and time."""
+        assert not self._before
+        self._zxid = zxid
+        self._now_ms = now_ms
+
+    def finish(self) -> Changes:
+        """End the transaction and tell what it did."""
+        changes = Changes({path: self._nodes.get(path) for path in self._before}, self._events)
+        self._before = {}
+        self._events = []
+        return changes
+
+    def undo(self) -> None:
+        """End the transaction as if it had never begun."""
+        for path, node in self._before.items():
+            self._put(path, node)
+        self._before = {}
+        self._events = []
+
+    def apply(self, operation: Operation, session_id: int) -> OperationResult:
+        """Do one operation of the transaction; raises a NodeError, and then changed nothing."""
+        if isinstance(operation, Create):
+            return self._create(operation, session_id)
+        check_path(operation.path)
+        if isinstance(operation, SetData):
+            return self._set_data(operation)
+        if isinstance(operation, Delete):
+            self._delete(operation)
+        else:
+            self._check(operation)
+        return None
+
+    def _create(self, operation: Create, session_id: int) -> str:
+        path = operation.path
+        # A sequential node may have nothing but its digits for a name.
+        check_path(path + "0" if operation.sequential else path)
+        if path == ROOT:
+            raise NodeExists(path)
+        _check_data(path, operation.data)
+        parent_path = parent_of(path)
+        parent = self._node(parent_path)
+        if operation.sequential:
+            path = f"{path}{parent.created_count:010d}"
+        if path in self._nodes:
+            raise NodeExists(path)
+        if parent.ephemeral_owner:
+            raise NoChildrenForEphemerals(path)
+        if len(self._children.get(parent_path, ())) >= ZNODE_CHILDREN_MAX:
+            raise ZnodeLimitExceeded(parent_path, "children", ZNODE_CHILDREN_MAX)
+        zxid, now_ms = self._zxid, self._now_ms
+        owner = session_id if operation.ephemeral else 0
+        self._change(path, Node(operation.data, zxid, zxid, zxid, now_ms, now_ms, 0, 0, owner))
+        self._change(
+            parent_path,
+            parent._replace(created_count=parent.created_count + 1, pzxid=zxid),
+        )
+        self._events.append(WatchEvent(EventType.CREATED, path))
+        self._events.append(WatchEvent(EventType.CHILDREN_CHANGED, parent_path))
+        return path
+
+    def _set_data(self, operation: SetData) -> Stat:
+        path = operation.path
+        _check_data(path, operation.data)
+        node = self._node_of_version(path, operation.version)
+        self._change(
+            path,
+            node._replace(
+                data=operation.data,
+                mzxid=self._zxid,
+                mtime_ms=self._now_ms,
+                version=node.version + 1,
+            ),
+        )
+        self._events.append(WatchEvent(EventType.DATA_CHANGED, path))
+        return self.stat(path)
+
+    def _delete(self, operation: Delete) -> None:
+        path = operation.path
+        if path == ROOT:
+            raise InvalidZnodePath(path, "the root cannot be removed")
+        self._node_of_version(path, operation.version)
+        if self._children.get(path):
+            raise NotEmpty(path)
+        parent_path = parent_of(path)
+        self._change(path, None)
+        self._change(parent_path, self._nodes[parent_path]._replace(pzxid=self._zxid))
+        self._events.append(WatchEvent(EventType.DELETED, path))
+        self._events.append(WatchEvent(EventType.CHILDREN_CHANGED, parent_path))
+
+    def _check(self, operation: Check) -> None:
+        self._node_of_version(operation.path, operation.version)
+
+    def _node(self, path: str) -> Node:
+        node = self._nodes.get(path)
+        if node is None:
+            raise NoNode(path)
+        return node
+
+    def _node_of_version(self, path: str, version: int) -> Node:
+        node = self._node(path)
+        if version not in (ANY_VERSION, node.version):
+            raise BadVersion(path, version, node.version)
+        return node
+
+    def _change(self, path: str, node: Node | None) -> None:
+        self._before.setdefault(path, self._nodes.get(path))
+        self._put(path, node)
+
+    def _put(self, path: str, node: Node | None) -> None:
+        """Set or remove a node, and keep the two look-ups beside it."""
+        old = self._nodes.get(path)
+        if old is not None and old.ephemeral_owner:
+            _discard(self._ephemerals, old.ephemeral_owner, path)
+        if node is None:
+            if old is not None:
+                del self._nodes[path]
+                _discard(self._children, parent_of(path), name_of(path))
+            return
+        self._nodes[path] = node
+        if path != ROOT:
+            self._children.setdefault(parent_of(path), set()).add(name_of(path))
+        if node.ephemeral_owner:
+            self._ephemerals.setdefault(node.ephemeral_owner, set()).add(path)
+
+
+def _check_data(path: str, data: bytes | None) -> None:
+    if data is not None and len(data) > ZNODE_DATA_BYTES_MAX:
+        raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)
+
+
+def _discard(sets: dict[K, set[str]], key: K, member: str) -> None:
+    members = sets.get(key)
+    if members is None:
+        return
+    members.discard(member)
+    if not members:
+        del sets[key]

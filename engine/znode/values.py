@@ -1,0 +1,401 @@
+"""What the nodes of brokers, topics, the controller and configs hold: Kafka's JSON, to the byte.
+
+```
+/cluster/id                 {"version":"1","id":"..."}
+/brokers/ids/1              {"features":{},"listener_security_protocol_map":{...},"endpoints":[..],
+                             "rack":"r1","jmx_port":-1,"port":9092,"host":"h","version":5,
+                             "timestamp":"..."}                       rack only if there is one
+/brokers/topics/t           {"partitions":{"0":[1,2]},"topic_id":"...","adding_replicas":{},
+                             "removing_replicas":{},"version":3}
+.../partitions/0/state      {"controller_epoch":1,"leader":1,"version":1,
+                             "leader_recovery_state":1,"leader_epoch":0,"isr":[1,2]}
+                                                     recovery state only while recovering
+/controller                 {"version":2,"brokerid":1,"timestamp":"...","kraftControllerEpoch":-1}
+/controller_epoch           1
+/feature                    {"features":{},"version":2,"status":1}
+/latest_producer_id_block   {"version":1,"broker":1,"block_start":"0","block_end":"999"}
+/config/topics/t            {"version":1,"config":{...}}
+config_change_...           {"version":2,"entity_path":"topics/t"}
+/admin/...                  {"version":1,"partitions":[{"topic":"t","partition":0,...}]}
+log_dir_event_...           {"version":1,"broker":1,"event":1}
+```
+
+Decoders take every version that 3.9.1 reads, ignore fields they do not know and raise
+InvalidZnodeValue for the rest.
+
+Source: kafka.zk.ZkData; `znodes.md` §1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from engine.znode.json_text import (
+    InvalidZnodeValue,
+    Json,
+    JsonObject,
+    decode_object,
+    encode_json,
+    java_map_order,
+    scala_map_order,
+)
+
+#: A partition without a leader.
+NO_LEADER = -1
+
+_REGISTRATION_VERSION = 5
+# The table of a Scala map that is made of four fields.
+_FOUR_FIELDS_BUCKETS = 8
+_LOG_DIR_FAILURE = 1
+
+
+class BrokerRegistration(NamedTuple):
+    """Where a broker listens; `endpoints` are texts such as `PLAINTEXT://host:9092`."""
+
+    endpoints: tuple[str, ...]
+    #: Security protocol by listener name.
+    security_protocols: Mapping[str, str]
+    host: str | None
+    port: int
+    timestamp_ms: int
+    rack: str | None = None
+    jmx_port: int = -1
+    #: Supported features: name to `{"min_version": .., "max_version": ..}`.
+    features: Mapping[str, Mapping[str, int]] = {}
+    version: int = _REGISTRATION_VERSION
+
+
+class PartitionAssignment(NamedTuple):
+    """The replicas of a partition, and those of them that come and go."""
+
+    replicas: tuple[int, ...]
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+
+
+class TopicAssignment(NamedTuple):
+    """The replicas of all partitions; only topics from before 2.8 have no id."""
+
+    topic_id: str | None
+    partitions: Mapping[int, PartitionAssignment]
+
+
+class PartitionState(NamedTuple):
+    """Leader and ISR; the partition epoch is the node's version."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    controller_epoch: int
+    #: 1 while an unclean leader recovers.
+    leader_recovery_state: int = 0
+
+
+class ControllerRegistration(NamedTuple):
+    """Who is the controller."""
+
+    broker_id: int
+    timestamp_ms: int
+    kraft_controller_epoch: int = -1
+
+
+class ProducerIdBlock(NamedTuple):
+    """Producer ids given to a broker, both ends inclusive."""
+
+    broker_id: int
+    first_producer_id: int
+    last_producer_id: int
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    """Return the text of `/cluster/id`."""
+    return encode_json({"version": "1", "id": cluster_id})
+
+
+def decode_cluster_id(data: bytes | None, path: str) -> str:
+    """Return the id in `/cluster/id`."""
+    return decode_object(data, path).text("id")
+
+
+def encode_broker(registration: BrokerRegistration) -> bytes:
+    """Return the text of a broker's registration."""
+    fields: dict[str, Json] = {
+        "features": registration.features,
+        "listener_security_protocol_map": dict(registration.security_protocols),
+        "endpoints": registration.endpoints,
+    }
+    if registration.rack is not None:
+        fields["rack"] = registration.rack
+    fields |= {
+        "jmx_port": registration.jmx_port,
+        "port": registration.port,
+        "host": registration.host,
+        "version": registration.version,
+        "timestamp": str(registration.timestamp_ms),
+    }
+    return encode_json(fields)
+
+
+def decode_broker(data: bytes | None, path: str) -> BrokerRegistration:
+    """Return a broker's registration of version 1 to 5 (and later ones that look alike)."""
+    fields = decode_object(data, path)
+    version = fields.integer("version")
+    if version < 1:
+        raise InvalidZnodeValue(path, "version 1 or later", version)
+    host = fields.text("host") if fields.has("host") else None
+    port = fields.integer("port")
+    if version == 1:
+        endpoints: tuple[str, ...] = (f"PLAINTEXT://{host}:{port}",)
+    else:
+        endpoints = fields.texts("endpoints")
+    return BrokerRegistration(
+        endpoints=endpoints,
+        security_protocols=_security_protocols(fields, endpoints),
+        host=host,
+        port=port,
+        timestamp_ms=fields.integer("timestamp"),
+        rack=fields.text("rack") if fields.has("rack") else None,
+        jmx_port=fields.integer("jmx_port"),
+        features=_features(fields),
+        version=version,
+    )
+
+
+def encode_topic(assignment: TopicAssignment) -> bytes:
+    """Return the text of a topic's assignment, version 3."""
+    partitions = assignment.partitions
+    order = scala_map_order(map(str, partitions))
+    adding = {str(p): each.adding_replicas for p, each in partitions.items()}
+    removing = {str(p): each.removing_replicas for p, each in partitions.items()}
+    fields: dict[str, Json] = {
+        "version": 3,
+        "partitions": {key: partitions[int(key)].replicas for key in order},
+        "adding_replicas": _non_empty(adding),
+        "removing_replicas": _non_empty(removing),
+    }
+    if assignment.topic_id is not None:
+        fields["topic_id"] = assignment.topic_id
+    keys = scala_map_order(fields, buckets=_FOUR_FIELDS_BUCKETS)
+    return encode_json({key: fields[key] for key in keys})
+
+
+def decode_topic(data: bytes | None, path: str) -> TopicAssignment:
+    """Return a topic's assignment of version 1 to 3, partitions in order."""
+    fields = decode_object(data, path)
+    partitions = fields.inner("partitions")
+    adding = fields.inner("adding_replicas") if fields.has("adding_replicas") else None
+    removing = fields.inner("removing_replicas") if fields.has("removing_replicas") else None
+    found = {}
+    for name in partitions.names():
+        if not (name.isascii() and name.isdigit() and len(name) <= 10):
+            raise InvalidZnodeValue(path, "the number of a partition", repr(name))
+        found[int(name)] = PartitionAssignment(
+            partitions.integers(name),
+            adding.integers(name) if adding is not None and adding.has(name) else (),
+            removing.integers(name) if removing is not None and removing.has(name) else (),
+        )
+    topic_id = fields.text("topic_id") if fields.has("topic_id") else None
+    return TopicAssignment(topic_id, dict(sorted(found.items())))
+
+
+def encode_partition_state(state: PartitionState) -> bytes:
+    """Return the text of a partition's state."""
+    fields: dict[str, Json] = {
+        "controller_epoch": state.controller_epoch,
+        "leader": state.leader,
+        "version": 1,
+    }
+    if state.leader_recovery_state:
+        fields["leader_recovery_state"] = state.leader_recovery_state
+    fields |= {"leader_epoch": state.leader_epoch, "isr": state.isr}
+    return encode_json(fields)
+
+
+def decode_partition_state(data: bytes | None, path: str) -> PartitionState:
+    """Return a partition's state."""
+    fields = decode_object(data, path)
+    recovery = "leader_recovery_state"
+    return PartitionState(
+        leader=fields.integer("leader"),
+        leader_epoch=fields.integer("leader_epoch"),
+        isr=fields.integers("isr"),
+        controller_epoch=fields.integer("controller_epoch"),
+        leader_recovery_state=fields.integer(recovery) if fields.has(recovery) else 0,
+    )
+
+
+def encode_controller(registration: ControllerRegistration) -> bytes:
+    """Return the text of `/controller`."""
+    return encode_json(
+        {
+            "version": 2,
+            "brokerid": registration.broker_id,
+            "timestamp": str(registration.timestamp_ms),
+            "kraftControllerEpoch": registration.kraft_controller_epoch,
+        }
+    )
+
+
+def decode_controller(data: bytes | None, path: str) -> ControllerRegistration:
+    """Return what `/controller` of version 1 or 2 says."""
+    fields = decode_object(data, path)
+    kraft_epoch = "kraftControllerEpoch"
+    return ControllerRegistration(
+        fields.integer("brokerid"),
+        fields.integer("timestamp") if fields.has("timestamp") else -1,
+        fields.integer(kraft_epoch) if fields.has(kraft_epoch) else -1,
+    )
+
+
+def encode_controller_epoch(epoch: int) -> bytes:
+    """Return the text of `/controller_epoch`."""
+    return b"%d" % epoch
+
+
+def decode_controller_epoch(data: bytes | None, path: str) -> int:
+    """Return the epoch in `/controller_epoch`."""
+    if data is None or not (data.isdigit() and len(data) <= 10):
+        raise InvalidZnodeValue(path, "an epoch", repr(data and data[:80]))
+    return int(data)
+
+
+def encode_features(features: Mapping[str, int]) -> bytes:
+    """Return the text of `/feature`, enabled: finalized levels by name."""
+    levels: dict[str, Json] = {
+        name: {"max_version_level": level} for name, level in features.items()
+    }
+    return encode_json({"features": levels, "version": 2, "status": 1})
+
+
+def decode_features(data: bytes | None, path: str) -> dict[str, int]:
+    """Return the finalized levels in `/feature`; empty if features are disabled."""
+    fields = decode_object(data, path)
+    if not 1 <= fields.integer("version") <= 2:
+        raise InvalidZnodeValue(path, "version 1 or 2", fields.integer("version"))
+    levels = fields.inner("features")
+    found = {name: levels.inner(name).integer("max_version_level") for name in levels.names()}
+    return found if fields.integer("status") == 1 else {}
+
+
+def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
+    """Return the text of `/latest_producer_id_block`."""
+    return encode_json(
+        {
+            "version": 1,
+            "broker": block.broker_id,
+            "block_start": str(block.first_producer_id),
+            "block_end": str(block.last_producer_id),
+        }
+    )
+
+
+def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlock | None:
+    """Return the last block that was given out, or None before the first."""
+    if data is None:
+        return None
+    fields = decode_object(data, path)
+    return ProducerIdBlock(
+        fields.integer("broker"), fields.integer("block_start"), fields.integer("block_end")
+    )
+
+
+def encode_config(config: Mapping[str, str]) -> bytes:
+    """Return the text of an entity's configs."""
+    ordered: dict[str, Json] = {key: config[key] for key in java_map_order(config)}
+    return encode_json({"version": 1, "config": ordered})
+
+
+def decode_config(data: bytes | None, path: str) -> dict[str, str]:
+    """Return an entity's configs; a node without data has none."""
+    if data is None:
+        return {}
+    fields = decode_object(data, path)
+    if not fields.has("config"):
+        return {}
+    config = fields.inner("config")
+    return {name: config.text(name) for name in config.names()}
+
+
+def encode_config_change(entity_path: str) -> bytes:
+    """Return the text of a change of configs; the entity is written as in `topics/t1`."""
+    return encode_json({"version": 2, "entity_path": entity_path})
+
+
+def decode_config_change(data: bytes | None, path: str) -> str:
+    """Return the entity whose configs changed, of version 1 or 2."""
+    fields = decode_object(data, path)
+    version = fields.integer("version")
+    if version == 1:
+        return f"{fields.text('entity_type')}/{fields.text('entity_name')}"
+    if version != 2:
+        raise InvalidZnodeValue(path, "version 1 or 2", version)
+    return fields.text("entity_path")
+
+
+def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> bytes:
+    """Return the text of `/admin/reassign_partitions`."""
+    partitions: list[Json] = [
+        {"topic": each.topic, "partition": each.partition, "replicas": targets}
+        for each, targets in replicas.items()
+    ]
+    return encode_json({"version": 1, "partitions": partitions})
+
+
+def decode_reassignment(data: bytes | None, path: str) -> dict[TopicPartition, tuple[int, ...]]:
+    """Return the target replicas in `/admin/reassign_partitions`."""
+    return {
+        _partition(each): each.integers("replicas")
+        for each in decode_object(data, path).inners("partitions")
+    }
+
+
+def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
+    """Return the text of a preferred election, or of a change of ISRs."""
+    listed: list[Json] = [{"topic": each.topic, "partition": each.partition} for each in partitions]
+    return encode_json({"version": 1, "partitions": listed})
+
+
+def decode_partitions(data: bytes | None, path: str) -> list[TopicPartition]:
+    """Return the partitions of a preferred election, or of a change of ISRs."""
+    return [_partition(each) for each in decode_object(data, path).inners("partitions")]
+
+
+def encode_log_dir_event(broker_id: int) -> bytes:
+    """Return the text that says that a log directory of a broker failed."""
+    return encode_json({"version": 1, "broker": broker_id, "event": _LOG_DIR_FAILURE})
+
+
+def decode_log_dir_event(data: bytes | None, path: str) -> int:
+    """Return the broker whose log directory failed."""
+    return decode_object(data, path).integer("broker")
+
+
+def _partition(fields: JsonObject) -> TopicPartition:
+    return TopicPartition(fields.text("topic"), fields.integer("partition"))
+
+
+def _non_empty(replicas: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
+    changing = {key: each for key, each in replicas.items() if each}
+    return {key: changing[key] for key in scala_map_order(changing)}
+
+
+def _security_protocols(fields: JsonObject, endpoints: tuple[str, ...]) -> dict[str, str]:
+    if not fields.has("listener_security_protocol_map"):
+        # Before version 4 a listener was called by its protocol.
+        names = [endpoint.partition("://")[0] for endpoint in endpoints]
+        return {name: name for name in names}
+    protocols = fields.inner("listener_security_protocol_map")
+    return {name: protocols.text(name) for name in protocols.names()}
+
+
+def _features(fields: JsonObject) -> dict[str, dict[str, int]]:
+    if not fields.has("features"):
+        return {}
+    features = fields.inner("features")
+    found = {}
+    for name in features.names():
+        levels = features.inner(name)
+        found[name] = {label: levels.integer(label) for label in levels.names()}
+    return found
