@@ -26,6 +26,10 @@ class EventLoop:
         finally:
             self._loop.close()
 
+    def close(self) -> None:
+        """Let go of a loop that was never run."""
+        self._loop.close()
+
     def stop(self) -> None:
         """Let `run` return after what is due now."""
         self._loop.call_soon_threadsafe(self._loop.stop)

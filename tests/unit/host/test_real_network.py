@@ -1,0 +1,205 @@
+"""Frames over real sockets: order, limits, slow and broken peers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engine.host.event_loop import EventLoop
+from engine.host.ports import Connection, FileRegion
+from engine.host.real import RealClock
+from engine.host.real_network import CannotListen, NetworkLimits, RealNetwork
+
+LIMIT = 1_000_000
+
+
+class Echo:
+    """A server on its own thread that answers every frame by a function of it."""
+
+    def __init__(self, answer: Callable[[Connection, bytes], None], limits: NetworkLimits) -> None:
+        self.loop = EventLoop()
+        self.network = RealNetwork(self.loop, RealClock(), limits)
+        self.refused: list[str] = []
+        self.closed: list[str] = []
+        self.network.on_refused = lambda _peer, reason: self.refused.append(reason)
+        self._answer = answer
+        self.port = self.network.listen("127.0.0.1", 0, self._accept)
+        self._thread = threading.Thread(target=self.loop.run)
+        self._thread.start()
+
+    def _accept(self, connection: Connection) -> None:
+        connection.on_frame = lambda frame: self._answer(connection, bytes(frame))
+        connection.on_close = self.closed.append
+
+    def stop(self) -> None:
+        def end() -> None:
+            self.network.close()
+            self.loop.stop()
+
+        self.loop.call_from_thread(end)
+        self._thread.join()
+
+
+@contextmanager
+def _server(
+    answer: Callable[[Connection, bytes], None] | None = None,
+    limits: NetworkLimits | None = None,
+) -> Iterator[Echo]:
+    echo = Echo(
+        answer or (lambda connection, frame: connection.send([frame])),
+        limits or NetworkLimits(frame_bytes_max=LIMIT),
+    )
+    try:
+        yield echo
+    finally:
+        echo.stop()
+
+
+def _frame(content: bytes) -> bytes:
+    return struct.pack(">i", len(content)) + content
+
+
+def _read_frame(sock: socket.socket) -> bytes:
+    (size,) = struct.unpack(">i", _exactly(sock, 4))
+    return _exactly(sock, size)
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    found = b""
+    while len(found) < size:
+        piece = sock.recv(size - len(found))
+        if not piece:
+            raise EOFError(len(found))
+        found += piece
+    return found
+
+
+def _connected(echo: Echo) -> socket.socket:
+    sock = socket.create_connection(("127.0.0.1", echo.port))
+    sock.settimeout(20)
+    return sock
+
+
+def test_pipelined_frames_are_answered_in_order() -> None:
+    frames = [bytes([n % 256]) * (n * 37 % 3000) for n in range(300)]
+    with _server() as echo, _connected(echo) as sock:
+        sock.sendall(b"".join(_frame(frame) for frame in frames))
+        assert frames == [_read_frame(sock) for _ in frames]
+
+
+def test_a_frame_may_arrive_byte_by_byte() -> None:
+    with _server() as echo, _connected(echo) as sock:
+        for byte in _frame(b"slowly") + _frame(b"but whole"):
+            sock.sendall(bytes([byte]))
+        assert [b"slowly", b"but whole"] == [_read_frame(sock), _read_frame(sock)]
+
+
+@pytest.mark.parametrize("size", [LIMIT - 1, LIMIT])
+def test_frames_up_to_the_limit_pass(size: int) -> None:
+    with _server() as echo, _connected(echo) as sock:
+        content = os.urandom(size)
+        sender = threading.Thread(target=sock.sendall, args=(_frame(content),))
+        sender.start()
+        assert content == _read_frame(sock)
+        sender.join()
+
+
+@pytest.mark.parametrize("length", [LIMIT + 1, -1, 0x7FFFFFFF])
+def test_a_length_beyond_the_limit_closes_the_connection_only(length: int) -> None:
+    with _server() as echo, _connected(echo) as bad, _connected(echo) as good:
+        bad.sendall(struct.pack(">i", length) + b"x" * 10)
+        assert b"" == bad.recv(1)
+        good.sendall(_frame(b"still here"))
+        assert b"still here" == _read_frame(good)
+        assert [f"a frame of {length} bytes"] == echo.refused
+
+
+def test_file_regions_are_sent_between_buffers(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    content = os.urandom(3_000_000)
+    path.write_bytes(content)
+    descriptor = os.open(path, os.O_RDONLY)
+    sent = threading.Event()
+
+    def answer(connection: Connection, _frame: bytes) -> None:
+        region = FileRegion(descriptor, 5, len(content) - 10)
+        connection.send([b"head", region, b"tail"], sent.set)
+
+    with _server(answer) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"?"))
+        assert b"head" + content[5:-5] + b"tail" == _read_frame(sock)
+        assert sent.wait(20)
+    os.close(descriptor)
+
+
+def test_what_is_unsent_is_let_go_when_the_peer_leaves() -> None:
+    sent = threading.Event()
+    big = bytes(30_000_000)
+    with _server(lambda connection, _f: connection.send([big], sent.set)) as echo:
+        sock = _connected(echo)
+        sock.sendall(_frame(b"?"))
+        sock.close()
+        assert sent.wait(20)
+
+
+def test_a_reader_that_lets_answers_pile_up_is_cut() -> None:
+    big = bytes(40 << 20)
+    with _server(lambda connection, _f: connection.send([big])) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"1") + _frame(b"2") + _frame(b"3"))
+        with pytest.raises((EOFError, ConnectionError)):
+            for _ in range(3):
+                _read_frame(sock)
+        assert 1 == len(echo.refused)
+
+
+def test_connections_beyond_the_limit_are_refused() -> None:
+    with _server(limits=NetworkLimits(connections_per_address_max=2)) as echo:
+        first, second, third = (_connected(echo) for _ in range(3))
+        with first, second, third:
+            first.sendall(_frame(b"a"))
+            assert b"a" == _read_frame(first)
+            assert b"" == third.recv(1)
+            assert ["too many connections"] == echo.refused
+
+
+def test_a_paused_connection_takes_frames_again_after_resume() -> None:
+    taken: list[bytes] = []
+    both = threading.Event()
+
+    def answer(connection: Connection, frame: bytes) -> None:
+        taken.append(frame)
+        if len(taken) == 1:
+            connection.pause()
+            loop = echo.loop
+            loop.call_soon(lambda: loop.call_soon(connection.resume))
+        else:
+            both.set()
+
+    with _server(answer) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"one") + _frame(b"two"))
+        assert both.wait(20)
+        assert [b"one", b"two"] == taken
+
+
+def test_an_address_in_use_is_a_typed_error() -> None:
+    with _server() as echo:
+        loop = EventLoop()
+        other = RealNetwork(loop, RealClock())
+        with pytest.raises(CannotListen):
+            other.listen("127.0.0.1", echo.port, lambda _c: None)
+        loop.close()
+
+
+def test_nothing_is_left_after_the_end() -> None:
+    with _server() as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"x"))
+        _read_frame(sock)
+    assert 0 == echo.network.connection_count
+    assert ["the broker stops"] == echo.closed
