@@ -1,0 +1,439 @@
+"""The driver that commands use: ask, wait, and ask again where that may help.
+
+| destination | which broker |
+|---|---|
+| `ANY` | one that is connected already, else the bootstrap addresses in turn |
+| `CONTROLLER` | the controller by the latest metadata |
+| a broker id | that broker |
+| leaders (`ask_leaders`) | each partition's leader, one request per broker, all at once |
+| coordinator (`ask_coordinator`) | who keeps a group's or transaction's state |
+
+A request is asked again when a broker says so by a retriable error, and when a connection broke
+before the request left; one that may have been executed is asked again only if `is_repeatable`.
+Pauses between attempts grow from `retry.backoff.ms` to `retry.backoff.max.ms`.
+Source: ExponentialBackoff, KIP-580.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, TypeAlias, TypeVar
+
+from engine.client.connection import Connection, Reply
+from engine.client.error_codes import NONE, UNKNOWN_TOPIC_OR_PARTITION, api_error, error_code
+from engine.client.errors import ConnectionLost, TimedOut, Unreachable
+from engine.client.links import Call, Links, Outcome
+from engine.client.metadata import (
+    NO_BROKER,
+    ClusterView,
+    cluster_view,
+    metadata_request,
+)
+from engine.client.sasl import PlainConversation, SaslConversation, ScramConversation
+from engine.client.settings import Address, ClientSettings, SaslSettings
+from engine.errors import ApiError, EngineError
+from engine.host.ports import Clock, Entropy
+from engine.host.streams import Streams
+from engine.limits import PARTITION_ATTEMPTS_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
+from engine.model import TopicPartition
+from engine.wire.structs import message_class
+
+ANY: Final = "any"
+CONTROLLER: Final = "controller"
+Destination: TypeAlias = "int | str | Address"
+
+#: Metadata before 4 creates the topics that it is asked about.
+METADATA_LOWEST: Final = 4
+_BROKER_NOT_AVAILABLE: Final = 8
+_LEADER_NOT_AVAILABLE: Final = 5
+_GROUP_KEY_TYPE: Final = 0
+_NONCE_BYTES: Final = 24
+
+T = TypeVar("T")
+#: Of one item among several: its result, or what kept it away.
+Result: TypeAlias = "T | EngineError"
+
+
+class KafkaClient:
+    """A client of one cluster that waits for its answers. Not for use by several threads.
+
+    `timeout_ms` bounds every call as a whole, with all its attempts.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Sequence[Address],
+        *,
+        streams: Streams,
+        clock: Clock,
+        entropy: Entropy,
+        settings: ClientSettings | None = None,
+        timeout_ms: int = 30_000,
+    ) -> None:
+        self.settings = settings or ClientSettings()
+        self.timeout_ms = timeout_ms
+        self.clock = clock
+        self.entropy = entropy
+        self._bootstrap = list(bootstrap)
+        self.links = Links(self.settings, streams, clock, self._new_connection)
+        self._view: ClusterView | None = None
+        self._coordinators: dict[tuple[int, str], Address] = {}
+        #: Outcomes that came while something else was waited for.
+        self._of_others: list[tuple[object, Outcome]] = []
+
+    def __enter__(self) -> KafkaClient:
+        """Do nothing: connections open with the first request."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close all connections."""
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.links.close()
+
+    def _new_connection(self) -> Connection:
+        sasl = self.settings.sasl
+        return Connection(self.settings.client_id, sasl and self._conversation(sasl))
+
+    def _conversation(self, sasl: SaslSettings) -> SaslConversation:
+        if sasl.mechanism == "PLAIN":
+            return PlainConversation(sasl.username, sasl.password)
+        nonce = self.entropy.random_bytes(_NONCE_BYTES).hex().encode()
+        return ScramConversation(sasl.mechanism, sasl.username, sasl.password, nonce)
+
+    # -- one request
+
+    def ask(
+        self,
+        api_name: str,
+        message: Any,
+        *,
+        to: Destination = ANY,
+        retriable_code: Callable[[Any], int] | None = None,
+        lowest: int = 0,
+        highest: int | None = None,
+        is_repeatable: bool = True,
+    ) -> Reply:
+        """Ask one broker and return its reply.
+
+        `message` may be a function of the version. `retriable_code` returns the error code of
+        an answer that tells whether to ask again: final ones, and those left when the time is up,
+        stay in the reply for the caller.
+        """
+        call = Call(api_name, message, lowest, highest)
+        deadline_ms = self._deadline_ms()
+        attempt = 0
+        while True:
+            outcome = self._one(call, self._address_of(to, deadline_ms), deadline_ms)
+            if isinstance(outcome, Reply):
+                code = retriable_code(outcome.message) if retriable_code else NONE
+                if not error_code(code).is_retriable or not self._may_wait(attempt, deadline_ms):
+                    return outcome
+            elif not self._is_worth_repeating(outcome, is_repeatable) or not self._may_wait(
+                attempt, deadline_ms
+            ):
+                raise outcome
+            self.back_off(attempt)
+            self._view = None
+            attempt += 1
+
+    def ask_any(self, call: Call, deadline_ms: int) -> Reply:
+        """Ask the first broker that can be reached.
+
+        Errors: Unreachable, naming each address that was tried.
+        """
+        known = self.links.ready_address()
+        if known is not None:
+            outcome = self._one(call, known, deadline_ms)
+            if not isinstance(outcome, Unreachable):
+                return _reply_or_raise(outcome)
+        failures: list[Unreachable] = []
+        for address in self._bootstrap:
+            outcome = self._one(call, address, deadline_ms)
+            if not isinstance(outcome, Unreachable):
+                return _reply_or_raise(outcome)
+            failures.append(outcome)
+        raise _together(failures)
+
+    def _one(self, call: Call, address: Address | None, deadline_ms: int) -> Outcome:
+        if address is None:
+            return self.ask_any(call, deadline_ms)
+        token = object()
+        return self.exchange({token: (address, call)}, deadline_ms)[token]
+
+    def exchange(
+        self, calls: Mapping[Any, tuple[Address, Call]], deadline_ms: int
+    ) -> dict[Any, Outcome]:
+        """Send calls to their addresses all at once; returns an outcome for each key."""
+        timeout_ms = min(
+            max(deadline_ms - self.clock.monotonic_ms(), 1), self.settings.request_timeout_ms
+        )
+        # Tokens of our own: others may have calls under way whose keys are the same.
+        keys: dict[object, Any] = {object(): key for key in calls}
+        for token, key in keys.items():
+            address, call = calls[key]
+            self.links.submit(address, call, token, timeout_ms)
+        outcomes: dict[Any, Outcome] = {}
+        while len(outcomes) < len(calls):
+            for token, outcome in self.links.wait(timeout_ms):
+                if token in keys:
+                    outcomes[keys[token]] = outcome
+                else:
+                    self._of_others.append((token, outcome))
+        return outcomes
+
+    def wait_any(self, timeout_ms: int) -> list[tuple[object, Outcome]]:
+        """Return outcomes of calls that were submitted to `links` directly."""
+        found, self._of_others = self._of_others, []
+        return found or self.links.wait(timeout_ms)
+
+    def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
+        """Tell whether another attempt may reach a broker that took over meanwhile."""
+        if isinstance(error, ConnectionLost):
+            return is_repeatable and self._view is not None
+        return isinstance(error, Unreachable) and self._view is not None
+
+    # -- time
+
+    def _deadline_ms(self) -> int:
+        return self.clock.monotonic_ms() + self.timeout_ms
+
+    def _may_wait(self, attempt: int, deadline_ms: int) -> bool:
+        return self.clock.monotonic_ms() + self.backoff_ms(attempt) < deadline_ms
+
+    def backoff_ms(self, attempt: int) -> int:
+        """Return the pause after an attempt, the first being 0."""
+        settings = self.settings
+        doubled = settings.retry_backoff_ms << min(attempt, 20)
+        return min(doubled, settings.retry_backoff_ms_max)
+
+    def back_off(self, attempt: int) -> None:
+        """Pause before another attempt."""
+        pause_ms = self.backoff_ms(attempt)
+        # A fifth more or less, so that many clients do not come back at the same moment.
+        spread_ms = self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
+        self.links.pause(pause_ms + spread_ms)
+
+    # -- who is who
+
+    def view(self, topics: Iterable[str] | None) -> ClusterView:
+        """Return fresh metadata of these topics; None asks for all, none at all for brokers."""
+        wanted = None if topics is None else sorted(set(topics))
+        request = metadata_request(message_class("MetadataRequest"), wanted)
+        call = Call("Metadata", request, METADATA_LOWEST)
+        reply = self.ask_any(call, self._deadline_ms())
+        self._view = cluster_view(reply.message)
+        return self._view
+
+    def view_of_existing(self, topics: Iterable[str]) -> ClusterView:
+        """Return fresh metadata of topics; raises ApiError unless all of them are there.
+
+        A topic that was created a moment ago is waited for.
+        """
+        wanted = sorted(set(topics))
+        for attempt in range(UNKNOWN_TOPIC_ATTEMPTS_MAX):
+            view = self.view(wanted)
+            failures = [e for name in wanted if (e := topic_failure(view, name)) is not None]
+            if not any(error_code(e.code).is_retriable for e in failures):
+                break
+            self.back_off(attempt)
+        if failures:
+            raise failures[0]
+        return view
+
+    def brokers_view(self) -> ClusterView:
+        """Return metadata that knows the brokers, fresh or from an earlier answer."""
+        return self._view if self._view is not None else self.view([])
+
+    def _address_of(self, to: Destination, deadline_ms: int) -> Address | None:
+        """Return a destination's address, None for any; waits while there is no controller."""
+        if to == ANY:
+            return None
+        if isinstance(to, Address):
+            return to
+        attempt = 0
+        while True:
+            view = self.brokers_view()
+            wanted = view.controller_id if to == CONTROLLER else to
+            if isinstance(wanted, int) and wanted in view.brokers:
+                return view.brokers[wanted].address
+            if to != CONTROLLER:
+                known = ", ".join(str(b) for b in sorted(view.brokers)) or "none"
+                raise api_error(_BROKER_NOT_AVAILABLE, f"no broker {to} is alive; alive: {known}")
+            if not self._may_wait(attempt, deadline_ms):
+                raise TimedOut("looking for the controller", self.timeout_ms)
+            self.back_off(attempt)
+            self._view = None
+            attempt += 1
+
+    # -- many partitions
+
+    def ask_leaders(
+        self,
+        partitions: Iterable[TopicPartition],
+        make_call: Callable[[list[TopicPartition], ClusterView], Call],
+        read: Callable[[Any, int], Mapping[TopicPartition, T | EngineError]],
+        *,
+        is_repeatable: bool = True,
+    ) -> dict[TopicPartition, T | EngineError]:
+        """Ask the leader of each partition; returns a result or an error for each.
+
+        One request per broker, all at once. `read` takes an answer and its version. Partitions
+        whose answers are retriable errors are asked again with fresh metadata, a few times.
+        """
+        results: dict[TopicPartition, T | EngineError] = {}
+        left = list(dict.fromkeys(partitions))
+        deadline_ms = self._deadline_ms()
+        for attempt in range(PARTITION_ATTEMPTS_MAX):
+            view = self.view({p.topic for p in left})
+            results |= self._ask_once(left, view, make_call, read, deadline_ms)
+            left = [p for p in left if _should_repeat(results[p], attempt, is_repeatable)]
+            if not left or not self._may_wait(attempt, deadline_ms):
+                break
+            self.back_off(attempt)
+        return results
+
+    def _ask_once(
+        self,
+        partitions: list[TopicPartition],
+        view: ClusterView,
+        make_call: Callable[[list[TopicPartition], ClusterView], Call],
+        read: Callable[[Any, int], Mapping[TopicPartition, T | EngineError]],
+        deadline_ms: int,
+    ) -> dict[TopicPartition, T | EngineError]:
+        results: dict[TopicPartition, T | EngineError] = {}
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for wanted in partitions:
+            leader = leader_of(view, wanted)
+            if isinstance(leader, EngineError):
+                results[wanted] = leader
+            else:
+                by_leader.setdefault(leader, []).append(wanted)
+        calls = {
+            leader: (view.brokers[leader].address, make_call(led, view))
+            for leader, led in by_leader.items()
+        }
+        for leader, outcome in self.exchange(calls, deadline_ms).items():
+            led = by_leader[leader]
+            if isinstance(outcome, Reply):
+                found = read(outcome.message, outcome.version)
+                results |= {p: found.get(p, _unanswered(p)) for p in led}
+            else:
+                results |= dict.fromkeys(led, outcome)
+        return results
+
+    # -- coordinators
+
+    def coordinator(self, key: str, key_type: int = _GROUP_KEY_TYPE) -> Address:
+        """Return who coordinates a group (key type 0) or a transactional id (1)."""
+        known = self._coordinators.get((key_type, key))
+        if known is None:
+            known = self._find_coordinator(key, key_type)
+            self._coordinators[key_type, key] = known
+        return known
+
+    def _find_coordinator(self, key: str, key_type: int) -> Address:
+        def request(version: int) -> Any:
+            fields: dict[str, Any] = {"key_type": key_type} if version >= 1 else {}
+            fields["coordinator_keys" if version >= 4 else "key"] = [key] if version >= 4 else key
+            return message_class("FindCoordinatorRequest")(**fields)
+
+        def row(message: Any) -> Any:
+            return message.coordinators[0] if message.coordinators else message
+
+        reply = self.ask(
+            "FindCoordinator", request, retriable_code=lambda message: int(row(message).error_code)
+        )
+        found = row(reply.message)
+        if found.error_code != NONE:
+            raise api_error(found.error_code, found.error_message)
+        return Address(found.host, found.port)
+
+    def ask_coordinator(
+        self,
+        key: str,
+        api_name: str,
+        message: Any,
+        *,
+        key_type: int = _GROUP_KEY_TYPE,
+        retriable_code: Callable[[Any], int],
+    ) -> Reply:
+        """Ask the coordinator of a group or transactional id; looks it up again when it moved."""
+        deadline_ms = self._deadline_ms()
+        attempt = 0
+        while True:
+            address = self.coordinator(key, key_type)
+            outcome = self._one(Call(api_name, message), address, deadline_ms)
+            if isinstance(outcome, Reply):
+                if not error_code(retriable_code(outcome.message)).is_retriable:
+                    return outcome
+            elif not isinstance(outcome, Unreachable):
+                raise outcome
+            self._coordinators.pop((key_type, key), None)
+            if not self._may_wait(attempt, deadline_ms):
+                return _reply_or_raise(outcome)
+            self.back_off(attempt)
+            attempt += 1
+
+
+def topic_failure(view: ClusterView, name: str) -> ApiError | None:
+    """Return why a topic cannot be used, None if it can."""
+    topic = view.topics.get(name)
+    code = UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
+    if code == NONE:
+        return None
+    return api_error(code, f"{name}: {error_code(code).meaning}")
+
+
+def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
+    """Return the broker that leads a partition, or the error that says why there is none."""
+    failure = topic_failure(view, wanted.topic)
+    if failure is not None:
+        return failure
+    partition = view.partition(wanted)
+    if partition is None:
+        count = len(view.topics[wanted.topic].partitions)
+        return api_error(
+            UNKNOWN_TOPIC_OR_PARTITION,
+            f"no partition {wanted.partition}: {wanted.topic} has {count}, from 0 to {count - 1}",
+        )
+    if partition.leader == NO_BROKER or partition.leader not in view.brokers:
+        return api_error(_LEADER_NOT_AVAILABLE, f"{wanted} has no leader now")
+    return partition.leader
+
+
+def _should_repeat(result: object, attempt: int, is_repeatable: bool) -> bool:
+    if isinstance(result, ApiError):
+        if result.code == UNKNOWN_TOPIC_OR_PARTITION:
+            return attempt + 1 < UNKNOWN_TOPIC_ATTEMPTS_MAX
+        return error_code(result.code).is_retriable
+    if isinstance(result, ConnectionLost):
+        return is_repeatable
+    return isinstance(result, Unreachable)
+
+
+def _unanswered(wanted: TopicPartition) -> ApiError:
+    return api_error(-1, f"the broker's answer leaves out {wanted}")
+
+
+def _reply_or_raise(outcome: Outcome) -> Reply:
+    if isinstance(outcome, Reply):
+        return outcome
+    raise outcome
+
+
+def _together(failures: list[Unreachable]) -> Unreachable:
+    """Return one error for several addresses."""
+    if len(failures) == 1:
+        return failures[0]
+    first = failures[0]
+    rest = "; ".join(f"{f.host}:{f.port}: {f.reason}" for f in failures[1:])
+    return Unreachable(first.host, first.port, f"{first.reason}; {rest}")

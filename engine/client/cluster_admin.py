@@ -1,0 +1,110 @@
+"""What brokers say about themselves: the APIs that they speak, the log directories they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.connection import VersionRange
+from engine.client.error_codes import NONE, api_error
+from engine.client.links import Call
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from engine.wire.structs import message_class
+
+
+class BrokerApis(NamedTuple):
+    """What one broker speaks: versions by API key, finalized features by name."""
+
+    versions: dict[int, VersionRange]
+    features: dict[str, VersionRange]
+
+
+class ReplicaSize(NamedTuple):
+    """One replica in a log directory; `is_future` is the target of a move between directories."""
+
+    partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDirView(NamedTuple):
+    """One log directory of a broker; sizes of its disk are None before DescribeLogDirs 4 (3.3)."""
+
+    path: str
+    error: EngineError | None
+    replicas: tuple[ReplicaSize, ...]
+    total_bytes: int | None
+    usable_bytes: int | None
+
+
+def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
+    """Return what a broker offers."""
+    request = message_class("ApiVersionsRequest")(
+        client_software_name="kctl", client_software_version="0"
+    )
+    answer = client.ask("ApiVersions", request, to=broker_id).message
+    if answer.error_code != NONE:
+        raise api_error(answer.error_code)
+    return BrokerApis(
+        {row.api_key: VersionRange(row.min_version, row.max_version) for row in answer.api_keys},
+        {
+            row.name: VersionRange(row.min_version_level, row.max_version_level)
+            for row in answer.finalized_features
+        },
+    )
+
+
+def describe_log_dirs(
+    client: KafkaClient, broker_ids: Iterable[int], topics: Sequence[str] | None = None
+) -> dict[int, list[LogDirView] | EngineError]:
+    """Return the log directories of brokers, with all replicas or those of some topics.
+
+    All brokers are asked at once; one that does not answer gets its error.
+    """
+    request = message_class("DescribeLogDirsRequest")
+    wanted = None
+    if topics is not None:
+        view = client.view(topics)
+        wanted = [
+            request.DescribableLogDirTopic(
+                topic=topic.name, partitions=[p.partition for p in topic.partitions]
+            )
+            for topic in view.topics.values()
+        ]
+    brokers = client.brokers_view().brokers
+    call = Call("DescribeLogDirs", request(topics=wanted))
+    calls = {broker_id: (brokers[broker_id].address, call) for broker_id in broker_ids}
+    outcomes = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
+    return {
+        broker_id: outcome if isinstance(outcome, EngineError) else _log_dirs(outcome.message)
+        for broker_id, outcome in sorted(outcomes.items())
+    }
+
+
+def _log_dirs(answer: Any) -> list[LogDirView] | EngineError:
+    if answer.error_code != NONE:
+        return api_error(answer.error_code)
+    return [_log_dir(row) for row in sorted(answer.results, key=lambda row: str(row.log_dir))]
+
+
+def _log_dir(row: Any) -> LogDirView:
+    replicas = [
+        ReplicaSize(
+            TopicPartition(topic.name, p.partition_index),
+            p.partition_size,
+            p.offset_lag,
+            p.is_future_key,
+        )
+        for topic in row.topics
+        for p in topic.partitions
+    ]
+    return LogDirView(
+        row.log_dir,
+        None if row.error_code == NONE else api_error(row.error_code),
+        tuple(sorted(replicas, key=lambda replica: replica.partition)),
+        row.total_bytes if row.total_bytes >= 0 else None,
+        row.usable_bytes if row.usable_bytes >= 0 else None,
+    )

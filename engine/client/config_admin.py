@@ -1,0 +1,216 @@
+"""Describing and changing the settings of topics, brokers and brokers' loggers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from engine.client.blocking import ANY, Destination, KafkaClient
+from engine.client.error_codes import NONE, api_error
+from engine.errors import ApiError, EngineError
+from engine.wire.structs import message_class
+
+
+class ResourceType(IntEnum):
+    """What can have settings; the numbers are Kafka's."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+
+
+class Resource(NamedTuple):
+    """One thing with settings; a broker without a name stands for the default of all brokers."""
+
+    kind: ResourceType
+    name: str
+
+    @property
+    def broker_id(self) -> int | None:
+        """Return the broker that alone can answer for it, None if any can."""
+        if self.kind is ResourceType.TOPIC or not self.name:
+            return None
+        return int(self.name)
+
+
+class ConfigSource(IntEnum):
+    """Where a value comes from; the numbers are Kafka's."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    CLIENT_METRICS_CONFIG = 7
+    GROUP_CONFIG = 8
+
+    @classmethod
+    def of(cls, number: int) -> ConfigSource:
+        """Return the source of a number; one of a later release is unknown."""
+        return cls(number) if number in _SOURCES else cls.UNKNOWN
+
+
+_SOURCES = frozenset(ConfigSource)
+
+_TYPES = {
+    1: "boolean",
+    2: "string",
+    3: "int",
+    4: "short",
+    5: "long",
+    6: "double",
+    7: "list",
+    8: "class",
+    9: "password",
+}
+
+
+class Synonym(NamedTuple):
+    """A value that would hold, were the one before it not there."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    """One setting; the value of a sensitive one is None."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    is_sensitive: bool
+    is_read_only: bool
+    type: str | None
+    documentation: str | None
+    synonyms: tuple[Synonym, ...]
+
+    @property
+    def is_default(self) -> bool:
+        """Tell whether nobody has set it."""
+        return self.source is ConfigSource.DEFAULT_CONFIG
+
+
+class ConfigOp(IntEnum):
+    """How a change acts; APPEND and SUBTRACT are for lists."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class ConfigChange(NamedTuple):
+    """One change of one setting."""
+
+    op: ConfigOp
+    name: str
+    value: str | None = None
+
+
+def describe_configs(
+    client: KafkaClient,
+    resources: Iterable[Resource],
+    *,
+    names: Sequence[str] | None = None,
+    with_synonyms: bool = False,
+    with_documentation: bool = False,
+) -> dict[Resource, list[ConfigEntry] | EngineError]:
+    """Return the settings of resources, all or those named; an error where there are none."""
+    request = message_class("DescribeConfigsRequest")
+
+    def message(asked: list[Resource]) -> Any:
+        def build(version: int) -> Any:
+            rows = [
+                request.DescribeConfigsResource(
+                    resource_type=int(r.kind),
+                    resource_name=r.name,
+                    configuration_keys=None if names is None else list(names),
+                )
+                for r in asked
+            ]
+            fields: dict[str, Any] = {"include_synonyms": with_synonyms} if version >= 1 else {}
+            if version >= 3:
+                fields["include_documentation"] = with_documentation
+            return request(resources=rows, **fields)
+
+        return build
+
+    found: dict[Resource, list[ConfigEntry] | EngineError] = {}
+    for to, asked in _by_destination(resources).items():
+        try:
+            reply = client.ask("DescribeConfigs", message(asked), to=to, lowest=1)
+        except EngineError as error:
+            found |= dict.fromkeys(asked, error)
+            continue
+        for row in reply.message.results:
+            found[Resource(ResourceType(row.resource_type), row.resource_name)] = _entries(row)
+    return found
+
+
+def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Resource]]:
+    """Return what to ask whom; settings of one broker are known to that broker alone."""
+    found: dict[Destination, list[Resource]] = {}
+    for resource in resources:
+        broker_id = resource.broker_id
+        found.setdefault(ANY if broker_id is None else broker_id, []).append(resource)
+    return found
+
+
+def _entries(row: Any) -> list[ConfigEntry] | EngineError:
+    if row.error_code != NONE:
+        return api_error(row.error_code, row.error_message)
+    return sorted((_entry(config) for config in row.configs), key=lambda entry: entry.name)
+
+
+def _entry(row: Any) -> ConfigEntry:
+    return ConfigEntry(
+        row.name,
+        row.value,
+        ConfigSource.of(row.config_source),
+        row.is_sensitive,
+        row.read_only,
+        _TYPES.get(row.config_type),
+        row.documentation,
+        tuple(Synonym(s.name, s.value, ConfigSource.of(s.source)) for s in row.synonyms),
+    )
+
+
+def alter_configs(
+    client: KafkaClient,
+    changes: Mapping[Resource, Sequence[ConfigChange]],
+    *,
+    validate_only: bool = False,
+) -> dict[Resource, ApiError | None]:
+    """Change settings, leaving all others as they are; returns an error for each resource or None.
+
+    Errors: NoCommonVersion from brokers before 2.3, which can only replace all settings at once.
+    """
+    found: dict[Resource, ApiError | None] = {}
+    for to, asked in _by_destination(changes).items():
+        message = _alteration({r: changes[r] for r in asked}, validate_only)
+        reply = client.ask("IncrementalAlterConfigs", message, to=to)
+        for row in reply.message.responses:
+            resource = Resource(ResourceType(row.resource_type), row.resource_name)
+            failed = row.error_code != NONE
+            found[resource] = api_error(row.error_code, row.error_message) if failed else None
+    return found
+
+
+def _alteration(changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool) -> Any:
+    request = message_class("IncrementalAlterConfigsRequest")
+    rows = [
+        request.AlterConfigsResource(
+            resource_type=int(resource.kind),
+            resource_name=resource.name,
+            configs=[
+                request.AlterableConfig(name=c.name, config_operation=int(c.op), value=c.value)
+                for c in wanted
+            ],
+        )
+        for resource, wanted in changes.items()
+    ]
+    return request(resources=rows, validate_only=validate_only)

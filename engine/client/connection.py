@@ -1,0 +1,265 @@
+"""One connection to a broker as a state machine: bytes in, replies out, no I/O and no clock.
+
+```
+CONNECTING ──opened──▶ NEGOTIATING ──versions known──▶ READY            (no SASL)
+                                   └─▶ AUTHENTICATING ──both believe──▶ READY
+any ──error──▶ CLOSED: the driver closes the stream
+```
+
+Requests are sent in order without waiting (pipelining); a broker answers them in that order, so
+the oldest request sent is the one that the next frame answers.
+
+Negotiation: ApiVersions is asked in our highest version with our name and version. A broker that
+does not know that version answers in version 0 with error 35 and, from 2.4 on, its own range: the
+question is asked again in what it knows. Source: KIP-511, KIP-35.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from engine import __version__
+from engine.client.error_codes import NONE, UNSUPPORTED_VERSION, api_error, error_code
+from engine.client.errors import AuthenticationFailed, NoCommonVersion, NotKafka
+from engine.client.sasl import SaslConversation
+from engine.host.ports import Buffer
+from engine.limits import CLIENT_FRAME_BYTES_MAX
+from engine.wire.codec import message_codec
+from engine.wire.headers import (
+    API_VERSIONS_KEY,
+    api,
+    read_response_header,
+    request_header_bytes,
+)
+from engine.wire.structs import message_class
+
+CONNECTING: Final = "connecting"
+NEGOTIATING: Final = "negotiating"
+AUTHENTICATING: Final = "authenticating"
+READY: Final = "ready"
+CLOSED: Final = "closed"
+
+#: What a broker's metrics show as the client's software.
+SOFTWARE_NAME: Final = "kctl"
+
+_LENGTH: Final = struct.Struct(">i")
+_INT16: Final = struct.Struct(">h")
+_CORRELATION_ID_MAX: Final = 0x7FFFFFFF
+
+#: A request: the message, or what makes it once the version is known.
+Message: TypeAlias = "Any | Callable[[int], Any]"
+
+
+class VersionRange(NamedTuple):
+    """Versions of an API, both ends inclusive."""
+
+    lowest: int
+    highest: int
+
+
+class Sent(NamedTuple):
+    """A request on its way; `token` is the sender's own, None inside the handshake."""
+
+    api_name: str
+    key: int
+    version: int
+    correlation_id: int
+    token: object
+
+
+class Reply(NamedTuple):
+    """The answer to a request, decoded."""
+
+    token: object
+    version: int
+    message: Any
+
+
+class Connection:
+    """The client's end of one connection.
+
+    The driver calls `opened` once, passes what arrives to `receive`, and sends what `take_output`
+    returns. After an exception the connection is of no more use.
+    """
+
+    def __init__(self, client_id: str, sasl: SaslConversation | None = None) -> None:
+        self.state = CONNECTING
+        self.broker_versions: dict[int, VersionRange] = {}
+        self._client_id = client_id
+        self._sasl = sasl
+        self._next_correlation_id = 0
+        self._sent: deque[Sent] = deque()
+        self._output: list[Buffer] = []
+        self._received = bytearray()
+
+    @property
+    def in_flight_count(self) -> int:
+        """Return how many answers are owed."""
+        return len(self._sent)
+
+    def opened(self) -> None:
+        """Start the handshake: the stream is open."""
+        self.state = NEGOTIATING
+        self._ask_versions(api(API_VERSIONS_KEY).stable.highest)
+
+    def take_output(self) -> list[Buffer]:
+        """Return the bytes to send, once."""
+        output, self._output = self._output, []
+        return output
+
+    # -- requests
+
+    def version_of(self, api_name: str, lowest: int = 0, highest: int | None = None) -> int:
+        """Return the highest version of an API that both sides know, within the given bounds.
+
+        Errors: NoCommonVersion.
+        """
+        known = api(api_name)
+        ours_highest = known.stable.highest if highest is None else highest
+        ours = (max(lowest, known.stable.lowest), min(ours_highest, known.stable.highest))
+        theirs = self.broker_versions.get(known.key)
+        if theirs is not None:
+            version = min(ours[1], theirs.highest)
+            if version >= max(ours[0], theirs.lowest):
+                return version
+        raise NoCommonVersion(api_name, ours=ours, theirs=theirs)
+
+    def send(
+        self,
+        api_name: str,
+        message: Message,
+        *,
+        version: int,
+        token: object,
+        has_reply: bool = True,
+    ) -> None:
+        """Queue a request; its reply comes out of `receive` with the token.
+
+        Produce with acks=0 has no reply. Errors: UnencodableValue.
+        """
+        key = api(api_name).key
+        correlation_id = self._next_correlation_id
+        body = message(version) if callable(message) else message
+        frame = bytearray(_LENGTH.size)
+        frame += request_header_bytes(key, version, correlation_id, self._client_id)
+        message_codec(f"{api_name}Request", version).append(body, frame)
+        _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
+        self._next_correlation_id = (
+            0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
+        )
+        self._output.append(frame)
+        if has_reply:
+            self._sent.append(Sent(api_name, key, version, correlation_id, token))
+
+    # -- answers
+
+    def receive(self, data: bytes) -> list[Reply]:
+        """Take bytes from the broker; returns the replies that they complete.
+
+        Errors: NotKafka, MalformedMessage, AuthenticationFailed, ApiError in the handshake.
+        """
+        self._received += data
+        replies = []
+        while (frame := self._next_frame()) is not None:
+            reply = self._take_reply(frame)
+            if reply is not None:
+                replies.append(reply)
+        return replies
+
+    def _next_frame(self) -> bytes | None:
+        if len(self._received) < _LENGTH.size:
+            return None
+        (length,) = _LENGTH.unpack_from(self._received)
+        if not _LENGTH.size <= length <= CLIENT_FRAME_BYTES_MAX:
+            raise NotKafka("the length of an answer", bytes(self._received[:16]))
+        stop = _LENGTH.size + length
+        if len(self._received) < stop:
+            return None
+        frame = bytes(memoryview(self._received)[_LENGTH.size : stop])
+        del self._received[:stop]
+        return frame
+
+    def _take_reply(self, frame: bytes) -> Reply | None:
+        if not self._sent:
+            raise NotKafka("nothing, as nothing was asked", f"{len(frame)} bytes")
+        sent = self._sent.popleft()
+        correlation_id, position = read_response_header(frame, sent.key, sent.version)
+        if correlation_id != sent.correlation_id:
+            raise NotKafka(f"correlation id {sent.correlation_id}", correlation_id)
+        version = sent.version
+        body = memoryview(frame)[position:]
+        if sent.key == API_VERSIONS_KEY and _begins_with_unsupported(body):
+            version = 0
+        message = message_codec(f"{sent.api_name}Response", version).decode(body)
+        if sent.token is not None:
+            return Reply(sent.token, version, message)
+        self._continue_handshake(sent, message)
+        return None
+
+    # -- handshake
+
+    def _continue_handshake(self, sent: Sent, message: Any) -> None:
+        if sent.api_name == "ApiVersions":
+            self._take_versions(sent, message)
+        elif sent.api_name == "SaslHandshake":
+            self._take_mechanisms(message)
+        else:
+            self._take_challenge(message)
+
+    def _ask_versions(self, version: int) -> None:
+        request = message_class("ApiVersionsRequest")(
+            client_software_name=SOFTWARE_NAME, client_software_version=__version__
+        )
+        self.send("ApiVersions", request, version=version, token=None)
+
+    def _take_versions(self, sent: Sent, message: Any) -> None:
+        ranges = {
+            row.api_key: VersionRange(row.min_version, row.max_version) for row in message.api_keys
+        }
+        if message.error_code == UNSUPPORTED_VERSION and sent.version > 0:
+            known = ranges.get(API_VERSIONS_KEY, VersionRange(0, 0))
+            self._ask_versions(min(known.highest, sent.version - 1))
+            return
+        if message.error_code != NONE:
+            raise api_error(message.error_code)
+        self.broker_versions = ranges
+        if self._sasl is None:
+            self.state = READY
+            return
+        self.state = AUTHENTICATING
+        request = message_class("SaslHandshakeRequest")(mechanism=self._sasl.mechanism)
+        # From version 1 on the tokens travel in requests of their own.
+        version = self.version_of("SaslHandshake", lowest=1)
+        self.send("SaslHandshake", request, version=version, token=None)
+
+    def _take_mechanisms(self, message: Any) -> None:
+        assert self._sasl is not None
+        if message.error_code != NONE:
+            offered = ", ".join(message.mechanisms) or "none"
+            reason = f"{error_code(message.error_code).name}; the broker offers {offered}"
+            raise AuthenticationFailed(self._sasl.mechanism, reason)
+        self._send_token(self._sasl.first())
+
+    def _take_challenge(self, message: Any) -> None:
+        assert self._sasl is not None
+        if message.error_code != NONE:
+            reason = message.error_message or error_code(message.error_code).meaning
+            raise AuthenticationFailed(self._sasl.mechanism, reason)
+        answer = self._sasl.answer(message.auth_bytes)
+        if answer is None:
+            self.state = READY
+        else:
+            self._send_token(answer)
+
+    def _send_token(self, token: bytes) -> None:
+        request = message_class("SaslAuthenticateRequest")(auth_bytes=token)
+        version = self.version_of("SaslAuthenticate")
+        self.send("SaslAuthenticate", request, version=version, token=None)
+
+
+def _begins_with_unsupported(body: memoryview) -> bool:
+    """Tell whether an ApiVersions answer is the one in version 0 that says error 35."""
+    return len(body) >= 2 and _INT16.unpack_from(body)[0] == UNSUPPORTED_VERSION

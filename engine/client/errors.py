@@ -1,0 +1,103 @@
+"""What can keep a client from an answer.
+
+```
+EngineError
+├─ Unreachable            nobody answers at an address
+├─ ConnectionLost         a connection ended before the answer came
+├─ TimedOut               the answer did not come in time
+├─ AuthenticationFailed   the broker does not accept who we say we are
+├─ NoCommonVersion        broker and client share no version of an API
+├─ ClientSettingRefused   a client property that cannot be followed
+└─ WireError
+   └─ NotKafka            bytes that no Kafka broker sends
+```
+"""
+
+from __future__ import annotations
+
+from engine.errors import ConfigError, EngineError, WireError
+
+#: What commands exit with when a cluster cannot be reached or does not answer in time.
+_UNREACHABLE_EXIT = 3
+_USAGE_EXIT = 2
+
+
+class Unreachable(EngineError):
+    """No connection to an address; `reason` is the host's word for it."""
+
+    exit_code = _UNREACHABLE_EXIT
+    hint = "check the address, and that a broker listens there: kctl brokers list -b HOST:PORT"
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        super().__init__(f"cannot reach {host}:{port}: {reason}")
+        self.host = host
+        self.port = port
+        self.reason = reason
+
+
+class ConnectionLost(Unreachable):
+    """A connection ended while an answer was awaited."""
+
+    hint = "see the broker's log; is the security.protocol of --command-config the listener's?"
+
+    def __init__(self, host: str, port: int, reason: str) -> None:
+        super().__init__(host, port, reason)
+        self.args = (f"lost the connection to {host}:{port}: {reason}",)
+
+
+class TimedOut(EngineError):
+    """An answer did not come in time."""
+
+    exit_code = _UNREACHABLE_EXIT
+    hint = "allow more time with --timeout SECONDS"
+
+    def __init__(self, what: str, timeout_ms: int) -> None:
+        super().__init__(f"{what}: no answer within {timeout_ms / 1000:g} s")
+        self.what = what
+        self.timeout_ms = timeout_ms
+
+
+class AuthenticationFailed(EngineError):
+    """The broker does not accept our credentials, or cannot prove its own."""
+
+    hint = "check sasl.mechanism and sasl.jaas.config in the file given with --command-config"
+
+    def __init__(self, mechanism: str, reason: str) -> None:
+        super().__init__(f"authentication by {mechanism} failed: {reason}")
+        self.mechanism = mechanism
+        self.reason = reason
+
+
+class NoCommonVersion(EngineError):
+    """The broker does not offer a version of an API that we need; both ranges inclusive."""
+
+    def __init__(
+        self, api: str, *, ours: tuple[int, int], theirs: tuple[int, int] | None, purpose: str = ""
+    ) -> None:
+        offered = f"versions {theirs[0]} to {theirs[1]}" if theirs else "none"
+        reason = f" {purpose}" if purpose else ""
+        super().__init__(
+            f"the broker does not offer {api} as needed{reason}: "
+            f"it has {offered}, needed is one of {ours[0]} to {ours[1]}"
+        )
+        self.api = api
+        self.ours = ours
+        self.theirs = theirs
+
+
+class ClientSettingRefused(ConfigError):
+    """A client property cannot be followed."""
+
+    exit_code = _USAGE_EXIT
+
+
+class NotKafka(WireError):
+    """A peer sent bytes that no Kafka broker sends."""
+
+    exit_code = _UNREACHABLE_EXIT
+    hint = "does the port belong to Kafka, and does security.protocol fit its listener?"
+
+    def __init__(self, expected: str, got: object) -> None:
+        super().__init__(f"not the answer of a Kafka broker: expected {expected}, got {got}")
+        self.expected = expected
+        self.got = got

@@ -1,0 +1,258 @@
+"""Fetching: records of assigned partitions, in order, without a group.
+
+One fetch is under way to each leader at any time, so that a quiet broker does not hold up a busy
+one, and the next leaves before the last one's records are handed out.
+
+| what a partition answers | then |
+|---|---|
+| records | its offset moves on, and it goes to the end of its leader's next request |
+| a retriable error, a lost broker | metadata is asked again; given up after the client's timeout |
+| no such topic | the same, but given up after UNKNOWN_TOPIC_ATTEMPTS_MAX |
+| any other error, damaged records | the partition stops with it, and the others go on |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from engine.client.blocking import KafkaClient, leader_of
+from engine.client.error_codes import (
+    NONE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    api_error,
+    error_code,
+)
+from engine.client.errors import TimedOut, Unreachable
+from engine.client.fetched_records import aborted_of, seen_records
+from engine.client.links import Call, Outcome
+from engine.client.metadata import ClusterView
+from engine.client.topic_admin import by_topic
+from engine.errors import ApiError, EngineError
+from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
+from engine.model import TopicPartition
+from engine.records.record import Record
+from engine.wire.structs import message_class
+
+#: Batches of magic 2 need Fetch 4; topic ids replace names from 13 on.
+_LOWEST_VERSION: Final = 4
+_HIGHEST_VERSION_BY_NAME: Final = 12
+#: A fetch outside of any session asks for all its partitions. Source: KIP-227.
+_NO_SESSION: Final = 0
+_FULL_FETCH: Final = -1
+
+
+class FetchOptions(NamedTuple):
+    """How to fetch: how long a broker may wait for data, and how much it may send."""
+
+    read_committed: bool = False
+    max_wait_ms: int = 500
+    max_bytes: int = FETCH_BYTES_MAX
+    partition_max_bytes: int = FETCH_PARTITION_BYTES_MAX
+
+
+class FetchedRecords(NamedTuple):
+    """What one fetch brought of one partition: records, each with its leader epoch.
+
+    `next_offset` is where the next fetch goes on, `end_offset` (exclusive) how far a consumer
+    may read now. With an error, the partition is fetched no more.
+    """
+
+    partition: TopicPartition
+    records: list[tuple[Record, int]]
+    next_offset: int
+    end_offset: int
+    error: EngineError | None = None
+
+
+class _Fetch(NamedTuple):
+    """A request under way: whom it asks for, and from which offsets."""
+
+    positions: dict[TopicPartition, int]
+    topic_names: dict[bytes, str]
+
+
+class _Trouble(NamedTuple):
+    """A partition that cannot be fetched for now."""
+
+    since_ms: int
+    attempts: int
+
+
+class Fetcher:
+    """Fetches partitions from offsets on; `poll` hands out what has come."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        starts: Mapping[TopicPartition, int],
+        options: FetchOptions | None = None,
+    ) -> None:
+        self._client = client
+        self._options = options or FetchOptions()
+        #: In the order in which leaders are asked for them.
+        self._positions = dict(starts)
+        self._troubles: dict[TopicPartition, _Trouble] = {}
+        self._under_way: dict[int, _Fetch] = {}
+        self._view: ClusterView | None = None
+        self._attempt = 0
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """Return what is still fetched."""
+        return tuple(self._positions)
+
+    def stop(self, partition: TopicPartition) -> None:
+        """Fetch a partition no more; what is under way for it is dropped."""
+        self._positions.pop(partition, None)
+        self._troubles.pop(partition, None)
+
+    def poll(self, timeout_ms: int) -> list[FetchedRecords]:
+        """Return what has come, after about `timeout_ms` at the latest."""
+        fetched = self._send_fetches()
+        if not self._under_way:
+            return fetched
+        for broker_id, outcome in self._client.wait_any(0 if fetched else timeout_ms):
+            fetch = self._under_way.pop(broker_id, None) if isinstance(broker_id, int) else None
+            if fetch is not None:
+                fetched += self._take(fetch, outcome)
+        if self._view is not None:
+            fetched += self._send_fetches()
+        return fetched
+
+    # -- asking
+
+    def _send_fetches(self) -> list[FetchedRecords]:
+        """Ask every leader that is not asked already; returns partitions that are given up."""
+        if not self._positions:
+            return []
+        view = self._fresh_view()
+        busy = {p for fetch in self._under_way.values() for p in fetch.positions}
+        by_leader: dict[int, list[TopicPartition]] = {}
+        given_up = []
+        for partition in [p for p in self._positions if p not in busy]:
+            leader = leader_of(view, partition)
+            if isinstance(leader, int):
+                by_leader.setdefault(leader, []).append(partition)
+            else:
+                given_up += self._fail(partition, leader)
+        for leader, led in by_leader.items():
+            if leader not in self._under_way:
+                self._ask(leader, led, view)
+        return given_up
+
+    def _fresh_view(self) -> ClusterView:
+        if self._view is None:
+            if self._attempt:
+                self._client.back_off(self._attempt - 1)
+            self._view = self._client.view({p.topic for p in self._positions})
+        return self._view
+
+    def _ask(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
+        positions = {p: self._positions[p] for p in led}
+        topics = {p.topic: view.topics[p.topic] for p in led}
+        have_ids = all(topic.has_id for topic in topics.values())
+        fetch = _Fetch(positions, {topic.topic_id: name for name, topic in topics.items()})
+
+        def message(version: int) -> Any:
+            return self._message(fetch, view, by_name=version <= _HIGHEST_VERSION_BY_NAME)
+
+        highest = None if have_ids else _HIGHEST_VERSION_BY_NAME
+        call = Call("Fetch", message, _LOWEST_VERSION, highest)
+        timeout_ms = self._options.max_wait_ms + self._client.settings.request_timeout_ms
+        address = view.brokers[leader].address
+        self._client.links.submit(address, call, leader, timeout_ms)
+        self._under_way[leader] = fetch
+
+    def _message(self, fetch: _Fetch, view: ClusterView, *, by_name: bool) -> Any:
+        request = message_class("FetchRequest")
+        options = self._options
+        topics = []
+        for name, partitions in by_topic(fetch.positions).items():
+            rows = [
+                request.FetchPartition(
+                    partition=p.partition,
+                    fetch_offset=fetch.positions[p],
+                    partition_max_bytes=options.partition_max_bytes,
+                )
+                for p in partitions
+            ]
+            named = {"topic": name} if by_name else {"topic_id": view.topics[name].topic_id}
+            topics.append(request.FetchTopic(partitions=rows, **named))
+        return request(
+            max_wait_ms=options.max_wait_ms,
+            min_bytes=1,
+            max_bytes=options.max_bytes,
+            isolation_level=int(options.read_committed),
+            session_id=_NO_SESSION,
+            session_epoch=_FULL_FETCH,
+            topics=topics,
+        )
+
+    # -- taking
+
+    def _take(self, fetch: _Fetch, outcome: Outcome) -> list[FetchedRecords]:
+        if isinstance(outcome, EngineError):
+            return self._fail_all(fetch, outcome)
+        answer = outcome.message
+        if answer.error_code != NONE:
+            return self._fail_all(fetch, api_error(answer.error_code))
+        fetched = []
+        for topic in answer.responses:
+            by_name = outcome.version <= _HIGHEST_VERSION_BY_NAME
+            name = topic.topic if by_name else fetch.topic_names.get(topic.topic_id, "")
+            for row in topic.partitions:
+                partition = TopicPartition(name, row.partition_index)
+                if partition in self._positions and partition in fetch.positions:
+                    fetched += self._take_partition(partition, row)
+        return fetched
+
+    def _take_partition(self, partition: TopicPartition, row: Any) -> list[FetchedRecords]:
+        if row.error_code != NONE:
+            return self._fail(partition, api_error(row.error_code))
+        self._troubles.pop(partition, None)
+        self._attempt = 0
+        is_committed = self._options.read_committed
+        position = self._positions[partition]
+        seen = seen_records(row.records or b"", position, aborted_of(row) if is_committed else None)
+        if seen.next_offset > position:
+            # Behind the others, so that each has its turn when a request is full.
+            del self._positions[partition]
+            self._positions[partition] = seen.next_offset
+        end_offset = row.last_stable_offset if is_committed else row.high_watermark
+        found = FetchedRecords(partition, seen.records, seen.next_offset, end_offset, seen.damage)
+        if seen.damage is not None:
+            self.stop(partition)
+        return [found]
+
+    # -- failing
+
+    def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[FetchedRecords]:
+        given_up = []
+        for partition in fetch.positions:
+            if partition in self._positions:
+                given_up += self._fail(partition, error)
+        return given_up
+
+    def _fail(self, partition: TopicPartition, error: EngineError) -> list[FetchedRecords]:
+        """Note a failure; returns the partition with its error once it is given up."""
+        now_ms = self._client.clock.monotonic_ms()
+        since_ms, attempts = self._troubles.get(partition, _Trouble(now_ms, 0))
+        if self._may_recover(error, now_ms - since_ms, attempts + 1):
+            self._troubles[partition] = _Trouble(since_ms, attempts + 1)
+            self._view = None
+            self._attempt = max(self._attempt, attempts + 1)
+            return []
+        position = self._positions[partition]
+        self.stop(partition)
+        return [FetchedRecords(partition, [], position, position, error)]
+
+    def _may_recover(self, error: EngineError, lasting_ms: int, attempts: int) -> bool:
+        if isinstance(error, ApiError):
+            if error.code == UNKNOWN_TOPIC_OR_PARTITION:
+                return attempts < UNKNOWN_TOPIC_ATTEMPTS_MAX
+            if not error_code(error.code).is_retriable:
+                return False
+        elif not isinstance(error, Unreachable | TimedOut):
+            return False
+        return lasting_ms < self._client.timeout_ms

@@ -1,0 +1,223 @@
+"""Links to brokers: connections with their streams, calls that wait, deadlines.
+
+`Links` sends calls to addresses, any number at once, and hands back one outcome for each: a reply
+or the error that kept it away. Nothing is asked again here; `blocking` does that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from engine.client.connection import READY, Connection, Message, Reply
+from engine.client.errors import ConnectionLost, TimedOut, Unreachable
+from engine.client.settings import Address, ClientSettings
+from engine.errors import EngineError
+from engine.host.ports import Clock
+from engine.host.streams import Stream, StreamEvent, Streams
+
+
+class Call(NamedTuple):
+    """A request: `message` may be a function of the version that was agreed on.
+
+    `lowest` and `highest` bound the version further than both sides do.
+    """
+
+    api_name: str
+    message: Message
+    lowest: int = 0
+    highest: int | None = None
+    has_reply: bool = True
+
+
+Outcome: TypeAlias = "Reply | EngineError"
+
+
+class _Waiting(NamedTuple):
+    """A call on its way."""
+
+    call: Call
+    deadline_ms: int
+    timeout_ms: int
+
+
+class _Link:
+    """One connection, and the calls that it owes outcomes."""
+
+    def __init__(
+        self, address: Address, connection: Connection, stream: Stream, connect_deadline_ms: int
+    ) -> None:
+        self.address = address
+        self.connection = connection
+        self.stream = stream
+        self.connect_deadline_ms = connect_deadline_ms
+        self.queued: dict[object, _Waiting] = {}
+        self.in_flight: dict[object, _Waiting] = {}
+
+    @property
+    def is_ready(self) -> bool:
+        return self.connection.state == READY
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when the first of the calls gives up."""
+        deadlines = [w.deadline_ms for w in (*self.queued.values(), *self.in_flight.values())]
+        if deadlines and not self.is_ready:
+            deadlines.append(self.connect_deadline_ms)
+        return min(deadlines, default=None)
+
+
+class Links:
+    """All connections of one client, by address."""
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        streams: Streams,
+        clock: Clock,
+        make_connection: Callable[[], Connection],
+    ) -> None:
+        self._settings = settings
+        self._streams = streams
+        self._clock = clock
+        self._make_connection = make_connection
+        self._links: dict[Address, _Link] = {}
+        self._outcomes: list[tuple[object, Outcome]] = []
+
+    def ready_address(self) -> Address | None:
+        """Return the address of a connection that is in use already."""
+        return next((a for a, link in self._links.items() if link.is_ready), None)
+
+    def connection(self, address: Address) -> Connection | None:
+        """Return the ready connection to an address."""
+        link = self._links.get(address)
+        return link.connection if link is not None and link.is_ready else None
+
+    def submit(self, address: Address, call: Call, token: object, timeout_ms: int) -> None:
+        """Send a call, connecting first if need be; its outcome comes out of `wait`."""
+        now_ms = self._clock.monotonic_ms()
+        link = self._links.get(address)
+        if link is None:
+            link = self._open(address, now_ms)
+        waiting = _Waiting(call, now_ms + timeout_ms, timeout_ms)
+        link.queued[token] = waiting
+        if link.is_ready:
+            self._send_queued(link)
+
+    def wait(self, timeout_ms: int) -> list[tuple[object, Outcome]]:
+        """Return the outcomes that are there, waiting for the first if there are none yet."""
+        give_up_ms = self._clock.monotonic_ms() + timeout_ms
+        while not self._outcomes:
+            now_ms = self._clock.monotonic_ms()
+            if now_ms >= give_up_ms:
+                break
+            deadlines = [d for link in self._links.values() if (d := link.next_deadline_ms())]
+            pause_ms = max(min([give_up_ms, *deadlines]) - now_ms, 0)
+            for event in self._streams.wait(pause_ms):
+                self._take_event(event)
+            self._expire(self._clock.monotonic_ms())
+        outcomes, self._outcomes = self._outcomes, []
+        return outcomes
+
+    def pause(self, duration_ms: int) -> None:
+        """Let time pass; what arrives meanwhile is kept."""
+        until_ms = self._clock.monotonic_ms() + duration_ms
+        while (left_ms := until_ms - self._clock.monotonic_ms()) > 0:
+            for event in self._streams.wait(left_ms):
+                self._take_event(event)
+
+    def close(self) -> None:
+        """Close all connections; calls on their way get no outcome."""
+        for link in self._links.values():
+            link.stream.close()
+        self._links.clear()
+
+    # -- inside
+
+    def _open(self, address: Address, now_ms: int) -> _Link:
+        stream = self._streams.connect(address.host, address.port, self._settings.tls)
+        deadline_ms = now_ms + self._settings.connect_timeout_ms
+        link = _Link(address, self._make_connection(), stream, deadline_ms)
+        self._links[address] = link
+        return link
+
+    def _take_event(self, event: StreamEvent) -> None:
+        link = next((k for k in self._links.values() if k.stream is event.stream), None)
+        if link is None:
+            return
+        if event.kind == "closed":
+            self._fail(link, self._closed_error(link, event.reason))
+            return
+        try:
+            if event.kind == "opened":
+                link.connection.opened()
+            else:
+                self._take_replies(link, link.connection.receive(event.data))
+        except EngineError as error:
+            link.stream.close()
+            self._fail(link, error)
+            return
+        if link.is_ready:
+            self._send_queued(link)
+        self._flush(link)
+
+    def _take_replies(self, link: _Link, replies: list[Reply]) -> None:
+        for reply in replies:
+            link.in_flight.pop(reply.token, None)
+            self._outcomes.append((reply.token, reply))
+
+    def _send_queued(self, link: _Link) -> None:
+        """Send what waited for the handshake; a call that cannot be sent fails alone."""
+        queued, link.queued = link.queued, {}
+        for token, waiting in queued.items():
+            call = waiting.call
+            try:
+                version = link.connection.version_of(call.api_name, call.lowest, call.highest)
+                link.connection.send(
+                    call.api_name,
+                    call.message,
+                    version=version,
+                    token=token,
+                    has_reply=call.has_reply,
+                )
+            except EngineError as error:
+                self._outcomes.append((token, error))
+                continue
+            if call.has_reply:
+                link.in_flight[token] = waiting
+            else:
+                self._outcomes.append((token, Reply(token, version, None)))
+        self._flush(link)
+
+    def _flush(self, link: _Link) -> None:
+        output = link.connection.take_output()
+        if output:
+            link.stream.send(output)
+
+    def _closed_error(self, link: _Link, reason: str) -> EngineError:
+        host, port = link.address
+        if link.connection.state == "connecting":
+            return Unreachable(host, port, reason)
+        return ConnectionLost(host, port, reason)
+
+    def _fail(self, link: _Link, error: EngineError) -> None:
+        """End a link: every call on it gets the same error."""
+        del self._links[link.address]
+        for token in (*link.in_flight, *link.queued):
+            self._outcomes.append((token, error))
+
+    def _expire(self, now_ms: int) -> None:
+        for link in list(self._links.values()):
+            deadline_ms = link.next_deadline_ms()
+            if deadline_ms is None or now_ms < deadline_ms:
+                continue
+            link.stream.close()
+            self._fail(link, self._expired_error(link))
+
+    def _expired_error(self, link: _Link) -> EngineError:
+        host, port = link.address
+        if link.connection.state == "connecting":
+            return Unreachable(host, port, "no connection in time")
+        if not link.is_ready:
+            return ConnectionLost(host, port, "no answer to the first request in time")
+        first = min(link.in_flight.values(), key=lambda w: w.deadline_ms)
+        return TimedOut(f"{first.call.api_name} to {link.address}", first.timeout_ms)

@@ -1,0 +1,118 @@
+"""What a Metadata answer says: brokers, topics, leaders, the controller."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from engine.client.error_codes import NONE
+from engine.client.settings import Address
+from engine.model import TopicPartition
+from engine.wire.layout import NO_UUID
+
+NO_BROKER = -1
+
+
+class BrokerView(NamedTuple):
+    """One live broker."""
+
+    broker_id: int
+    address: Address
+    rack: str | None = None
+
+
+class PartitionView(NamedTuple):
+    """One partition as its brokers see it; `leader` is −1 without one."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    offline_replicas: tuple[int, ...]
+    error_code: int = NONE
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """Tell whether a replica is missing from the in-sync set."""
+        return len(self.isr) < len(self.replicas)
+
+    @property
+    def has_leader(self) -> bool:
+        """Tell whether clients can use the partition."""
+        return self.leader != NO_BROKER
+
+
+class TopicView(NamedTuple):
+    """One topic, its partitions in order; with an error code there are none."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: tuple[PartitionView, ...]
+    error_code: int = NONE
+
+    @property
+    def has_id(self) -> bool:
+        """Tell whether the cluster gives topics ids (from 2.8 on)."""
+        return self.topic_id != NO_UUID
+
+    @property
+    def replication_factor(self) -> int:
+        """Return the replicas of the first partition, as Kafka's tools count them."""
+        return len(self.partitions[0].replicas) if self.partitions else 0
+
+
+class ClusterView(NamedTuple):
+    """The cluster at one moment; only the topics that were asked for."""
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: dict[int, BrokerView]
+    topics: dict[str, TopicView]
+
+    def partition(self, wanted: TopicPartition) -> PartitionView | None:
+        """Return a partition, None if it is not known."""
+        topic = self.topics.get(wanted.topic)
+        if topic is None:
+            return None
+        # Partitions are numbered from 0, but one may be missing from an answer.
+        if wanted.partition < len(topic.partitions):
+            found = topic.partitions[wanted.partition]
+            if found.partition == wanted.partition:
+                return found
+        return next((p for p in topic.partitions if p.partition == wanted.partition), None)
+
+
+def cluster_view(response: Any) -> ClusterView:
+    """Return what a Metadata answer of any version from 1 says."""
+    brokers = {
+        row.node_id: BrokerView(row.node_id, Address(row.host, row.port), row.rack)
+        for row in response.brokers
+    }
+    topics = {row.name: _topic(row) for row in response.topics}
+    return ClusterView(response.cluster_id, response.controller_id, brokers, topics)
+
+
+def _topic(row: Any) -> TopicView:
+    partitions = sorted((_partition(p) for p in row.partitions), key=lambda p: p.partition)
+    return TopicView(row.name, row.topic_id, row.is_internal, tuple(partitions), row.error_code)
+
+
+def _partition(row: Any) -> PartitionView:
+    return PartitionView(
+        row.partition_index,
+        row.leader_id,
+        row.leader_epoch,
+        tuple(row.replica_nodes),
+        tuple(row.isr_nodes),
+        tuple(row.offline_replicas),
+        row.error_code,
+    )
+
+
+def metadata_request(message_type: Any, topics: list[str] | None) -> Any:
+    """Return the request for these topics; None asks for all, an empty list for brokers alone."""
+    rows = None
+    if topics is not None:
+        rows = [message_type.MetadataRequestTopic(name=name) for name in topics]
+    return message_type(topics=rows, allow_auto_topic_creation=False)

@@ -1,0 +1,88 @@
+"""Offsets of partitions: first, last, by time.
+
+| timestamp asked | answer | from version |
+|---|---|---|
+| ≥ 0 | first record at or after this time, −1 if there is none | 1 |
+| −1 | the end: high watermark, or last stable offset when read committed | 1 |
+| −2 | the log's start | 1 |
+| −3 | the record with the largest time | 7 |
+| −4 | the start of what is on the broker's own disk | 8 |
+| −5 | the end of what is in remote storage | 9 |
+
+Source: ListOffsetsRequest; KIP-734, KIP-405, KIP-1005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.error_codes import NONE, api_error
+from engine.client.links import Call
+from engine.client.metadata import ClusterView
+from engine.client.topic_admin import by_topic
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from engine.wire.structs import message_class
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+
+_LOWEST_VERSIONS: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+READ_COMMITTED: Final = 1
+
+
+class FoundOffset(NamedTuple):
+    """An offset, −1 if there is none; the time is −1 unless a time was asked for."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+def list_offsets(
+    client: KafkaClient,
+    timestamps: Mapping[TopicPartition, int],
+    *,
+    read_committed: bool = False,
+) -> dict[TopicPartition, FoundOffset | EngineError]:
+    """Return the offset of a time, or of one of the constants, in each partition."""
+    request = message_class("ListOffsetsRequest")
+
+    def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
+        rows = [
+            request.ListOffsetsTopic(
+                name=topic,
+                partitions=[
+                    request.ListOffsetsPartition(
+                        partition_index=p.partition, timestamp=timestamps[p]
+                    )
+                    for p in found
+                ],
+            )
+            for topic, found in by_topic(partitions).items()
+        ]
+        lowest = max(_LOWEST_VERSIONS.get(timestamps[p], 1) for p in partitions)
+        level = READ_COMMITTED if read_committed else 0
+        message = request(replica_id=-1, isolation_level=level, topics=rows)
+        return Call("ListOffsets", message, max(lowest, 2) if read_committed else lowest)
+
+    return client.ask_leaders(timestamps, make_call, _read)
+
+
+def _read(answer: Any, version: int) -> dict[TopicPartition, FoundOffset | EngineError]:
+    return {
+        TopicPartition(topic.name, row.partition_index): _found(row)
+        for topic in answer.topics
+        for row in topic.partitions
+    }
+
+
+def _found(row: Any) -> FoundOffset | EngineError:
+    if row.error_code != NONE:
+        return api_error(row.error_code)
+    return FoundOffset(row.offset, row.timestamp, row.leader_epoch)

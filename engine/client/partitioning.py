@@ -1,0 +1,30 @@
+"""Which partition a record goes to: by its key as Java's client does, or spread evenly."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_SEED: Final = 0x9747B28C
+_MIX: Final = 0x5BD1E995
+_MASK: Final = 0xFFFFFFFF
+
+
+def murmur2(data: bytes) -> int:
+    """Return the 32-bit hash that Kafka's clients place keys by. Source: Utils.murmur2."""
+    length = len(data)
+    found = _SEED ^ length
+    whole = length & ~3
+    for position in range(0, whole, 4):
+        word = int.from_bytes(data[position : position + 4], "little") * _MIX & _MASK
+        word = (word ^ word >> 24) * _MIX & _MASK
+        found = (found * _MIX & _MASK) ^ word
+    if length > whole:
+        found ^= int.from_bytes(data[whole:], "little")
+        found = found * _MIX & _MASK
+    found = (found ^ found >> 13) * _MIX & _MASK
+    return found ^ found >> 15
+
+
+def partition_of_key(key: bytes, partition_count: int) -> int:
+    """Return the partition of a key. Source: BuiltInPartitioner.partitionForKey."""
+    return (murmur2(key) & 0x7FFFFFFF) % partition_count

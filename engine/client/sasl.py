@@ -1,0 +1,131 @@
+"""SASL conversations: what is said until both sides believe each other.
+
+| mechanism | client | server |
+|---|---|---|
+| PLAIN | NUL user NUL password | empty |
+| SCRAM 1 | `n,,n=<user>,r=<client nonce>` | `r=<both nonces>,s=<salt>,i=<iterations>` |
+| SCRAM 2 | `c=biws,r=<both nonces>,p=<proof>` | `v=<signature>` or `e=<error>` |
+
+Source: RFC 4616, RFC 5802, KIP-84. Differs: names and passwords are taken as UTF-8 without
+SASLprep, as Kafka's own client takes them.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from engine.client.errors import AuthenticationFailed
+from engine.limits import SCRAM_ITERATIONS_MAX
+
+#: SCRAM mechanisms and their hashes.
+SCRAM_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_ITERATIONS_MIN = 4096
+
+
+class SaslConversation(Protocol):
+    """The client's side of one authentication."""
+
+    mechanism: str
+
+    def first(self) -> bytes:
+        """Return the first message."""
+        ...
+
+    def answer(self, challenge: bytes) -> bytes | None:
+        """Return the next message, None when all is said; raises AuthenticationFailed."""
+        ...
+
+
+class PlainConversation:
+    """PLAIN: the password itself, so only fit for encrypted connections."""
+
+    mechanism = "PLAIN"
+
+    def __init__(self, username: str, password: str) -> None:
+        self._message = b"\x00" + username.encode() + b"\x00" + password.encode()
+
+    def first(self) -> bytes:
+        """Return the only message."""
+        return self._message
+
+    def answer(self, challenge: bytes) -> bytes | None:
+        """Take the broker's empty agreement."""
+        return None
+
+
+class ScramConversation:
+    """SCRAM: both sides prove that they know the password, which is never sent."""
+
+    def __init__(self, mechanism: str, username: str, password: str, nonce: bytes) -> None:
+        """Start a conversation; `nonce` is printable, random and used once."""
+        self.mechanism = mechanism
+        self._hash = SCRAM_HASHES[mechanism]
+        self._password = password.encode()
+        self._nonce = nonce
+        name = username.replace("=", "=3D").replace(",", "=2C").encode()
+        self._first_bare = b"n=" + name + b",r=" + nonce
+        self._expected_signature: bytes | None = None
+
+    def first(self) -> bytes:
+        """Return the client-first message."""
+        return b"n,," + self._first_bare
+
+    def answer(self, challenge: bytes) -> bytes | None:
+        """Return the proof after the server's first message, None after its signature."""
+        fields = self._fields(challenge)
+        if b"e" in fields:
+            raise AuthenticationFailed(self.mechanism, fields[b"e"].decode(errors="replace"))
+        if self._expected_signature is None:
+            return self._prove(challenge, fields)
+        self._verify(fields)
+        return None
+
+    def _fields(self, message: bytes) -> dict[bytes, bytes]:
+        return {part[:1]: part[2:] for part in message.split(b",") if part[1:2] == b"="}
+
+    def _prove(self, challenge: bytes, fields: dict[bytes, bytes]) -> bytes:
+        import hashlib
+        import hmac
+
+        nonce, salt, iterations = self._checked(fields)
+        without_proof = b"c=biws,r=" + nonce
+        said = b",".join((self._first_bare, challenge, without_proof))
+        salted = hashlib.pbkdf2_hmac(self._hash, self._password, salt, iterations)
+        client_key = hmac.digest(salted, b"Client Key", self._hash)
+        stored_key = hashlib.new(self._hash, client_key).digest()
+        signature = hmac.digest(stored_key, said, self._hash)
+        proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
+        server_key = hmac.digest(salted, b"Server Key", self._hash)
+        self._expected_signature = hmac.digest(server_key, said, self._hash)
+        return without_proof + b",p=" + _base64(proof)
+
+    def _checked(self, fields: dict[bytes, bytes]) -> tuple[bytes, bytes, int]:
+        """Return nonce, salt and iterations of the server's first message."""
+        from binascii import Error, a2b_base64
+
+        nonce = fields.get(b"r", b"")
+        if not nonce.startswith(self._nonce) or nonce == self._nonce:
+            raise AuthenticationFailed(self.mechanism, "the broker did not extend our nonce")
+        try:
+            salt = a2b_base64(fields.get(b"s", b""), strict_mode=True)
+            iterations = int(fields.get(b"i", b"0"))
+        except (Error, ValueError):
+            raise AuthenticationFailed(self.mechanism, "unreadable salt or iterations") from None
+        if not _ITERATIONS_MIN <= iterations <= SCRAM_ITERATIONS_MAX:
+            raise AuthenticationFailed(
+                self.mechanism, f"{iterations} iterations, outside what is safe to follow"
+            )
+        return nonce, salt, iterations
+
+    def _verify(self, fields: dict[bytes, bytes]) -> None:
+        import hmac
+
+        expected = _base64(self._expected_signature or b"")
+        if not hmac.compare_digest(fields.get(b"v", b""), expected):
+            raise AuthenticationFailed(self.mechanism, "the broker does not know the password")
+
+
+def _base64(raw: bytes) -> bytes:
+    from binascii import b2a_base64
+
+    return b2a_base64(raw, newline=False)

@@ -1,0 +1,209 @@
+"""Kafka's client properties, as settings of this client.
+
+| property | meaning here |
+|---|---|
+| `client.id` | name in the broker's log and quotas |
+| `security.protocol` | PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL |
+| `sasl.mechanism`, `sasl.jaas.config` | PLAIN or SCRAM; user and password |
+| `sasl.username`, `sasl.password` | the same, as librdkafka spells it |
+| `ssl.truststore.location` (`.certificates`), `ssl.ca.location` | PEM of trusted certificates |
+| `ssl.keystore.location`, `ssl.certificate.location`, `ssl.key.location` | PEM of our own |
+| `ssl.key.password` | opens the private key |
+| `ssl.endpoint.identification.algorithm` | empty or `none`: the host's name is not checked |
+| `request.timeout.ms`, `socket.connection.setup.timeout.ms` | patience |
+| `retry.backoff.ms`, `retry.backoff.max.ms` | pauses before asking again |
+
+A property that concerns security and cannot be followed is an error; any other that this client
+has no use for (those of consumers and producers) is passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from engine.client.errors import ClientSettingRefused
+from engine.client.sasl import SCRAM_HASHES
+from engine.host.streams import TlsSettings
+from engine.limits import CLIENT_PORT_DEFAULT
+
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_SECURITY_PREFIXES: Final = ("ssl.", "sasl.", "security.")
+_MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)
+#: Security properties without an effect on a client with user and password, or with PEM files.
+_HARMLESS: Final = frozenset(
+    (
+        "ssl.protocol",
+        "ssl.enabled.protocols",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+        "ssl.keymanager.algorithm",
+        "ssl.truststore.password",
+        "ssl.keystore.password",
+        "ssl.client.auth",
+        "security.providers",
+    )
+)
+
+
+class Address(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class SaslSettings(NamedTuple):
+    """Who we are; the password never shows in a repr."""
+
+    mechanism: str
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"SaslSettings({self.mechanism}, {self.username})"
+
+
+class ClientSettings(NamedTuple):
+    """Everything a client is told besides where the cluster is."""
+
+    client_id: str = "kctl"
+    tls: TlsSettings | None = None
+    sasl: SaslSettings | None = None
+    request_timeout_ms: int = 30_000
+    connect_timeout_ms: int = 10_000
+    retry_backoff_ms: int = 100
+    retry_backoff_ms_max: int = 1_000
+
+
+def parse_addresses(text: str) -> list[Address]:
+    """Return the addresses of `host:port,…`; a port left out is 9092. Raises ClientSettingRefused.
+
+    An IPv6 address stands in brackets.
+    """
+    found = [_address(part.strip()) for part in text.split(",") if part.strip()]
+    if not found:
+        raise ClientSettingRefused(
+            "bootstrap.servers", text, "expected HOST:PORT, several by comma"
+        )
+    return found
+
+
+def _address(text: str) -> Address:
+    # Kafka's own tools take a listener's name in front.
+    bare = text.split("://", 1)[-1]
+    host, colon, port = bare.rpartition(":")
+    if not colon or bare.endswith("]"):
+        host, port = bare, str(CLIENT_PORT_DEFAULT)
+    if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise ClientSettingRefused("bootstrap.servers", text, "expected HOST:PORT")
+    return Address(host.strip("[]"), int(port))
+
+
+def client_settings(properties: Mapping[str, str]) -> ClientSettings:
+    """Return the settings that client properties ask for; raises ClientSettingRefused."""
+    reader = _Reader(properties)
+    protocol = reader.word("security.protocol", "PLAINTEXT", _PROTOCOLS)
+    defaults = ClientSettings()
+    settings = ClientSettings(
+        client_id=reader.text("client.id") or defaults.client_id,
+        tls=_tls(reader) if protocol.endswith("SSL") else None,
+        sasl=_sasl(reader) if protocol.startswith("SASL") else None,
+        request_timeout_ms=reader.count("request.timeout.ms", defaults.request_timeout_ms),
+        connect_timeout_ms=reader.count(
+            "socket.connection.setup.timeout.ms", defaults.connect_timeout_ms
+        ),
+        retry_backoff_ms=reader.count("retry.backoff.ms", defaults.retry_backoff_ms),
+        retry_backoff_ms_max=reader.count("retry.backoff.max.ms", defaults.retry_backoff_ms_max),
+    )
+    reader.refuse_the_rest(protocol)
+    return settings
+
+
+class _Reader:
+    """Takes properties one by one and knows which were not taken."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        self._left = dict(properties)
+
+    def text(self, key: str, *, when_empty: str | None = None) -> str | None:
+        found = self._left.pop(key, None)
+        return when_empty if found == "" else found
+
+    def word(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
+        word = (self.text(key) or default).upper()
+        if word not in allowed:
+            raise ClientSettingRefused(key, word, f"must be one of {', '.join(allowed)}")
+        return word
+
+    def count(self, key: str, default: int) -> int:
+        text = self.text(key)
+        if text is None:
+            return default
+        if not text.isdecimal():
+            raise ClientSettingRefused(key, text, "must be a number of milliseconds")
+        return int(text)
+
+    def refuse_the_rest(self, protocol: str) -> None:
+        """Refuse what concerns the security in use and was not understood."""
+        used = [p for p in _SECURITY_PREFIXES if p != "ssl." or protocol.endswith("SSL")]
+        if not protocol.startswith("SASL"):
+            used.remove("sasl.")
+        for key, value in self._left.items():
+            if key.startswith(tuple(used)) and key not in _HARMLESS and value:
+                raise ClientSettingRefused(key, "…", "kctl's client does not support this property")
+
+
+def _tls(reader: _Reader) -> TlsSettings:
+    identification = reader.text("ssl.endpoint.identification.algorithm", when_empty="none")
+    return TlsSettings(
+        ca_path=_pem_store(reader, "ssl.truststore") or reader.text("ssl.ca.location"),
+        ca_pem=reader.text("ssl.truststore.certificates"),
+        certificate_path=(
+            _pem_store(reader, "ssl.keystore") or reader.text("ssl.certificate.location")
+        ),
+        key_path=reader.text("ssl.key.location"),
+        key_password=reader.text("ssl.key.password"),
+        verifies_host=(identification or "https").lower() == "https",
+    )
+
+
+def _pem_store(reader: _Reader, store: str) -> str | None:
+    """Return the path of a store, which must be PEM: Java's own formats need Java to read."""
+    location = reader.text(f"{store}.location")
+    kind = (reader.text(f"{store}.type") or "").upper()
+    is_java = location is not None and location.lower().endswith((".jks", ".p12", ".pfx"))
+    if kind not in ("", "PEM") or (is_java and not kind):
+        raise ClientSettingRefused(
+            f"{store}.location", location, "must be a PEM file: keytool and openssl convert others"
+        )
+    return location
+
+
+def _sasl(reader: _Reader) -> SaslSettings:
+    mechanism = (
+        reader.text("sasl.mechanism") or reader.text("sasl.mechanisms") or "GSSAPI"
+    ).upper()
+    if mechanism not in _MECHANISMS:
+        rule = f"kctl's client supports {', '.join(_MECHANISMS)}"
+        raise ClientSettingRefused("sasl.mechanism", mechanism, rule)
+    given = jaas_options(reader.text("sasl.jaas.config") or "")
+    username = given.get("username") or reader.text("sasl.username")
+    password = given.get("password") or reader.text("sasl.password")
+    if username is None or password is None:
+        raise ClientSettingRefused(
+            "sasl.jaas.config", "…", 'must have username="…" and password="…"'
+        )
+    return SaslSettings(mechanism, username, password)
+
+
+def jaas_options(text: str) -> dict[str, str]:
+    """Return the options of a JAAS line: `<class> required key="value" …;`."""
+    import re
+
+    pairs = re.findall(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', text)
+    return {key: re.sub(r"\\(.)", r"\1", quoted) or bare for key, quoted, bare in pairs}

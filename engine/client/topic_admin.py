@@ -1,0 +1,173 @@
+"""Creating, growing and deleting topics; deleting records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from engine.client.blocking import CONTROLLER, KafkaClient
+from engine.client.error_codes import NONE, NOT_CONTROLLER, api_error
+from engine.client.links import Call
+from engine.client.metadata import ClusterView
+from engine.errors import ApiError, EngineError
+from engine.model import TopicPartition
+from engine.wire.layout import NO_UUID
+from engine.wire.structs import message_class
+
+#: Leaves a count to the broker's own default; needs CreateTopics 4 (Kafka 2.4).
+BROKER_DEFAULT = -1
+
+
+class NewTopic(NamedTuple):
+    """A topic to create: counts, or the replicas of each partition (the first is preferred)."""
+
+    name: str
+    partition_count: int = BROKER_DEFAULT
+    replication_factor: int = BROKER_DEFAULT
+    assignment: tuple[tuple[int, ...], ...] = ()
+    configs: Mapping[str, str] = {}
+
+
+class CreatedTopic(NamedTuple):
+    """What the broker made (or would make); −1 and None where an old broker does not say."""
+
+    name: str
+    topic_id: bytes = NO_UUID
+    partition_count: int = -1
+    replication_factor: int = -1
+
+
+class NewPartitions(NamedTuple):
+    """How far a topic shall grow; the replicas of the added partitions, or the broker's choice."""
+
+    total_count: int
+    assignment: tuple[tuple[int, ...], ...] = ()
+
+
+def create_topics(
+    client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool = False
+) -> dict[str, CreatedTopic | ApiError]:
+    """Create topics; returns what became of each."""
+    request = message_class("CreateTopicsRequest")
+    message = request(
+        topics=[_creatable(request, topic) for topic in topics],
+        timeout_ms=client.timeout_ms,
+        validate_only=validate_only,
+    )
+    reply = _ask_controller(client, "CreateTopics", message, lambda answer: answer.topics)
+    return {row.name: _created(row) for row in reply.topics}
+
+
+def _creatable(request: Any, topic: NewTopic) -> Any:
+    assignments = [
+        request.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+        for index, replicas in enumerate(topic.assignment)
+    ]
+    return request.CreatableTopic(
+        name=topic.name,
+        num_partitions=BROKER_DEFAULT if assignments else topic.partition_count,
+        replication_factor=BROKER_DEFAULT if assignments else topic.replication_factor,
+        assignments=assignments,
+        configs=[
+            request.CreatableTopicConfig(name=key, value=value)
+            for key, value in topic.configs.items()
+        ],
+    )
+
+
+def _created(row: Any) -> CreatedTopic | ApiError:
+    if row.error_code != NONE:
+        return api_error(row.error_code, row.error_message)
+    return CreatedTopic(row.name, row.topic_id, row.num_partitions, row.replication_factor)
+
+
+def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiError | None]:
+    """Delete topics by name; returns an error for each, None where it is gone."""
+    request = message_class("DeleteTopicsRequest")
+
+    def message(version: int) -> Any:
+        if version < 6:
+            return request(topic_names=list(names), timeout_ms=client.timeout_ms)
+        rows = [request.DeleteTopicState(name=name) for name in names]
+        return request(topics=rows, timeout_ms=client.timeout_ms)
+
+    reply = _ask_controller(client, "DeleteTopics", message, lambda answer: answer.responses)
+    return {row.name: _failure(row.error_code, row.error_message) for row in reply.responses}
+
+
+def create_partitions(
+    client: KafkaClient, topics: Mapping[str, NewPartitions], *, validate_only: bool = False
+) -> dict[str, ApiError | None]:
+    """Add partitions to topics; returns an error for each, None where it worked."""
+    request = message_class("CreatePartitionsRequest")
+    rows = []
+    for name, wanted in topics.items():
+        added = [
+            request.CreatePartitionsAssignment(broker_ids=list(replicas))
+            for replicas in wanted.assignment
+        ]
+        rows.append(
+            request.CreatePartitionsTopic(
+                name=name, count=wanted.total_count, assignments=added or None
+            )
+        )
+    message = request(topics=rows, timeout_ms=client.timeout_ms, validate_only=validate_only)
+    reply = _ask_controller(client, "CreatePartitions", message, lambda answer: answer.results)
+    return {row.name: _failure(row.error_code, row.error_message) for row in reply.results}
+
+
+def _ask_controller(
+    client: KafkaClient, api_name: str, message: Any, rows: Callable[[Any], Iterable[Any]]
+) -> Any:
+    """Ask the controller, and the next one if it has moved on."""
+
+    def moved(answer: Any) -> int:
+        return next((NOT_CONTROLLER for r in rows(answer) if r.error_code == NOT_CONTROLLER), NONE)
+
+    reply = client.ask(
+        api_name, message, to=CONTROLLER, retriable_code=moved, lowest=1, is_repeatable=False
+    )
+    return reply.message
+
+
+def _failure(code: int, detail: str | None) -> ApiError | None:
+    return None if code == NONE else api_error(code, detail)
+
+
+def delete_records(
+    client: KafkaClient, before: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int | EngineError]:
+    """Delete the records before an offset (exclusive; −1: all) of each partition.
+
+    Returns the new start of each log, over all its replicas.
+    """
+    request = message_class("DeleteRecordsRequest")
+
+    def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
+        topics = {
+            topic: [
+                request.DeleteRecordsPartition(partition_index=p.partition, offset=before[p])
+                for p in found
+            ]
+            for topic, found in by_topic(partitions).items()
+        }
+        rows = [request.DeleteRecordsTopic(name=t, partitions=p) for t, p in topics.items()]
+        return Call("DeleteRecords", request(topics=rows, timeout_ms=client.timeout_ms))
+
+    def read(answer: Any, version: int) -> dict[TopicPartition, int | EngineError]:
+        return {
+            TopicPartition(topic.name, row.partition_index): _failure(row.error_code, None)
+            or int(row.low_watermark)
+            for topic in answer.topics
+            for row in topic.partitions
+        }
+
+    return client.ask_leaders(before, make_call, read)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    """Return partitions grouped as requests want them."""
+    found: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        found.setdefault(partition.topic, []).append(partition)
+    return found

@@ -1,0 +1,266 @@
+"""Streams on the sockets of this machine: non-blocking, waited for together.
+
+A host name may have several addresses (`localhost` is often ::1 and 127.0.0.1): they are tried in
+turn, and only when the last one fails is the stream closed.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from engine.host.ports import Buffer
+from engine.host.streams import Stream, StreamEvent, TlsSettings
+from engine.limits import RECEIVE_BYTES
+
+if TYPE_CHECKING:
+    import ssl
+
+_READ = selectors.EVENT_READ
+_WRITE = selectors.EVENT_WRITE
+
+
+class RealStream:
+    """One socket, from the first address tried to its close."""
+
+    def __init__(self, owner: RealStreams, host: str, port: int, tls: TlsSettings | None) -> None:
+        self.host = host
+        self.port = port
+        self._owner = owner
+        self._tls = tls
+        self._addresses: deque[tuple[Any, ...]] = deque()
+        self._socket: socket.socket | None = None
+        self._phase = "connecting"
+        self._unsent: deque[memoryview] = deque()
+
+    # -- the port
+
+    def send(self, buffers: Sequence[Buffer]) -> None:
+        """Queue bytes; as much as the socket takes leaves at once."""
+        self._unsent.extend(memoryview(part) for part in buffers)
+        if self._phase == "open":
+            self._owner.attempt(self, self._flush)
+
+    def close(self) -> None:
+        """Close now, without an event."""
+        self._phase = "closed"
+        if self._socket is not None:
+            self._owner.forget(self._socket)
+            self._socket.close()
+            self._socket = None
+
+    # -- opening
+
+    def start(self) -> None:
+        """Look up the addresses and try the first."""
+        try:
+            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        except OSError as error:
+            self._owner.report_closed(self, f"unknown host: {error.strerror or error}")
+            return
+        self._addresses.extend(found)
+        self._try_next("no address")
+
+    def _try_next(self, reason: str) -> None:
+        self._drop_socket()
+        while self._addresses:
+            family, kind, protocol, _, address = self._addresses.popleft()
+            try:
+                self._socket = socket.socket(family, kind, protocol)
+                self._socket.setblocking(False)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._socket.connect_ex(address)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                self._drop_socket()
+                continue
+            self._phase = "connecting"
+            self._owner.watch(self._socket, _WRITE, self)
+            return
+        self._phase = "closed"
+        self._owner.report_closed(self, reason)
+
+    def _drop_socket(self) -> None:
+        if self._socket is not None:
+            self._owner.forget(self._socket)
+            self._socket.close()
+            self._socket = None
+
+    def _finish_connecting(self) -> None:
+        assert self._socket is not None
+        problem = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if problem:
+            self._try_next(os.strerror(problem))
+        elif self._tls is None:
+            self._become_open()
+        else:
+            self._start_tls(self._tls)
+
+    def _start_tls(self, tls: TlsSettings) -> None:
+        assert self._socket is not None
+        self._phase = "handshake"
+        context = tls_context(tls)
+        self._owner.forget(self._socket)
+        self._socket = context.wrap_socket(
+            self._socket, server_hostname=self.host, do_handshake_on_connect=False
+        )
+        self._owner.watch(self._socket, _READ | _WRITE, self)
+        self._shake_hands()
+
+    def _shake_hands(self) -> None:
+        secured: Any = self._socket
+        if self._unless_tls_waits(secured.do_handshake) is not None:
+            self._become_open()
+
+    def _become_open(self) -> None:
+        self._phase = "open"
+        self._addresses.clear()
+        self._owner.report(StreamEvent(self, "opened"))
+        self._flush()
+
+    # -- moving bytes
+
+    def advance(self, ready: int) -> None:
+        """Do what the socket is ready for."""
+        if self._phase == "connecting":
+            self._finish_connecting()
+        elif self._phase == "handshake":
+            self._shake_hands()
+        elif self._phase == "open":
+            self._flush()
+            self._receive()
+
+    def fail(self, reason: str) -> None:
+        """End after an error; while connecting, the next address is tried."""
+        if self._phase == "connecting":
+            self._try_next(reason)
+        elif self._phase != "closed":
+            self.close()
+            self._owner.report_closed(self, reason)
+
+    def _receive(self) -> None:
+        while self._socket is not None:
+            data = self._unless_tls_waits(self._socket.recv, RECEIVE_BYTES)
+            if data is None:
+                return
+            if not data:
+                self.fail("the broker closed it")
+                return
+            self._owner.report(StreamEvent(self, "received", data))
+            if len(data) < RECEIVE_BYTES and self._tls is None:
+                return
+
+    def _flush(self) -> None:
+        while self._unsent and self._socket is not None:
+            sent = self._unless_tls_waits(self._socket.send, self._unsent[0])
+            if sent is None:
+                return
+            rest = self._unsent.popleft()[sent:]
+            if rest:
+                self._unsent.appendleft(rest)
+        self._watch(_READ)
+
+    def _unless_tls_waits(self, operate: Any, *arguments: Any) -> Any:
+        """Return what a socket call returns, None while it must wait (and what for is watched).
+
+        A call that returns nothing gives True.
+        """
+        try:
+            done = operate(*arguments)
+        except BlockingIOError:
+            self._watch(_READ | _WRITE if self._unsent else _READ)
+            return None
+        except OSError as error:
+            if self._tls is None:
+                raise
+            import ssl
+
+            if isinstance(error, ssl.SSLWantReadError):
+                self._watch(_READ)
+            elif isinstance(error, ssl.SSLWantWriteError):
+                self._watch(_READ | _WRITE)
+            else:
+                raise
+            return None
+        return True if done is None else done
+
+    def _watch(self, wanted: int) -> None:
+        if self._socket is not None:
+            self._owner.watch(self._socket, wanted, self)
+
+
+class RealStreams:
+    """All streams of one client, waited for with one selector."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._events: list[StreamEvent] = []
+
+    def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
+        """Start connecting; failures arrive as a `closed` event."""
+        stream = RealStream(self, host, port, tls)
+        self.attempt(stream, stream.start)
+        return stream
+
+    def wait(self, timeout_ms: int) -> list[StreamEvent]:
+        """Return what happened, after `timeout_ms` at the latest."""
+        if not self._events:
+            for key, ready in self._selector.select(max(timeout_ms, 0) / 1000):
+                self.attempt(key.data, lambda key=key, ready=ready: key.data.advance(ready))
+        events, self._events = self._events, []
+        return events
+
+    # -- for RealStream
+
+    def attempt(self, stream: RealStream, operate: Any) -> None:
+        """Run an operation; its `OSError` closes the stream."""
+        try:
+            operate()
+        except OSError as error:
+            stream.fail(_reason(error))
+
+    def report(self, event: StreamEvent) -> None:
+        """Keep an event for the next `wait`."""
+        self._events.append(event)
+
+    def report_closed(self, stream: RealStream, reason: str) -> None:
+        """Keep the event of a stream's end."""
+        self.report(StreamEvent(stream, "closed", reason=reason))
+
+    def watch(self, watched: socket.socket, wanted: int, stream: RealStream) -> None:
+        """Wait for a socket from now on."""
+        known = self._selector.get_map().get(watched)
+        if known is None:
+            self._selector.register(watched, wanted, stream)
+        elif known.events != wanted:
+            self._selector.modify(watched, wanted, stream)
+
+    def forget(self, watched: socket.socket) -> None:
+        """Stop waiting for a socket."""
+        if watched in self._selector.get_map():
+            self._selector.unregister(watched)
+
+
+def tls_context(tls: TlsSettings) -> ssl.SSLContext:
+    """Return the TLS context of settings; `OSError` for files that cannot be used."""
+    import ssl
+
+    context = ssl.create_default_context(cafile=tls.ca_path, cadata=tls.ca_pem)
+    if not tls.verifies_host:
+        context.check_hostname = False
+    if tls.certificate_path is not None:
+        # Without a callback OpenSSL would ask for a missing password on the terminal.
+        password = tls.key_password or ""
+        context.load_cert_chain(tls.certificate_path, tls.key_path, password)
+    return context
+
+
+def _reason(error: OSError) -> str:
+    verification = getattr(error, "verify_message", None)
+    if verification:
+        return f"the broker's certificate is not trusted: {verification}"
+    return error.strerror or str(error)
