@@ -29,16 +29,18 @@ Json: TypeAlias = "Mapping[str, Json] | list[Json] | tuple[Json, ...] | str | in
 
 _ESCAPE = re.compile(r"\\(?:u00([01][0-9a-f])|.)")
 _BUCKETS_MIN = 16
+_SHOWN_CHARS = 80
 
 
 class InvalidZnodeValue(ZnodeError):
     """The data of a node is not what belongs there."""
 
     def __init__(self, path: str, expected: str, got: object) -> None:
-        super().__init__(f"{path}: expected {expected}, got {got}")
         self.path = path
         self.expected = expected
-        self.got = got
+        # A node may hold a megabyte, and a message nobody could read.
+        self.got = str(got)[:_SHOWN_CHARS]
+        super().__init__(f"{path}: expected {expected}, got {self.got}")
 
 
 def encode_json(value: Json) -> bytes:
@@ -151,7 +153,7 @@ def decode_object(data: bytes | None, path: str) -> JsonObject:
 
 def _mapping(value: object, path: str, name: str) -> dict[str, object]:
     if not isinstance(value, dict):
-        raise InvalidZnodeValue(path, f"an object {name}", repr(value)[:80])
+        raise InvalidZnodeValue(path, f"an object {name}", repr(value))
     return value
 
 

@@ -218,7 +218,7 @@ def test_what_a_watcher_sets_off_is_told_behind_what_it_was_told() -> None:
 
 
 def test_the_end_of_a_session_removes_its_nodes_in_one_transaction() -> None:
-    store, me, clock = store_with_session()
+    store, me, _ = store_with_session()
     other = store.open_session(TIMEOUT_MS)
     told = Told()
     store.multi(other, [Create("/p"), Create("/p/e", None, True), Create("/q", None, True)])
