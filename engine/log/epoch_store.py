@@ -1,0 +1,58 @@
+"""The leader epochs of one log with their file, which always has what the memory has.
+
+Source: Kafka's LeaderEpochFileCache. Differs: Kafka writes truncations later; the file is small,
+and a stale entry costs a start more thought than a write costs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.host.ports import Files
+from engine.log import leader_epoch_checkpoint
+from engine.log.epoch_cache import EpochCache
+from engine.log.leader_epoch_checkpoint import EpochStart
+
+
+class EpochStore(EpochCache):
+    """Leader epochs whose every change is durable when the call returns."""
+
+    __slots__ = ("_files", "directory")
+
+    def __init__(self, files: Files, directory: str, entries: Iterable[EpochStart] = ()) -> None:
+        super().__init__(entries)
+        self._files = files
+        self.directory = directory
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """Note where an epoch starts; nothing for one below 0, which a batch may carry."""
+        if epoch < 0 or not super().assign(epoch, start_offset):
+            return False
+        self.write()
+        return True
+
+    def truncate_from_end(self, end_offset: int) -> bool:
+        """Drop epochs that start at or above the log's new end; tells whether it changed."""
+        if not super().truncate_from_end(end_offset):
+            return False
+        self.write()
+        return True
+
+    def truncate_from_start(self, start_offset: int) -> bool:
+        """Move the first epoch up to the log's new start; tells whether it changed."""
+        if not super().truncate_from_start(start_offset):
+            return False
+        self.write()
+        return True
+
+    def clear(self) -> bool:
+        """Forget everything; tells whether there was something."""
+        if not super().clear():
+            return False
+        self.write()
+        return True
+
+    def write(self) -> None:
+        """Write the file."""
+        path = f"{self.directory}/{leader_epoch_checkpoint.FILE_NAME}"
+        self._files.replace_file(path, self.encode())

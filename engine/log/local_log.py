@@ -1,0 +1,585 @@
+"""One partition's log on this broker: append, read, roll, flush, truncate, delete.
+
+It knows offsets, epochs, producers and files; nothing of high watermarks (callers pass one where
+a rule needs it), in-sync sets, brokers or requests. Nothing here waits: syncs of rolled segments
+and delayed removals go to `LogTasks`. One thread owns a log.
+
+```
+log start offset ≤ first offset kept        recovery point ≤ log end offset          L1
+[segment][segment][active segment]
+   flushed whole ->|   may be lost in a power cut, cut to whole batches at the next start
+```
+
+What a crash leaves, by operation (each step durable in the order given, `loader.py` picks up):
+
+```
+roll      old indexes written · new files · snapshot · sync of all that, beside the loop
+          the recovery point moves only after the sync: what came before is read again
+truncate  later segments renamed, highest first · .log cut · epochs written · the caller's
+          checkpoint of the lowered recovery point: any prefix of that is a log
+delete    log start raised · segments renamed, lowest first · unlinked after the delay
+```
+
+Source: LOG-1 … LOG-13, RET-*; Kafka's UnifiedLog and LocalLog.
+Differs: truncation renames from the highest segment down (Kafka upwards), so that a crash never
+leaves a hole. A refused or repeated batch neither rolls a segment nor notes an epoch. A replica's
+chunk larger than segment.bytes is split at batches, not refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+
+from engine.errors import StorageError
+from engine.host.ports import Buffer, Files
+from engine.log import log_reader, partition_metadata
+from engine.log.loaded_log import LoadedLog
+from engine.log.log_config import LogConfig
+from engine.log.log_types import (
+    NOTHING_APPENDED,
+    AppendInfo,
+    FetchSlice,
+    OffsetAndTimestamp,
+    OffsetMetadata,
+    OffsetOutOfRange,
+    RecordListTooLarge,
+)
+from engine.log.partition_metadata import PartitionMetadata, encode_partition_metadata
+from engine.log.producer_recovery import rebuild_producers, repeated_batch
+from engine.log.producer_state import AppendOrigin, CompletedTransaction, WrittenBatch
+from engine.log.replica_chunks import ReplicaChunk, replica_chunks
+from engine.log.retention import LogFacts, RetentionReason, plan_retention
+from engine.log.segment import Segment, create_segment
+from engine.log.segment_trash import discard_segments
+from engine.log.tasks import LogHooks
+from engine.log.txn_index import AbortedTransaction
+from engine.log.validation import LeaderRules
+from engine.model import TopicPartition
+from engine.records.batch import CHECKED_FROM, HEADER, HEADER_BYTES, MAGIC, BatchView
+from engine.records.crc import crc32c
+from engine.records.record import NO_TIMESTAMP, increment_sequence
+
+_set_base_offset = struct.Struct(">q").pack_into
+_set_leader_epoch = struct.Struct(">i").pack_into
+_LEADER_EPOCH_AT = 12
+# Attributes of a plain batch: a codec and the transactional bit, nothing else.
+_PLAIN_FLAGS = ~0x17
+_CODEC_BITS = 0x07
+_LAST_CODEC = 4
+_TRANSACTIONAL_BIT = 0x10
+_header_in = HEADER.unpack_from
+_new_info = AppendInfo._make
+
+
+class LocalLog:
+    """The log of one partition in one directory."""
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        topic_partition: TopicPartition,
+        config: LogConfig,
+        loaded: LoadedLog,
+        hooks: LogHooks,
+    ) -> None:
+        self._files = files
+        self.directory = directory
+        self.topic_partition = topic_partition
+        self._hooks = hooks
+        self.segments = loaded.segments
+        self.epochs = loaded.epochs
+        self.producers = loaded.producers
+        self.snapshots = loaded.snapshots
+        self.log_start_offset = loaded.log_start_offset
+        self.log_end_offset = loaded.log_end_offset
+        self.recovery_point = loaded.recovery_point
+        #: The topic's id as text, None until someone has assigned one.
+        self.topic_id = loaded.topic_id
+        self.last_flush_ms = 0
+        self._has_new_names = True
+        self.configure(config)
+
+    def configure(self, config: LogConfig) -> None:
+        """Take new settings."""
+        self.config = config
+        self._rules = LeaderRules(config)
+        self._is_plain = self._rules.is_plain
+        self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)
+        self._flush_messages = config.flush_messages
+        self._active = self.segments.active
+        for segment in self.segments:
+            segment.config = config
+
+    @property
+    def active_segment(self) -> Segment:
+        """Return the segment that is appended to."""
+        return self._active
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of all .log files."""
+        return self.segments.size_bytes
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """Return the newest leader epoch that the log knows."""
+        return self.epochs.latest_epoch if self.epochs.entries else None
+
+    def assign_topic_id(self, topic_id: str) -> None:
+        """Write the id of the topic down, before any record of it is there."""
+        content = encode_partition_metadata(PartitionMetadata(topic_id))
+        self._files.replace_file(f"{self.directory}/{partition_metadata.FILE_NAME}", content)
+        self.topic_id = topic_id
+
+    # Appending
+
+    def append_as_leader(
+        self,
+        batches: memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> AppendInfo:
+        """Append what a producer sent, as one batch, and return where it is.
+
+        `batches` must be writable: offset and epoch are set in it. Errors: those of
+        `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
+        """
+        # The way of nearly every request: one batch that needs its offset and epoch set.
+        if self._is_plain and len(batches) >= HEADER_BYTES:
+            (
+                base_offset, length, _, magic, crc, flags, delta, _, max_ms,
+                producer_id, producer_epoch, base_sequence, count,
+            ) = _header_in(batches)  # fmt: skip
+            if (
+                length + 12 == len(batches) <= self._batch_bytes_max
+                and magic == MAGIC
+                and not base_offset
+                and not flags & _PLAIN_FLAGS
+                and flags & _CODEC_BITS <= _LAST_CODEC
+                and 0 < count == delta + 1
+                and (producer_id < 0 or base_sequence >= 0)
+                and crc == crc32c(batches[CHECKED_FROM:])
+            ):
+                first = self.log_end_offset
+                is_transactional = flags & _TRANSACTIONAL_BIT != 0
+                if producer_id >= 0:
+                    last_sequence = increment_sequence(base_sequence, delta)
+                    known = self.producers.check_data(
+                        producer_id,
+                        producer_epoch,
+                        base_sequence,
+                        last_sequence,
+                        is_transactional=is_transactional,
+                        origin=origin,
+                    )
+                    if known is not None:
+                        return self._duplicate(known, leader_epoch)
+                _set_base_offset(batches, 0, first)
+                _set_leader_epoch(batches, _LEADER_EPOCH_AT, leader_epoch)
+                if leader_epoch != self.epochs.latest_epoch:
+                    self.epochs.assign(leader_epoch, first)
+                last = first + delta
+                self._write(batches, first, last, (max_ms, last), now_ms)
+                if producer_id >= 0:
+                    self.producers.append_data(
+                        producer_id,
+                        producer_epoch,
+                        WrittenBatch(last_sequence, last, delta, max_ms),
+                        is_transactional=is_transactional,
+                    )
+                return _new_info(
+                    (first, last, max_ms, -1, self.log_start_offset, length + 12, leader_epoch,
+                     False)
+                )  # fmt: skip
+        return self._append_carefully(batches, leader_epoch, now_ms, origin)
+
+    def _append_carefully(
+        self, batches: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin
+    ) -> AppendInfo:
+        first = self.log_end_offset
+        if batches.readonly:
+            batches = memoryview(bytearray(batches))
+        taken = self._rules.accept(
+            batches, base_offset=first, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
+        )
+        batch = taken.batch
+        size = batch.size_bytes
+        if size > self.config.segment_bytes:
+            raise RecordListTooLarge(size, self.config.segment_bytes)
+        known = repeated_batch(self.producers, batch, origin)
+        if known is not None:
+            return self._duplicate(known, leader_epoch)
+        if leader_epoch != self.epochs.latest_epoch:
+            self.epochs.assign(leader_epoch, first)
+        last = batch.last_offset
+        largest = (batch.max_timestamp_ms, last)
+        self._write(batch.raw, first, last, largest, now_ms)
+        self._note_completed(self.producers.see(batch))
+        return AppendInfo(
+            first,
+            last,
+            batch.max_timestamp_ms,
+            taken.log_append_time_ms,
+            self.log_start_offset,
+            size,
+            leader_epoch,
+        )
+
+    def append_as_follower(self, batches: memoryview, now_ms: int) -> AppendInfo:
+        """Append what a leader sent, as it is; a last batch that is cut short is left out.
+
+        Errors: CorruptMessage for a wrong checksum, UnexpectedAppendOffset for offsets that do
+        not rise from the log's end on; nothing is written then.
+        """
+        chunks = replica_chunks(
+            batches, log_end_offset=self.log_end_offset, segment_bytes=self.config.segment_bytes
+        )
+        if not chunks:
+            return NOTHING_APPENDED._replace(log_start_offset=self.log_start_offset)
+        for chunk in chunks:
+            self._append_chunk(chunk, now_ms)
+        return AppendInfo(
+            chunks[0].first_offset,
+            chunks[-1].last_offset,
+            max(chunk.largest[0] for chunk in chunks),
+            NO_TIMESTAMP,
+            self.log_start_offset,
+            sum(len(chunk.data) for chunk in chunks),
+            chunks[-1].batches[-1].leader_epoch,
+        )
+
+    def _append_chunk(self, chunk: ReplicaChunk, now_ms: int) -> None:
+        for batch in chunk.batches:
+            if batch.magic < MAGIC:
+                # Below magic 2 nothing says the epoch: what is known would be wrong from here on.
+                self.epochs.clear()
+            elif batch.leader_epoch >= 0 and batch.leader_epoch != self.epochs.latest_epoch:
+                self.epochs.assign(batch.leader_epoch, batch.base_offset)
+        self._write(chunk.data, chunk.first_offset, chunk.last_offset, chunk.largest, now_ms)
+        for batch in chunk.batches:
+            if isinstance(batch, BatchView) and batch.has_producer_id:
+                self._note_completed(self.producers.see(batch))
+
+    def _write(
+        self,
+        data: Buffer,
+        first_offset: int,
+        last_offset: int,
+        largest: tuple[int, int],
+        now_ms: int,
+    ) -> None:
+        """Append bytes to the active segment, or a new one, and move the log's end."""
+        segment = self._active
+        size = len(data)
+        if segment.should_roll(size, last_offset, largest[0], now_ms):
+            segment = self.roll(now_ms, first_offset)
+        position = segment.append((data,), size, last_offset, largest)
+        segment.note_base(first_offset, position)
+        self.log_end_offset = last_offset + 1
+        if last_offset + 1 - self.recovery_point >= self._flush_messages:
+            self.flush(now_ms)
+
+    def _duplicate(self, known: WrittenBatch, leader_epoch: int) -> AppendInfo:
+        return AppendInfo(
+            known.first_offset,
+            known.last_offset,
+            known.timestamp_ms,
+            known.timestamp_ms,
+            self.log_start_offset,
+            0,
+            leader_epoch,
+            is_duplicate=True,
+        )
+
+    def _note_completed(self, completed: CompletedTransaction | None) -> None:
+        if completed is not None and completed.is_aborted:
+            self._active.add_aborted(completed.to_index_entry())
+
+    # Epochs
+
+    def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int] | None:
+        """Return the largest known epoch ≤ the one asked for and its end offset, or None."""
+        epoch, end = self.epochs.end_offset_for(leader_epoch, self.log_end_offset)
+        return None if end < 0 else (epoch, end)
+
+    # Reading
+
+    def read(
+        self,
+        start_offset: int,
+        max_bytes: int,
+        upper_bound: int | None = None,
+        *,
+        at_least_one_batch: bool = True,
+        with_aborted: bool = False,
+    ) -> FetchSlice:
+        """Return batches from `start_offset` on, below `upper_bound` (the log's end for None).
+
+        Errors: OffsetOutOfRange, CorruptRecord. See `log_reader.read_slice`.
+        """
+        end = self.log_end_offset
+        bound = end if upper_bound is None else upper_bound
+        return log_reader.read_slice(
+            self.segments,
+            start_offset,
+            max_bytes,
+            log_reader.ReadBounds(self.log_start_offset, end, bound),
+            at_least_one_batch=at_least_one_batch,
+            with_aborted=with_aborted,
+        )
+
+    def locate(self, offset: int) -> OffsetMetadata:
+        """Return an offset with its place."""
+        return log_reader.locate(self.segments, offset, self.log_end_offset)
+
+    def offset_for_timestamp(self, timestamp_ms: int) -> OffsetAndTimestamp | None:
+        """Return the first record with a time; see `log_reader.offset_for_timestamp`."""
+        return log_reader.offset_for_timestamp(
+            self.segments,
+            timestamp_ms,
+            self.epochs,
+            log_start_offset=self.log_start_offset,
+            log_end_offset=self.log_end_offset,
+        )
+
+    def collect_aborted(self, start_offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """Return the aborted transactions that touch [start, upper bound)."""
+        return log_reader.collect_aborted(self.segments, start_offset, upper_bound)
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Return where readers of committed records stop (exclusive), at most the watermark."""
+        unstable = self.producers.first_unstable_offset(high_watermark)
+        if unstable is None or unstable >= high_watermark:
+            return high_watermark
+        return max(unstable, self.log_start_offset)
+
+    # Rolling and flushing
+
+    def roll(self, now_ms: int, first_offset: int | None = None) -> Segment:
+        """Close the active segment and start one at `first_offset`, by default the log's end.
+
+        An empty active segment at that offset stays. The closed one is made durable beside the
+        loop, and the recovery point then moves up.
+        """
+        base = max(self.log_end_offset, first_offset or 0)
+        active = self._active
+        if active.base_offset == base:
+            return active
+        active.become_inactive()
+        segment = self._start_segment(base, now_ms)
+        snapshot = self._take_snapshot(base)
+        self._flush_beside(base, () if snapshot is None else (snapshot,), now_ms)
+        return segment
+
+    def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
+        segment = create_segment(
+            self._files, self.directory, base_offset, self.config, now_ms=now_ms
+        )
+        if self.config.segment_jitter_ms:
+            bound = min(self.config.segment_jitter_ms, self.config.segment_ms)
+            segment.roll_jitter_ms = self._hooks.jitter_ms(bound)
+        self.segments.add(segment)
+        self._active = segment
+        self._has_new_names = True
+        return segment
+
+    def _take_snapshot(self, offset: int) -> int | None:
+        """Write the producers down unless that was done at this offset; returns it if written."""
+        latest = self.snapshots.latest_offset()
+        if offset <= (self.log_start_offset if latest is None else latest):
+            return None
+        self.snapshots.write(offset, self.producers.to_entries())
+        self._has_new_names = True
+        return offset
+
+    def flush(self, now_ms: int) -> None:
+        """Make all that was appended durable, now; the recovery point moves to the log's end."""
+        segments, offset = self.segments.between(self.recovery_point, self.log_end_offset), None
+        if self.log_end_offset > self.recovery_point:
+            offset = self.log_end_offset
+            self._sync(segments, tuple(self.snapshots.unsynced))
+        self._mark_flushed(self.log_end_offset if offset is None else offset, now_ms)
+
+    def _flush_beside(self, offset: int, snapshots: Sequence[int], now_ms: int) -> None:
+        """Make all below `offset` durable beside the loop."""
+        segments = self.segments.between(self.recovery_point, offset)
+        for segment in segments:
+            segment.borrow()
+
+        def done(failure: StorageError | None) -> None:
+            for segment in segments:
+                segment.give_back()
+            if failure is None:
+                self._mark_flushed(min(offset, self.log_end_offset), now_ms)
+            else:
+                self._hooks.on_failure(failure)
+
+        self._hooks.tasks.offload("flush-log", lambda: self._sync(segments, snapshots), done)
+
+    def _sync(self, segments: Iterable[Segment], snapshots: Sequence[int]) -> None:
+        for segment in segments:
+            segment.sync(with_indexes=segment is not self._active)
+        self.snapshots.sync(snapshots)
+        if self._has_new_names:
+            self._has_new_names = False
+            self._files.sync_dir(self.directory)
+
+    def _mark_flushed(self, offset: int, now_ms: int) -> None:
+        self.recovery_point = max(self.recovery_point, offset)
+        self.last_flush_ms = now_ms
+
+    def close(self, now_ms: int) -> None:
+        """Make everything durable with its indexes and a snapshot, and close the files.
+
+        After this and the clean shutdown marker the next start needs no recovery.
+        """
+        self._active.become_inactive()
+        self._take_snapshot(self.log_end_offset)
+        self._active.sync(with_indexes=True)
+        self._has_new_names = True
+        self._sync(
+            self.segments.between(self.recovery_point, self.log_end_offset),
+            tuple(self.snapshots.unsynced),
+        )
+        self._mark_flushed(self.log_end_offset, now_ms)
+        self.close_files()
+
+    def close_files(self) -> None:
+        """Close the files as they are, for a log whose directory has failed or is removed."""
+        for segment in self.segments:
+            segment.close_file()
+
+    # Truncating
+
+    def truncate_to(self, offset: int, now_ms: int) -> bool:
+        """Remove all at and behind `offset`; tells whether something was.
+
+        The offset is one where a batch begins, or all of the batch around it goes. Below the
+        first segment this is `restart_at`.
+        """
+        assert offset >= 0
+        if offset >= self.log_end_offset:
+            self.epochs.truncate_from_end(self.log_end_offset)
+            return False
+        if self.segments.first.base_offset > offset:
+            self.restart_at(offset, now_ms)
+            return True
+        later = [segment for segment in self.segments if segment.base_offset > offset]
+        self._discard(reversed(later))
+        if later:
+            # Without this a power cut might keep the cut below and lose the renames.
+            self._files.sync_dir(self.directory)
+        self._active = self.segments.active
+        self._active.truncate_to(offset, now_ms)
+        self._active.sync(with_indexes=False)
+        self._after_truncation(offset, now_ms)
+        return True
+
+    def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
+        """Remove all records and go on at `offset`, with the log's start there by default."""
+        self._discard(reversed(list(self.segments)))
+        self._files.sync_dir(self.directory)
+        self._start_segment(offset, now_ms)
+        self.epochs.clear()
+        self.snapshots.remove_all()
+        self.producers.clear()
+        self.log_start_offset = offset if log_start_offset is None else log_start_offset
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self._hooks.on_truncated(self.topic_partition)
+
+    def _after_truncation(self, offset: int, now_ms: int) -> None:
+        self.log_end_offset = offset
+        self.recovery_point = min(self.recovery_point, offset)
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self.epochs.truncate_from_end(offset)
+        self.rebuild_producers(now_ms)
+        self._hooks.on_truncated(self.topic_partition)
+
+    def rebuild_producers(self, now_ms: int) -> None:
+        """Work the producers out anew from the newest snapshot and what the log has behind it."""
+        rebuild_producers(
+            self.producers,
+            self.snapshots,
+            self.segments,
+            log_start_offset=self.log_start_offset,
+            end_offset=self.log_end_offset,
+            now_ms=now_ms,
+            expiration_ms=self.config.producer_id_expiration_ms,
+        )
+
+    # Deleting
+
+    def maybe_increment_log_start_offset(self, offset: int, high_watermark: int) -> bool:
+        """Raise the log's start for delete-records or a leader's start; tells whether it rose.
+
+        Records below it are gone for readers; segments go with the next retention run.
+        Raises OffsetOutOfRange above the high watermark.
+        """
+        if offset > high_watermark:
+            raise OffsetOutOfRange(offset, self.log_start_offset, high_watermark)
+        if offset <= self.log_start_offset:
+            return False
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        return True
+
+    def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
+        """Remove the segments that retention takes; returns how many for each reason."""
+        removed: dict[RetentionReason, int] = {}
+        segments = self.segments.facts(self.log_end_offset)
+        log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
+        for step in plan_retention(log, self.config):
+            removed[step.reason] = step.segment_count
+        count = sum(removed.values())
+        if count:
+            self._delete_oldest(count, high_watermark, now_ms)
+        return removed
+
+    def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
+        """Remove the segments that end at or below `offset`, but the active one; counts them."""
+        ends = self.segments.bases[1:]
+        count = sum(1 for end in ends if end <= min(offset, high_watermark))
+        if count:
+            self._delete_oldest(count, high_watermark, now_ms)
+        return count
+
+    def _delete_oldest(self, count: int, high_watermark: int, now_ms: int) -> None:
+        if count == len(self.segments):
+            # A log always has a segment to append to.
+            self.roll(now_ms)
+        doomed = list(self.segments)[:count]
+        following = self.segments.higher(doomed[-1].base_offset)
+        if following is None:
+            return
+        self.maybe_increment_log_start_offset(following.base_offset, high_watermark)
+        self._discard(doomed)
+
+    def _discard(self, segments: Iterable[Segment]) -> None:
+        gone = list(segments)
+        for segment in gone:
+            self.segments.remove(segment)
+        discard_segments(
+            self._files,
+            gone,
+            self.snapshots,
+            self._hooks.tasks,
+            delay_ms=self.config.file_delete_delay_ms,
+        )
+
+    def rename_directory(self, directory: str) -> None:
+        """Follow the directory to its new name, after it was renamed."""
+        self.directory = directory
+        self.snapshots.directory = directory
+        self.epochs.directory = directory
+        for segment in self.segments:
+            segment.directory = directory
+
+    def remove_expired_producers(self, now_ms: int) -> int:
+        """Forget producers by producer.id.expiration.ms; counts them."""
+        return self.producers.remove_expired(
+            now_ms=now_ms, expiration_ms=self.config.producer_id_expiration_ms
+        )

@@ -1,0 +1,218 @@
+"""Reading one log: slices by offset, offsets by time, aborted transactions.
+
+```
+start offset → segment with the greatest base ≤ it → index → walk over headers → position
+             → next segment, if this one has nothing at or behind it
+upper bound  → the same way; the end of the log is known without looking
+```
+
+Source: Kafka's LocalLog.read, UnifiedLog.fetchOffsetByTimestamp; FET-3, FET-5, FET-6, L5.
+"""
+
+from __future__ import annotations
+
+from engine.limits import LOOKUP_CHUNK_BYTES, SENDFILE_BYTES_MIN
+from engine.log.batch_scan import scan_batches
+from engine.log.epoch_cache import EpochCache
+from engine.log.log_types import (
+    FetchSlice,
+    OffsetAndTimestamp,
+    OffsetMetadata,
+    OffsetOutOfRange,
+)
+from engine.log.segment import Segment
+from engine.log.segment_list import SegmentList
+from engine.log.txn_index import AbortedTransaction, aborted_between
+from engine.records.record import NO_TIMESTAMP
+
+#: What ListOffsets asks for by a number below 0 in place of a time.
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+
+
+class ReadBounds:
+    """What a read may see: [log start, log end] and an upper bound (exclusive) below the end."""
+
+    __slots__ = ("log_end_offset", "log_start_offset", "upper_bound")
+
+    def __init__(self, log_start_offset: int, log_end_offset: int, upper_bound: int) -> None:
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        self.upper_bound = upper_bound
+
+
+def read_slice(
+    segments: SegmentList,
+    start_offset: int,
+    max_bytes: int,
+    bounds: ReadBounds,
+    *,
+    at_least_one_batch: bool,
+    with_aborted: bool,
+) -> FetchSlice:
+    """Return batches from the one that holds `start_offset` on, of one segment.
+
+    With `at_least_one_batch` the first one is whole whatever `max_bytes` says. Empty at and
+    behind the upper bound. Raises OffsetOutOfRange outside of the log, CorruptRecord at damage.
+    """
+    end = bounds.log_end_offset
+    segment = segments.floor(start_offset)
+    if not bounds.log_start_offset <= start_offset <= end or segment is None:
+        raise OffsetOutOfRange(start_offset, bounds.log_start_offset, end)
+    if start_offset >= bounds.upper_bound:
+        found = FetchSlice(locate(segments, start_offset, end))
+    else:
+        found = _slice_from(segments, segment, start_offset, max_bytes, bounds, at_least_one_batch)
+    if with_aborted:
+        upper = _upper_bound_of(segments, found, bounds)
+        found.aborted_transactions = (
+            collect_aborted(segments, start_offset, upper) if found.size_bytes else ()
+        )
+    return found
+
+
+def _slice_from(
+    segments: SegmentList,
+    segment: Segment,
+    start_offset: int,
+    max_bytes: int,
+    bounds: ReadBounds,
+    at_least_one_batch: bool,
+) -> FetchSlice:
+    following: Segment | None = segment
+    while following is not None:
+        segment = following
+        place = segment.translate(start_offset)
+        if place is not None:
+            limit = _limit_in(segments, segment, bounds)
+            start = OffsetMetadata(start_offset, segment.base_offset, place.position)
+            size = max(max_bytes, place.size_bytes) if at_least_one_batch else max_bytes
+            size = min(limit - place.position, size)
+            if size <= 0:
+                return FetchSlice(start)
+            if size < SENDFILE_BYTES_MIN:
+                found = FetchSlice(start, segment.file.read_at(place.position, size))
+            else:
+                found = FetchSlice(start)
+                found.use_region(segment, size)
+            found.is_first_batch_cut = size < place.size_bytes
+            return found
+        following = segments.higher(segment.base_offset)
+    # Everything at or behind the offset was compacted away.
+    return FetchSlice(end_of(segments, bounds.log_end_offset))
+
+
+def _limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
+    """Return the position in a segment that a read must not pass."""
+    upper = bounds.upper_bound
+    if upper >= bounds.log_end_offset:
+        return segment.size_bytes
+    following = segments.higher(segment.base_offset)
+    if following is not None and following.base_offset <= upper:
+        return segment.size_bytes
+    place = segment.translate(upper)
+    return segment.size_bytes if place is None else place.position
+
+
+def _upper_bound_of(segments: SegmentList, found: FetchSlice, bounds: ReadBounds) -> int:
+    """Return an offset above all in a slice; a later one only costs a few needless entries."""
+    segment = segments.floor(found.start.segment_base_offset)
+    if segment is not None:
+        entry = segment.index.upper_bound(found.start.position + found.size_bytes)
+        if entry is not None:
+            return entry.offset
+        following = segments.higher(segment.base_offset)
+        if following is not None:
+            return following.base_offset
+    return bounds.log_end_offset
+
+
+def collect_aborted(
+    segments: SegmentList, start_offset: int, upper_bound: int
+) -> list[AbortedTransaction]:
+    """Return the aborted transactions that touch [start, upper bound)."""
+    found: list[AbortedTransaction] = []
+    segment = segments.floor(start_offset)
+    while segment is not None:
+        entries, is_complete = aborted_between(segment.aborted, start_offset, upper_bound)
+        found += entries
+        if is_complete:
+            break
+        segment = segments.higher(segment.base_offset)
+    return found
+
+
+def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
+    """Return the end of the log with its place."""
+    active = segments.active
+    return OffsetMetadata(log_end_offset, active.base_offset, active.size_bytes)
+
+
+def locate(segments: SegmentList, offset: int, log_end_offset: int) -> OffsetMetadata:
+    """Return an offset of the log with its place."""
+    if offset >= log_end_offset:
+        return end_of(segments, log_end_offset)
+    segment = segments.floor(offset)
+    while segment is not None:
+        place = segment.translate(offset)
+        if place is not None:
+            return OffsetMetadata(offset, segment.base_offset, place.position)
+        segment = segments.higher(segment.base_offset)
+    return end_of(segments, log_end_offset)
+
+
+def offset_for_timestamp(
+    segments: SegmentList,
+    timestamp_ms: int,
+    epochs: EpochCache,
+    *,
+    log_start_offset: int,
+    log_end_offset: int,
+) -> OffsetAndTimestamp | None:
+    """Return the first record with this time or a later one, None without one.
+
+    Times below 0 ask for ends: LATEST (the log's end: the caller puts its own bound there),
+    EARLIEST, MAX_TIMESTAMP (the first record with the largest time), EARLIEST_LOCAL,
+    LATEST_TIERED (never there).
+    """
+    if timestamp_ms == EARLIEST:
+        first = epochs.entries[0] if epochs.entries else None
+        is_known = first is not None and first.start_offset <= log_start_offset
+        epoch = first.epoch if first is not None and is_known else None
+        return OffsetAndTimestamp(NO_TIMESTAMP, log_start_offset, epoch)
+    if timestamp_ms == EARLIEST_LOCAL:
+        epoch = epochs.epoch_for_offset(log_start_offset)
+        return OffsetAndTimestamp(NO_TIMESTAMP, log_start_offset, epoch)
+    if timestamp_ms == LATEST:
+        epoch = epochs.latest_epoch if epochs.entries else None
+        return OffsetAndTimestamp(NO_TIMESTAMP, log_end_offset, epoch)
+    if timestamp_ms == LATEST_TIERED:
+        return OffsetAndTimestamp(NO_TIMESTAMP, -1, -1)
+    if timestamp_ms == MAX_TIMESTAMP:
+        return _max_timestamp(segments)
+    for segment in segments:
+        if segment.largest_timestamp_ms >= timestamp_ms:
+            found = segment.offset_for_timestamp(timestamp_ms, log_start_offset)
+            if found is None:
+                return None
+            epoch = epochs.epoch_for_offset(found.offset)
+            return OffsetAndTimestamp(found.timestamp, found.offset, epoch)
+    return None
+
+
+def _max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
+    segment = max(segments, key=lambda found: found.largest.timestamp)
+    largest = segment.largest
+    start = segment.index.lookup(largest.offset).position
+    for _, batch in scan_batches(segment.file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+        if batch.max_timestamp_ms != largest.timestamp or largest.timestamp < 0:
+            continue
+        for record in batch.records():
+            if record.timestamp_ms == largest.timestamp:
+                epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
+                return OffsetAndTimestamp(record.timestamp_ms, record.offset, epoch)
+        return None
+    return None

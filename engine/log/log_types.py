@@ -1,0 +1,140 @@
+"""What crosses the wall of one log: what an append did, what a read found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import File
+from engine.log.segment import Segment
+from engine.log.txn_index import AbortedTransaction
+from engine.records.record import NO_TIMESTAMP
+
+
+class OffsetOutOfRange(ApiError):
+    """An offset lies outside of what a log has; both bounds are offered ones."""
+
+    def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
+        super().__init__(
+            1,
+            "OFFSET_OUT_OF_RANGE",
+            f"offset {offset} is not within {log_start_offset} and {log_end_offset}",
+        )
+        self.offset = offset
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+
+
+class RecordListTooLarge(ApiError):
+    """One append is larger than a segment may be."""
+
+    def __init__(self, size_bytes: int, segment_bytes: int) -> None:
+        super().__init__(
+            18,
+            "RECORD_LIST_TOO_LARGE",
+            f"an append of {size_bytes} bytes, segments have {segment_bytes}",
+        )
+        self.size_bytes = size_bytes
+        self.segment_bytes = segment_bytes
+
+
+class UnexpectedAppendOffset(StorageError):
+    """A leader sent a follower what it has already, or what does not rise."""
+
+    def __init__(self, first_offset: int, last_offset: int, log_end_offset: int) -> None:
+        super().__init__(
+            f"offsets {first_offset} to {last_offset} cannot follow, the log ends at "
+            f"{log_end_offset}"
+        )
+        self.first_offset = first_offset
+        self.last_offset = last_offset
+        self.log_end_offset = log_end_offset
+
+
+class AppendInfo(NamedTuple):
+    """What an append did.
+
+    Both offsets are inclusive, −1 when nothing was appended. `log_append_time_ms` is −1 unless
+    the broker sets times. A duplicate's offsets and time are those of the batch that is there.
+    """
+
+    first_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+    log_append_time_ms: int
+    log_start_offset: int
+    size_bytes: int
+    leader_epoch: int
+    is_duplicate: bool = False
+
+
+class OffsetMetadata(NamedTuple):
+    """An offset with its place, so that distances in bytes need no look-up (HW-19)."""
+
+    offset: int
+    segment_base_offset: int
+    position: int
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """An answer to a look-up by time; −1 and None where the log does not say."""
+
+    timestamp_ms: int
+    offset: int
+    leader_epoch: int | None
+
+
+class FetchSlice:
+    """Batches that were read: small ones as bytes, larger ones as a region of a file.
+
+    A region (`file` is not None) keeps its file open until `release`, which whoever sends it must
+    call once; a truncation can make it end early. The last batch may be cut, unless it is the
+    first and at least one was asked for.
+    """
+
+    __slots__ = (
+        "_segment",
+        "aborted_transactions",
+        "data",
+        "file",
+        "is_first_batch_cut",
+        "position",
+        "size_bytes",
+        "start",
+    )
+
+    def __init__(self, start: OffsetMetadata, data: bytes = b"") -> None:
+        #: Where the read starts: the offset that was asked for and the place of its batch.
+        self.start = start
+        self.data = data
+        self.file: File | None = None
+        self.position = start.position
+        self.size_bytes = len(data)
+        self.is_first_batch_cut = False
+        #: None unless asked for.
+        self.aborted_transactions: Sequence[AbortedTransaction] | None = None
+        self._segment: Segment | None = None
+
+    def use_region(self, segment: Segment, size_bytes: int) -> None:
+        """Become a region of a segment's .log from `position` on."""
+        segment.borrow()
+        self._segment = segment
+        self.file = segment.file
+        self.size_bytes = size_bytes
+
+    def read(self) -> bytes:
+        """Return the bytes, of a region too."""
+        if self.file is None:
+            return self.data
+        return self.file.read_at(self.position, self.size_bytes)
+
+    def release(self) -> None:
+        """Let the file of a region go; without one, and again, this does nothing."""
+        segment, self._segment = self._segment, None
+        if segment is not None:
+            segment.give_back()
+
+
+#: No batch is there to look at.
+NOTHING_APPENDED = AppendInfo(-1, -1, NO_TIMESTAMP, NO_TIMESTAMP, -1, 0, -1)

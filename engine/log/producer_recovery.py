@@ -1,0 +1,89 @@
+"""Working a log's producers out from what is on disk, and asking them about a batch.
+
+```
+newest good snapshot in (log start, end]  →  every batch from there to the end
+```
+
+Source: Kafka's UnifiedLog.rebuildProducerState; LOG-12, T5.
+"""
+
+from __future__ import annotations
+
+from engine.log.producer_snapshots import ProducerSnapshots
+from engine.log.producer_state import AppendOrigin, ProducerState, WrittenBatch, marker_of
+from engine.log.segment_list import SegmentList
+from engine.records.batch import BatchView
+
+
+def rebuild_producers(
+    producers: ProducerState,
+    snapshots: ProducerSnapshots,
+    segments: SegmentList,
+    *,
+    log_start_offset: int,
+    end_offset: int,
+    now_ms: int,
+    expiration_ms: int,
+) -> None:
+    """Make `producers` what they were at `end_offset`; snapshots out of bounds are removed."""
+    start = load_producers(
+        producers,
+        snapshots,
+        log_start_offset=log_start_offset,
+        end_offset=end_offset,
+        now_ms=now_ms,
+        expiration_ms=expiration_ms,
+    )
+    if start >= end_offset:
+        return
+    for segment in segments.between(start, end_offset):
+        for batch in segment.batches_from(start):
+            if batch.last_offset >= end_offset:
+                return
+            if isinstance(batch, BatchView) and batch.has_producer_id:
+                producers.see(batch)
+
+
+def load_producers(
+    producers: ProducerState,
+    snapshots: ProducerSnapshots,
+    *,
+    log_start_offset: int,
+    end_offset: int,
+    now_ms: int,
+    expiration_ms: int,
+) -> int:
+    """Load the newest good snapshot up to `end_offset`; returns from where to read the log on."""
+    found = snapshots.newest_loadable(log_start_offset, end_offset)
+    if found is None:
+        producers.clear()
+        return log_start_offset
+    offset, entries = found
+    producers.load(entries, now_ms=now_ms, expiration_ms=expiration_ms)
+    return offset
+
+
+def repeated_batch(
+    producers: ProducerState, batch: BatchView, origin: AppendOrigin
+) -> WrittenBatch | None:
+    """Return the batch that this one repeats, None if a leader may write it.
+
+    Errors: those of `ProducerState.check_data` and `check_marker`.
+    """
+    if not batch.has_producer_id:
+        return None
+    if batch.is_control:
+        marker, _ = marker_of(batch)
+        if marker is not None:
+            producers.check_marker(
+                batch.producer_id, batch.producer_epoch, marker.coordinator_epoch
+            )
+        return None
+    return producers.check_data(
+        batch.producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        batch.last_sequence,
+        is_transactional=batch.is_transactional,
+        origin=origin,
+    )

@@ -1,0 +1,123 @@
+"""The `.snapshot` files of one partition directory: which there are, writing, loading, removing.
+
+```
+at a segment's base   written when the segment starts, goes with it
+at the log's end      written when the log is closed
+```
+
+A damaged snapshot is removed and the next older one taken: the log has it all.
+Source: Kafka's ProducerStateManager; `formats.md` of the directory layout.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from engine.errors import CorruptFile
+from engine.host.ports import FileMissing, Files
+from engine.log.producer_snapshot import (
+    ProducerEntry,
+    encode_producer_snapshot,
+    read_producer_snapshot,
+)
+from engine.naming import FileKind, FileState, SegmentFileName
+
+
+class ProducerSnapshots:
+    """The snapshots of one log, by offset (exclusive end of what they cover)."""
+
+    def __init__(self, files: Files, directory: str, offsets: Iterable[int] = ()) -> None:
+        self._files = files
+        self.directory = directory
+        self.offsets = sorted(offsets)
+        #: Offsets of those whose content a power cut could lose.
+        self.unsynced: set[int] = set()
+
+    def path(self, offset: int, state: FileState = FileState.LIVE) -> str:
+        """Return the path of the snapshot at an offset."""
+        return f"{self.directory}/{SegmentFileName(offset, FileKind.SNAPSHOT, state).name}"
+
+    def write(self, offset: int, entries: Sequence[ProducerEntry]) -> None:
+        """Write a snapshot; it is durable after `sync`."""
+        handle = self._files.open(self.path(offset), write=True, create=True)
+        try:
+            handle.truncate(0)
+            handle.append((encode_producer_snapshot(entries),))
+        finally:
+            handle.close()
+        if offset not in self.offsets:
+            insort(self.offsets, offset)
+        self.unsynced.add(offset)
+
+    def sync(self, offsets: Iterable[int]) -> None:
+        """Make snapshots durable; one that was removed meanwhile is fine."""
+        for offset in offsets:
+            try:
+                handle = self._files.open(self.path(offset), write=True)
+            except FileMissing:
+                continue
+            try:
+                handle.sync()
+            finally:
+                handle.close()
+
+    def newest_loadable(
+        self, log_start_offset: int, end_offset: int
+    ) -> tuple[int, Sequence[ProducerEntry]] | None:
+        """Return the newest good snapshot above the start and up to the end; None without one.
+
+        Those beyond these bounds, and damaged ones, are removed.
+        """
+        for offset in [o for o in self.offsets if o > end_offset or o <= log_start_offset]:
+            self.remove(offset)
+        while self.offsets:
+            newest = self.offsets[-1]
+            try:
+                return newest, read_producer_snapshot(self._files, self.path(newest))
+            except (CorruptFile, FileMissing):
+                self.remove(newest)
+        return None
+
+    def remove(self, offset: int) -> None:
+        """Remove a snapshot; one that is not there is fine."""
+        self._forget(offset)
+        with suppress(FileMissing):
+            self._files.remove(self.path(offset))
+
+    def mark_deleted(self, offset: int) -> str | None:
+        """Rename a snapshot for delayed removal; returns its path then, None without it."""
+        if offset not in self.offsets:
+            return None
+        self._forget(offset)
+        target = self.path(offset, FileState.DELETED)
+        try:
+            self._files.rename(self.path(offset), target)
+        except FileMissing:
+            return None
+        return target
+
+    def remove_strays(self, segment_bases: Sequence[int]) -> None:
+        """Remove snapshots at no segment's base, but for the newest if it is above all bases."""
+        bases = set(segment_bases)
+        strays = [offset for offset in self.offsets if offset not in bases]
+        if strays and strays[-1] >= max(segment_bases, default=0):
+            strays.pop()
+        for offset in strays:
+            self.remove(offset)
+
+    def remove_all(self) -> None:
+        """Remove every snapshot."""
+        for offset in list(self.offsets):
+            self.remove(offset)
+
+    def latest_offset(self) -> int | None:
+        """Return the newest snapshot's offset, None without one."""
+        return self.offsets[-1] if self.offsets else None
+
+    def _forget(self, offset: int) -> None:
+        number = bisect_right(self.offsets, offset) - 1
+        if number >= 0 and self.offsets[number] == offset:
+            del self.offsets[number]
+        self.unsynced.discard(offset)

@@ -1,0 +1,117 @@
+"""Which segments retention takes. Pure.
+
+From the oldest segment on, as long as each one may go; the first that must stay ends it:
+
+| reason       | a segment goes if                                                            |
+|--------------|------------------------------------------------------------------------------|
+| start offset | the next segment's base is at or below the log start offset                  |
+| size         | what the log has beyond retention.bytes is at least the segment's size       |
+| time         | its largest timestamp is more than retention.ms ago                          |
+
+Only whole segments below the high watermark, and never an empty active one. Topics that are only
+compacted lose segments by start offset alone.
+
+Source: RET-1 … RET-9, L6; Kafka's UnifiedLog.deleteOldSegments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from engine.log.log_config import LogConfig
+
+
+class RetentionReason(Enum):
+    """Why segments go."""
+
+    START_OFFSET = "log start offset"
+    SIZE = "retention.bytes"
+    TIME = "retention.ms"
+
+
+class SegmentFacts(NamedTuple):
+    """What the rules look at; `end_offset` is the next segment's base, or the log's end."""
+
+    base_offset: int
+    end_offset: int
+    size_bytes: int
+    largest_timestamp_ms: int
+    is_active: bool
+
+
+class LogFacts(NamedTuple):
+    """One log at one moment."""
+
+    segments: Sequence[SegmentFacts]
+    log_start_offset: int
+    high_watermark: int
+    now_ms: int
+
+
+class RetentionStep(NamedTuple):
+    """The oldest segments, `segment_count` of them, may go for this reason."""
+
+    reason: RetentionReason
+    segment_count: int
+
+
+def plan_retention(log: LogFacts, config: LogConfig) -> list[RetentionStep]:
+    """Return which segments go, in Kafka's order of reasons; counts are from what is left then."""
+    steps = []
+    segments = list(log.segments)
+    for reason, count_of in _REASONS:
+        if reason is not RetentionReason.START_OFFSET and not config.is_deleting:
+            continue
+        count = count_of(log._replace(segments=segments), config)
+        if count:
+            steps.append(RetentionStep(reason, count))
+            del segments[:count]
+    return steps
+
+
+def _by_start_offset(log: LogFacts, config: LogConfig) -> int:
+    return _count(
+        log, lambda segment: not segment.is_active and segment.end_offset <= log.log_start_offset
+    )
+
+
+def _by_size(log: LogFacts, config: LogConfig) -> int:
+    total = sum(segment.size_bytes for segment in log.segments)
+    if config.retention_bytes < 0 or total < config.retention_bytes:
+        return 0
+    excess = total - config.retention_bytes
+
+    def takes(segment: SegmentFacts) -> bool:
+        nonlocal excess
+        excess -= segment.size_bytes
+        return excess >= 0
+
+    return _count(log, takes)
+
+
+def _by_time(log: LogFacts, config: LogConfig) -> int:
+    if config.retention_ms < 0:
+        return 0
+    return _count(
+        log, lambda segment: log.now_ms - segment.largest_timestamp_ms > config.retention_ms
+    )
+
+
+_REASONS: tuple[tuple[RetentionReason, Callable[[LogFacts, LogConfig], int]], ...] = (
+    (RetentionReason.START_OFFSET, _by_start_offset),
+    (RetentionReason.SIZE, _by_size),
+    (RetentionReason.TIME, _by_time),
+)
+
+
+def _count(log: LogFacts, takes: Callable[[SegmentFacts], bool]) -> int:
+    count = 0
+    for segment in log.segments:
+        if log.high_watermark < segment.end_offset or not takes(segment):
+            break
+        if segment.is_active and not segment.size_bytes:
+            break
+        count += 1
+    return count

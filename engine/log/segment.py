@@ -1,0 +1,444 @@
+"""One segment of a log: its .log and the indexes beside it, open for reading and appending.
+
+```
+append  chunk of batches → end of .log
+        more than index.interval.bytes since the last entry?
+            .index      (largest offset of this chunk, position of its start)
+            .timeindex  (largest timestamp so far, its offset)
+close   .timeindex once more, then both are written, to size
+```
+
+The indexes of the active segment live in memory; their files are empty until the segment is
+closed or flushed. Nothing is lost by that: a log that was not stopped cleanly rebuilds the indexes
+of every segment that was not flushed whole. Differs: Kafka maps preallocated files.
+
+A segment rolls when the next chunk would make it larger than segment.bytes, when that chunk is
+segment.ms (less a jitter) newer than the first one (a segment without times: older than that by
+the clock), when an index is full, and when an offset is 2^31 or more above the base.
+
+Source: LOG-2 … LOG-6; Kafka's LogSegment.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from engine.errors import CorruptRecord, StorageError
+from engine.host.ports import Buffer, File, FileMissing, Files
+from engine.limits import HEADER_WALK_BYTES, LOOKUP_CHUNK_BYTES
+from engine.log import offset_index, time_index
+from engine.log.batch_scan import (
+    HEADER_UP_TO_MAGIC_BYTES,
+    LENGTH_MIN,
+    LOG_OVERHEAD_BYTES,
+    scan_batches,
+)
+from engine.log.log_config import LogConfig
+from engine.log.offset_index import OffsetIndex, read_offset_index
+from engine.log.segment_lookup import find_timestamp
+from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset, read_time_index
+from engine.log.txn_index import AbortedTransaction, encode_txn_index, read_txn_index
+from engine.naming import FileKind, FileState, SegmentFileName
+from engine.records.batch import MAGIC
+from engine.records.view import RecordBatch
+
+_INT_MAX = (1 << 31) - 1
+# baseOffset batchLength … magic, and for magic 2 lastOffsetDelta: what a walk over batches needs.
+_prologue_in = struct.Struct(">qi4xb").unpack_from
+_delta_in = struct.Struct(">i").unpack_from
+_DELTA_AT = 23
+_WALKED_BYTES = 27
+
+#: The files that go with a segment, in the order in which they are removed: the .log last.
+KINDS = (FileKind.TXNINDEX, FileKind.TIMEINDEX, FileKind.INDEX, FileKind.LOG)
+
+
+class BatchAt(NamedTuple):
+    """Where a batch lies in its segment."""
+
+    position: int
+    size_bytes: int
+    last_offset: int
+
+
+class Segment:
+    """One segment; all offsets in it are at or above `base_offset`."""
+
+    __slots__ = (
+        "_bytes_since_entry",
+        "_file",
+        "_files",
+        "_index",
+        "_index_entries_max",
+        "_largest",
+        "_last_base",
+        "_last_position",
+        "_log_borrows",
+        "_rolling_timestamp_ms",
+        "_time_entries_max",
+        "_time_index",
+        "_txn_entries",
+        "base_offset",
+        "config",
+        "created_ms",
+        "directory",
+        "has_unwritten_index",
+        "is_gone",
+        "roll_jitter_ms",
+        "size_bytes",
+        "state",
+    )
+
+    def __init__(
+        self, files: Files, directory: str, base_offset: int, config: LogConfig, *, now_ms: int
+    ) -> None:
+        """Open a segment whose .log is there; see `create_segment`."""
+        self._files = files
+        self.directory = directory
+        self.base_offset = base_offset
+        self.config = config
+        self.created_ms = now_ms
+        self.roll_jitter_ms = 0
+        self.state = FileState.LIVE
+        self.is_gone = False
+        self._file: File = files.open(self.path(FileKind.LOG), write=True)
+        self.size_bytes = self._file.size_bytes()
+        self._index: OffsetIndex | None = None
+        self._time_index: TimeIndex | None = None
+        self._txn_entries: list[AbortedTransaction] | None = None
+        self._largest: TimestampOffset | None = None
+        self._rolling_timestamp_ms: int | None = None
+        self._bytes_since_entry = 0
+        self._index_entries_max = config.segment_index_bytes // offset_index.ENTRY_BYTES
+        self._time_entries_max = config.segment_index_bytes // time_index.ENTRY_BYTES
+        # Where the newest chunk starts, which most readers want next.
+        self._last_base = -1
+        self._last_position = 0
+        #: Whether the files of the indexes say less than the memory.
+        self.has_unwritten_index = False
+        self._log_borrows = 0
+
+    # Files
+
+    def path(self, kind: FileKind) -> str:
+        """Return the path of one of its files, whether it exists or not."""
+        name = SegmentFileName(self.base_offset, kind, self.state).name
+        return f"{self.directory}/{name}"
+
+    @property
+    def file(self) -> File:
+        """Return the open .log."""
+        return self._file
+
+    @property
+    def index(self) -> OffsetIndex:
+        """Return the offset index; one that is missing or no good counts as empty."""
+        if self._index is None:
+            try:
+                found = read_offset_index(self._files, self.path(FileKind.INDEX), self.base_offset)
+            except StorageError:
+                found = OffsetIndex(self.base_offset)
+            self._index = OffsetIndex(self.base_offset) if found.problem() else found
+        return self._index
+
+    @property
+    def time_index(self) -> TimeIndex:
+        """Return the time index; one that is missing or no good counts as empty."""
+        if self._time_index is None:
+            try:
+                found = read_time_index(
+                    self._files, self.path(FileKind.TIMEINDEX), self.base_offset
+                )
+            except StorageError:
+                found = TimeIndex(self.base_offset)
+            self._time_index = TimeIndex(self.base_offset) if found.problem() else found
+        return self._time_index
+
+    @property
+    def aborted(self) -> list[AbortedTransaction]:
+        """Return the aborted transactions whose marker is in the segment."""
+        if self._txn_entries is None:
+            try:
+                found = read_txn_index(self._files, self.path(FileKind.TXNINDEX)).entries
+            except FileMissing:
+                found = ()
+            self._txn_entries = list(found)
+        return self._txn_entries
+
+    def use_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
+        """Take indexes that were rebuilt; they are written with the next flush or close."""
+        self._index, self._time_index = index, times
+        self._largest = None
+        self.has_unwritten_index = True
+
+    def use_aborted(self, entries: Sequence[AbortedTransaction]) -> None:
+        """Replace the transaction index, on disk too."""
+        path = self.path(FileKind.TXNINDEX)
+        self._txn_entries = list(entries)
+        if entries or self._files.exists(path):
+            self._rewrite(path, encode_txn_index(entries))
+
+    def borrow(self) -> None:
+        """Keep the .log open for someone who will `give_back`, even if the segment goes."""
+        self._log_borrows += 1
+
+    def give_back(self) -> None:
+        """End a `borrow`."""
+        self._log_borrows -= 1
+        if self.is_gone and not self._log_borrows:
+            self._file.close()
+
+    def close_file(self) -> None:
+        """Close the .log, once nobody uses it any more."""
+        self.is_gone = True
+        if not self._log_borrows:
+            self._file.close()
+
+    def change_state(self, state: FileState) -> None:
+        """Rename all its files, the .log first when they are marked for removal."""
+        kinds = reversed(KINDS) if state is FileState.DELETED else KINDS
+        for kind in kinds:
+            old = self.path(kind)
+            if self._files.exists(old):
+                name = SegmentFileName(self.base_offset, kind, state).name
+                self._files.rename(old, f"{self.directory}/{name}")
+        self.state = state
+
+    def remove_files(self) -> None:
+        """Remove all its files; those that are gone already are fine."""
+        for kind in KINDS:
+            path = self.path(kind)
+            if self._files.exists(path):
+                self._files.remove(path)
+
+    # Writing
+
+    def append(
+        self,
+        buffers: Sequence[Buffer],
+        size_bytes: int,
+        last_offset: int,
+        largest: TimestampOffset | tuple[int, int],
+    ) -> int:
+        """Append one chunk of batches and return its position.
+
+        `largest` is the largest timestamp in the chunk and the last offset of its first batch
+        with it. The caller has made sure that offsets rise and fit (`should_roll`).
+        """
+        position = self._file.append(buffers)
+        self.size_bytes = position + size_bytes
+        if position == 0:
+            self._rolling_timestamp_ms = largest[0]
+        known = self._largest
+        if known is None:
+            known = self.largest
+        if largest[0] > known[0]:
+            self._largest = TimestampOffset(*largest)
+        if self._bytes_since_entry > self.config.index_interval_bytes:
+            self._add_entry(last_offset, position)
+        self._bytes_since_entry += size_bytes
+        return position
+
+    def note_base(self, base_offset: int, position: int) -> None:
+        """Remember where the newest chunk starts, for its readers."""
+        self._last_base = base_offset
+        self._last_position = position
+
+    def _add_entry(self, last_offset: int, position: int) -> None:
+        self.index.append(last_offset, position)
+        self.time_index.maybe_append(*self.largest)
+        self._bytes_since_entry = 0
+        self.has_unwritten_index = True
+
+    def add_aborted(self, entry: AbortedTransaction) -> None:
+        """Append to the transaction index, whose file starts with its first entry."""
+        self.aborted.append(entry)
+        handle = self._files.open(self.path(FileKind.TXNINDEX), write=True, create=True)
+        try:
+            handle.append((encode_txn_index((entry,)),))
+        finally:
+            handle.close()
+
+    def should_roll(
+        self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
+    ) -> bool:
+        """Tell whether a chunk belongs into a new segment; see the module's rules."""
+        config = self.config
+        size = self.size_bytes
+        if size > config.segment_bytes - size_bytes:
+            return True
+        if last_offset - self.base_offset > _INT_MAX or last_offset < self.base_offset:
+            return True
+        if size and self._waited_ms(max_timestamp_ms, now_ms) > (
+            config.segment_ms - self.roll_jitter_ms
+        ):
+            return True
+        index, times = self._index, self._time_index
+        if index is None or times is None:
+            index, times = self.index, self.time_index
+        return (
+            len(index.positions) >= self._index_entries_max
+            or len(times.timestamps) >= self._time_entries_max - 1
+        )
+
+    def _waited_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
+        rolling = self._rolling_timestamp_ms
+        if rolling is None:
+            rolling = self._rolling_timestamp_ms = self._first_timestamp_ms()
+        if rolling >= 0:
+            return max_timestamp_ms - rolling
+        return now_ms - self.created_ms
+
+    def _first_timestamp_ms(self) -> int:
+        for _, batch in scan_batches(self._file, chunk_bytes=HEADER_WALK_BYTES):
+            return batch.max_timestamp_ms
+        return NO_TIMESTAMP
+
+    def truncate_to(self, offset: int, now_ms: int) -> int:
+        """Remove every batch that reaches `offset` or goes beyond; returns the bytes removed."""
+        place = self.translate(offset)
+        self.index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        if self.aborted and self.aborted[-1].last_offset >= offset:
+            self.use_aborted([entry for entry in self.aborted if entry.last_offset < offset])
+        removed = 0
+        if place is not None:
+            removed = self.size_bytes - place.position
+            self._file.truncate(place.position)
+            self.size_bytes = place.position
+        if self.size_bytes == 0:
+            self.created_ms = now_ms
+            self._rolling_timestamp_ms = None
+        self._bytes_since_entry = 0
+        self._last_base = -1
+        self._largest = self._scanned_largest()
+        # The files of a segment that was closed have its old entries.
+        self.write_indexes()
+        return removed
+
+    def _scanned_largest(self) -> TimestampOffset:
+        """Return the largest timestamp, which may lie behind the last entry of the index."""
+        found = self.time_index.last_entry
+        start = self.index.lookup(found.offset).position
+        for _, batch in scan_batches(self._file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
+            if batch.max_timestamp_ms > found.timestamp:
+                found = TimestampOffset(batch.max_timestamp_ms, batch.last_offset)
+        return found
+
+    def become_inactive(self) -> None:
+        """End the time index, and write both; nothing is appended after this."""
+        if self.largest.timestamp >= 0 and self.largest.offset >= self.time_index.last_entry.offset:
+            self.has_unwritten_index |= self.time_index.maybe_append(*self.largest)
+        self.write_indexes()
+
+    def write_indexes(self) -> None:
+        """Write both indexes to size; they are durable after `sync`."""
+        self._rewrite(self.path(FileKind.INDEX), self.index.encode())
+        self._rewrite(self.path(FileKind.TIMEINDEX), self.time_index.encode())
+        self.has_unwritten_index = False
+
+    def _rewrite(self, path: str, content: bytes) -> None:
+        handle = self._files.open(path, write=True, create=True)
+        try:
+            handle.truncate(0)
+            if content:
+                handle.append((content,))
+        finally:
+            handle.close()
+
+    def sync(self, *, with_indexes: bool) -> None:
+        """Make the .log durable, and its indexes. May run beside the thread that appends."""
+        self._file.sync()
+        if not with_indexes:
+            return
+        for kind in (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX):
+            try:
+                handle = self._files.open(self.path(kind), write=True)
+            except FileMissing:
+                continue
+            try:
+                handle.sync()
+            finally:
+                handle.close()
+
+    # Reading
+
+    @property
+    def largest(self) -> TimestampOffset:
+        """Return the largest timestamp so far and its offset, (−1, base offset) without one."""
+        if self._largest is None:
+            self._largest = self.time_index.last_entry
+        return self._largest
+
+    @property
+    def largest_timestamp_ms(self) -> int:
+        """Return what retention goes by: the largest timestamp, else when the file was changed."""
+        timestamp = self.largest.timestamp
+        if timestamp >= 0:
+            return timestamp
+        return self._files.modified_ms(self.path(FileKind.LOG))
+
+    def translate(self, offset: int) -> BatchAt | None:
+        """Return the first batch that ends at or behind `offset`, None behind the last one.
+
+        Raises CorruptRecord at damage.
+        """
+        if offset == self._last_base:
+            position = self._last_position
+        else:
+            position = self.index.lookup(offset).position
+        end = self.size_bytes
+        chunk, chunk_at = b"", 0
+        while position < end - HEADER_UP_TO_MAGIC_BYTES:
+            at = position - chunk_at
+            if at + _WALKED_BYTES > len(chunk):
+                chunk = self._file.read_at(position, min(HEADER_WALK_BYTES, end - position))
+                chunk_at, at = position, 0
+                if len(chunk) <= HEADER_UP_TO_MAGIC_BYTES:
+                    break
+            base, length, magic = _prologue_in(chunk, at)
+            if length < LENGTH_MIN:
+                raise CorruptRecord(
+                    f"a batch size of at least {LENGTH_MIN}",
+                    length,
+                    path=self._file.path,
+                    position=position,
+                )
+            last = base
+            if magic >= MAGIC and at + _WALKED_BYTES <= len(chunk):
+                last += _delta_in(chunk, at + _DELTA_AT)[0]
+            if last >= offset:
+                return BatchAt(position, length + LOG_OVERHEAD_BYTES, last)
+            position += length + LOG_OVERHEAD_BYTES
+        return None
+
+    def batches_from(self, offset: int) -> Iterator[RecordBatch]:
+        """Yield the batches that end at or behind `offset`, views of a reused buffer."""
+        start = self.index.lookup(offset).position
+        for _, batch in scan_batches(self._file, start=start):
+            if batch.last_offset >= offset:
+                yield batch
+
+    def offset_for_timestamp(self, timestamp_ms: int, start_offset: int) -> TimestampOffset | None:
+        """Return the first record at or behind `start_offset` with this time or a later one."""
+        return find_timestamp(
+            self._file, self.index, self.time_index, timestamp_ms, start_offset=start_offset
+        )
+
+
+def create_segment(
+    files: Files, directory: str, base_offset: int, config: LogConfig, *, now_ms: int
+) -> Segment:
+    """Make the files of a new segment and open it; files in their place are emptied."""
+    for kind in (FileKind.LOG, FileKind.INDEX, FileKind.TIMEINDEX):
+        path = f"{directory}/{SegmentFileName(base_offset, kind).name}"
+        handle = files.open(path, write=True, create=True)
+        if handle.size_bytes():
+            handle.truncate(0)
+        handle.close()
+    path = f"{directory}/{SegmentFileName(base_offset, FileKind.TXNINDEX).name}"
+    if files.exists(path):
+        files.remove(path)
+    return Segment(files, directory, base_offset, config, now_ms=now_ms)

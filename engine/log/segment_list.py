@@ -1,0 +1,93 @@
+"""The segments of one log in order of their base offsets; the last one is active. LOG-13."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+
+from engine.log.retention import SegmentFacts
+from engine.log.segment import Segment
+
+
+class SegmentList:
+    """Segments by base offset, with look-ups in O(log n)."""
+
+    __slots__ = ("_bases", "_segments")
+
+    def __init__(self, segments: Iterable[Segment] = ()) -> None:
+        self._segments = sorted(segments, key=lambda segment: segment.base_offset)
+        self._bases = [segment.base_offset for segment in self._segments]
+
+    def __len__(self) -> int:
+        return len(self._segments)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._segments)
+
+    @property
+    def bases(self) -> tuple[int, ...]:
+        """Return the base offsets, lowest first."""
+        return tuple(self._bases)
+
+    @property
+    def first(self) -> Segment:
+        """Return the oldest segment."""
+        return self._segments[0]
+
+    @property
+    def active(self) -> Segment:
+        """Return the segment that is appended to."""
+        return self._segments[-1]
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of all .log files."""
+        return sum(segment.size_bytes for segment in self._segments)
+
+    def floor(self, offset: int) -> Segment | None:
+        """Return the segment with the greatest base at or below `offset`."""
+        number = bisect_right(self._bases, offset) - 1
+        return self._segments[number] if number >= 0 else None
+
+    def higher(self, base_offset: int) -> Segment | None:
+        """Return the segment with the smallest base above `base_offset`."""
+        number = bisect_right(self._bases, base_offset)
+        return self._segments[number] if number < len(self._segments) else None
+
+    def between(self, start: int, end: int) -> list[Segment]:
+        """Return the segment that holds `start` and all later ones with a base below `end`."""
+        first = max(bisect_right(self._bases, start) - 1, 0)
+        return self._segments[first : bisect_left(self._bases, end)]
+
+    def from_base(self, base_offset: int) -> list[Segment]:
+        """Return the segments with a base at or above `base_offset`."""
+        return self._segments[bisect_left(self._bases, base_offset) :]
+
+    def add(self, segment: Segment) -> None:
+        """Add a segment, in the place of one with the same base."""
+        number = bisect_left(self._bases, segment.base_offset)
+        if number < len(self._bases) and self._bases[number] == segment.base_offset:
+            self._segments[number] = segment
+            return
+        self._bases.insert(number, segment.base_offset)
+        self._segments.insert(number, segment)
+
+    def remove(self, segment: Segment) -> None:
+        """Take a segment out; its files stay."""
+        number = self._segments.index(segment)
+        del self._segments[number]
+        del self._bases[number]
+
+    def facts(self, log_end_offset: int) -> list[SegmentFacts]:
+        """Return what retention looks at."""
+        ends = (*self._bases[1:], log_end_offset)
+        return [
+            SegmentFacts(
+                segment.base_offset,
+                end,
+                segment.size_bytes,
+                segment.largest_timestamp_ms,
+                segment is self._segments[-1],
+            )
+            for segment, end in zip(self._segments, ends, strict=True)
+        ]

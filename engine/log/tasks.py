@@ -1,0 +1,102 @@
+"""What a log asks of whoever drives it: work for later, and work beside the loop.
+
+A log never waits and has no threads. It hands out what Kafka gives to its scheduler: removing
+files after their delay, making a rolled segment durable, writing checkpoints from time to time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from engine.errors import StorageError
+from engine.model import TopicPartition
+
+
+class LogTasks(Protocol):
+    """Runs the tasks of logs; names are Kafka's and serve for messages."""
+
+    def once(self, name: str, delay_ms: int, action: Callable[[], None]) -> None:
+        """Run `action` once after a delay, on the thread that owns the logs."""
+        ...
+
+    def every(
+        self, name: str, period_ms: int, action: Callable[[], None], *, first_after_ms: int
+    ) -> None:
+        """Run `action` again and again until the process stops, on the same thread."""
+        ...
+
+    def offload(
+        self,
+        name: str,
+        work: Callable[[], None],
+        done: Callable[[StorageError | None], None],
+    ) -> None:
+        """Run `work`, which may take long and may run beside the loop, then `done` on the loop.
+
+        `done` is told the StorageError that `work` raised, None if all went well.
+        """
+        ...
+
+
+def _raise(failure: StorageError) -> None:
+    raise failure
+
+
+class LogHooks(NamedTuple):
+    """What a log is given besides its files.
+
+    `on_failure` is told of an I/O error that happened beside the loop. `on_truncated` must write
+    the log's recovery point down before it returns: records that are appended to a log whose
+    checkpoint is too high would not be looked at after a power cut. `jitter_ms` draws a number in
+    [0, bound).
+    """
+
+    tasks: LogTasks
+    on_failure: Callable[[StorageError], None] = _raise
+    on_truncated: Callable[[TopicPartition], None] = lambda partition: None
+    jitter_ms: Callable[[int], int] = lambda bound: 0
+
+
+class InlineTasks:
+    """Runs work at once and keeps delayed actions until told: enough for tools and tests."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[str, int, Callable[[], None]]] = []
+        self.periodic: list[tuple[str, int, Callable[[], None]]] = []
+
+    def once(self, name: str, delay_ms: int, action: Callable[[], None]) -> None:
+        """Keep the action for `run_waiting`."""
+        self.waiting.append((name, delay_ms, action))
+
+    def every(
+        self, name: str, period_ms: int, action: Callable[[], None], *, first_after_ms: int
+    ) -> None:
+        """Keep the action for `run_periodic`."""
+        self.periodic.append((name, period_ms, action))
+
+    def offload(
+        self,
+        name: str,
+        work: Callable[[], None],
+        done: Callable[[StorageError | None], None],
+    ) -> None:
+        """Run the work now."""
+        failure = None
+        try:
+            work()
+        except StorageError as error:
+            failure = error
+        done(failure)
+
+    def run_waiting(self) -> None:
+        """Run all delayed actions, as if their time had come."""
+        waiting, self.waiting = self.waiting, []
+        for _, _, action in waiting:
+            action()
+
+    def run_periodic(self, name: str) -> None:
+        """Run the periodic actions with a name once."""
+        for found, _, action in self.periodic:
+            if found == name:
+                action()
