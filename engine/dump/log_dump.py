@@ -22,7 +22,7 @@ from engine.dump.output import Output
 from engine.dump.plain_lines import Lines, LineTier, PlainLines
 from engine.dump.problems import Problems
 from engine.dump.record_line import write_record
-from engine.dump.window_batches import WindowTier, usual_batches
+from engine.dump.window_batches import usual_batches, window_tier_of
 from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import COMPILE_BYTES_MIN, FAST_TIER_BYTES_MIN, FAST_TIER_RECORDS_MIN
@@ -61,6 +61,7 @@ class LogDump:
         self._filters = options.filters if options.filters.any_set else None
         records = _estimated_records(self._window, self._end)
         self._lines = _line_tier(options, records, self._end)
+        self._window_tier = window_tier_of(self._lines)
         self.shown_count = 0
         self.bad_batch_count = 0
 
@@ -82,8 +83,8 @@ class LogDump:
 
     def _usual_batches(self, position: int) -> int:
         """Print as many batches as compiled code can by itself; returns where it stopped."""
-        tier: object = self._lines
-        if not isinstance(tier, WindowTier):
+        tier = self._window_tier
+        if tier is None:
             return position
         while True:
             view = self._window.ahead(position)

@@ -43,6 +43,11 @@ class WindowTier(Protocol):
         ...
 
 
+def window_tier_of(tier: object) -> WindowTier | None:
+    """Return the tier if it prints whole batches; asked once, since the look is slow."""
+    return tier if isinstance(tier, WindowTier) else None
+
+
 def usual_batches(view: memoryview, base_position: int) -> WindowBatches:
     """Return the batches at the start of `view`, up to the first that is not of the usual kind."""
     positions = array("q")
