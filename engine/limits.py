@@ -194,3 +194,7 @@ PRODUCE_BATCH_BYTES = 1 << 18
 FETCH_BYTES_MAX = 50 << 20
 # Of one partition: large enough to be quick, small enough that every partition gets its turn.
 FETCH_PARTITION_BYTES_MAX = 1 << 20
+
+# Kafka's clients keep 5 requests in flight, librdkafka with acks=0 or many partitions some more; a
+# client with this many unanswered requests waits, as all Kafka's clients do after one.
+OPEN_REQUESTS_PER_CONNECTION_MAX = 64

@@ -1,0 +1,71 @@
+"""The table of the APIs that are served: one row each.
+
+What is advertised is what is in the table. A row says which versions are served, who may call it,
+and whether only brokers do; a test fails for a row without an authorization rule.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from engine.api.exchange import Handler
+from engine.wire.headers import api
+
+
+class Rule(Enum):
+    """Who may call an API."""
+
+    ANYONE = "anyone, also before authentication"
+    PER_RESOURCE = "the handler checks each topic, group or transaction"
+    CLUSTER_DESCRIBE = "Describe on the cluster"
+    CLUSTER_ALTER = "Alter on the cluster"
+    CLUSTER_ACTION = "ClusterAction on the cluster: brokers only"
+
+
+class ApiRow(NamedTuple):
+    """One API as it is served; versions are inclusive."""
+
+    key: int
+    name: str
+    lowest: int
+    highest: int
+    rule: Rule
+    handler: Handler
+    is_inter_broker: bool = False
+
+    def serves(self, version: int) -> bool:
+        """Tell whether a version is served."""
+        return self.lowest <= version <= self.highest
+
+
+class DispatchTable:
+    """Rows by API key."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, ApiRow] = {}
+
+    def serve(
+        self,
+        name: str,
+        handler: Handler,
+        rule: Rule,
+        *,
+        highest: int | None = None,
+        is_inter_broker: bool = False,
+    ) -> None:
+        """Add a row for all stable versions of an API, or those up to `highest`."""
+        found = api(name)
+        assert found.key not in self._rows, name
+        top = found.stable.highest if highest is None else highest
+        self._rows[found.key] = ApiRow(
+            found.key, name, found.stable.lowest, top, rule, handler, is_inter_broker
+        )
+
+    def row(self, key: int) -> ApiRow | None:
+        """Return the row of a key, None if it is not served."""
+        return self._rows.get(key)
+
+    def rows(self) -> list[ApiRow]:
+        """Return all rows by rising key."""
+        return [self._rows[key] for key in sorted(self._rows)]

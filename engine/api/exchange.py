@@ -1,0 +1,74 @@
+"""What a handler is given and what it gives back.
+
+A handler returns the reply, or a `Deferred` that somebody completes later, or None for a request
+that is owed no answer (a produce with acks=0). It never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+
+class Session:
+    """What is known of one connection; lives as long as it does."""
+
+    __slots__ = ("client_software_name", "client_software_version", "listener", "peer", "principal")
+
+    def __init__(self, peer: str, listener: str = "PLAINTEXT") -> None:
+        self.peer = peer
+        self.listener = listener
+        self.principal = "User:ANONYMOUS"
+        self.client_software_name = "unknown"
+        self.client_software_version = "unknown"
+
+
+class Exchange(NamedTuple):
+    """One request on its way through a handler: all but its body."""
+
+    session: Session
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    received_ms: int
+
+
+class Deferred:
+    """A reply that is not there yet; completed exactly once, before or after it is watched."""
+
+    __slots__ = ("_reply", "_watcher", "is_complete")
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._reply: Any = None
+        self._watcher: Callable[[Any], None] | None = None
+
+    def complete(self, reply: Any) -> None:
+        """Give the reply."""
+        assert not self.is_complete, "a reply is given once"
+        self.is_complete = True
+        self._reply = reply
+        if self._watcher is not None:
+            self._watcher(reply)
+
+    def watch(self, watcher: Callable[[Any], None]) -> None:
+        """Run with the reply, at once if it is there."""
+        assert self._watcher is None
+        self._watcher = watcher
+        if self.is_complete:
+            watcher(self._reply)
+
+
+class CloseConnection(Exception):  # noqa: N818 - it is an order, not a failure
+    """Raised by a handler to end the connection without an answer.
+
+    A produce with acks=0 that fails has no other way to say so.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+Handler: TypeAlias = Callable[[Any, Exchange], Any]

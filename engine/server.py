@@ -1,0 +1,184 @@
+"""Requests of clients: frames in, answers out in the order of the requests.
+
+For each frame:
+
+1. The header is read; an unknown key or wrong bytes end the connection.
+2. A version that is not served ends it too, but for ApiVersions, which answers in version 0.
+3. The body is decoded; wrong bytes end the connection. Nothing of it outlives the call, because
+   the frame lies in a buffer that all connections share.
+4. The handler gives the reply, or promises it; the request's slot keeps its place meanwhile.
+5. Slots leave from the front as they fill: answers keep the order of their requests.
+
+A connection with too many open slots is paused until some leave. A fault of a handler itself ends
+the connection and is told to `on_fault`: the broker lives.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from engine.api.api_versions import ApiVersions
+from engine.api.dispatch import ApiRow, DispatchTable
+from engine.api.exchange import CloseConnection, Deferred, Exchange, Session
+from engine.errors import WireError
+from engine.host.ports import Clock, Connection, Network, SendPart
+from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
+from engine.wire.codec import message_codec
+from engine.wire.headers import (
+    API_VERSIONS_KEY,
+    RequestHeader,
+    read_request_header,
+    response_header_bytes,
+)
+
+
+class ServerEvents(NamedTuple):
+    """Who is told what; each is called on the loop's thread and must not raise."""
+
+    on_bad_request: Callable[[str, str], None]
+    on_fault: Callable[[ApiRow, Exception], None]
+
+
+class RequestServer:
+    """Serves a dispatch table on listeners of a network."""
+
+    def __init__(
+        self, network: Network, clock: Clock, table: DispatchTable, events: ServerEvents
+    ) -> None:
+        self.table = table
+        self.clock = clock
+        self.events = events
+        self.api_versions = ApiVersions(table)
+        self._network = network
+        self._clients: set[ClientConnection] = set()
+
+    def listen(self, host: str, port: int, listener: str = "PLAINTEXT") -> int:
+        """Serve clients on an address; returns the port."""
+
+        def accept(connection: Connection) -> None:
+            self._clients.add(ClientConnection(self, connection, listener))
+
+        return self._network.listen(host, port, accept)
+
+    def forget(self, client: ClientConnection) -> None:
+        """Let go of a connection that has ended."""
+        self._clients.discard(client)
+
+    @property
+    def client_count(self) -> int:
+        """Return how many clients are connected."""
+        return len(self._clients)
+
+
+class _Slot:
+    """The place of one request among the answers of its connection."""
+
+    __slots__ = ("exchange", "is_filled", "parts")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.is_filled = False
+        self.parts: list[SendPart] | None = None
+
+
+class ClientConnection:
+    """One client: its session and its open requests."""
+
+    def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
+        self._server = server
+        self._connection = connection
+        self._session = Session(connection.peer, listener)
+        self._slots: deque[_Slot] = deque()
+        self._is_paused = False
+        self._is_closed = False
+        connection.on_frame = self.take
+        connection.on_close = self._closed
+
+    def take(self, frame: memoryview) -> None:
+        """Serve one request frame (steps 1 to 4)."""
+        try:
+            header = read_request_header(frame)
+            row = self._server.table.row(header.api_key)
+            if row is None:
+                self._end(f"API key {header.api_key} is not served")
+            elif row.serves(header.api_version):
+                self._serve(row, header, frame)
+            elif header.api_key == API_VERSIONS_KEY:
+                self._refuse_version(header)
+            else:
+                self._end(f"version {header.api_version} of {row.name} is not served")
+        except WireError as error:
+            self._end(str(error))
+        except CloseConnection as order:
+            self._connection.close(order.reason)
+
+    def _serve(self, row: ApiRow, header: RequestHeader, frame: memoryview) -> None:
+        codec = message_codec(f"{row.name}Request", header.api_version)
+        request = codec.decode(frame[header.body_position :])
+        slot = _Slot(self._exchange(header))
+        self._slots.append(slot)
+        try:
+            reply = row.handler(request, slot.exchange)
+        except (WireError, CloseConnection):
+            raise
+        except Exception as error:
+            self._server.events.on_fault(row, error)
+            self._connection.close("the broker failed to serve a request")
+            return
+        if isinstance(reply, Deferred):
+            reply.watch(lambda found: self._fill(slot, row.name, found))
+            self._pause_if_full()
+        else:
+            self._fill(slot, row.name, reply)
+
+    def _exchange(self, header: RequestHeader) -> Exchange:
+        return Exchange(
+            self._session,
+            header.api_key,
+            header.api_version,
+            header.correlation_id,
+            header.client_id,
+            self._server.clock.monotonic_ms(),
+        )
+
+    def _refuse_version(self, header: RequestHeader) -> None:
+        slot = _Slot(self._exchange(header)._replace(api_version=0))
+        self._slots.append(slot)
+        self._fill(slot, "ApiVersions", self._server.api_versions.refusal())
+
+    def _fill(self, slot: _Slot, name: str, reply: Any) -> None:
+        """Give a slot its answer and let go of what is ready (step 5)."""
+        if self._is_closed:
+            return
+        slot.is_filled = True
+        if reply is not None:
+            exchange = slot.exchange
+            head = response_header_bytes(
+                exchange.api_key, exchange.api_version, exchange.correlation_id
+            )
+            codec = message_codec(f"{name}Response", exchange.api_version)
+            slot.parts = [head, codec.encode(reply)]
+        while self._slots and self._slots[0].is_filled:
+            parts = self._slots.popleft().parts
+            if parts is not None:
+                self._connection.send(parts)
+        if self._is_paused and len(self._slots) < OPEN_REQUESTS_PER_CONNECTION_MAX:
+            self._is_paused = False
+            self._connection.resume()
+
+    def _pause_if_full(self) -> None:
+        if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX and not self._is_paused:
+            self._is_paused = True
+            self._connection.pause()
+
+    def _end(self, reason: str) -> None:
+        """End the connection of a peer that breaks the protocol."""
+        self._server.events.on_bad_request(self._connection.peer, reason)
+        self._connection.close(reason)
+
+    def _closed(self, _reason: str) -> None:
+        self._is_closed = True
+        self._slots.clear()
+        self._server.forget(self)
