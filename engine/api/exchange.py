@@ -60,7 +60,7 @@ class Deferred:
             watcher(self._reply)
 
 
-class CloseConnection(Exception):  # noqa: N818 - it is an order, not a failure
+class CloseConnection(Exception):
     """Raised by a handler to end the connection without an answer.
 
     A produce with acks=0 that fails has no other way to say so.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
+from enum import IntEnum
 
 from engine.dump.output import Output
 from engine.dump.plain_lines import BatchNumbers, Lines, LineTier, PlainLines
@@ -18,7 +19,7 @@ from engine.host.native_code import load_native
 #: Slots of the numbers that go to and come from the compiled code.
 SLOTS = (
     "raw_start", "raw_end", "base_offset", "base_ms", "append_ms", "base_sequence",
-    "record_count", "print_data", "last_offset", "check_first_gap", "out_end", "gap_count",
+    "record_count", "level", "last_offset", "check_first_gap", "out_end", "gap_count",
     "batch_count", "base_position", "out_room", "gap_room", "batches_done",
 )  # fmt: skip
 _LAST_OFFSET, _OUT_END, _GAP_COUNT, _BATCHES_DONE = 8, 10, 11, 16
@@ -29,8 +30,9 @@ WORDS = (
     b" sequence: ", b" headerKeys: [", b"]", b" key: ", b" payload: ",
     b"baseOffset: ", b" lastOffset: ", b" count: ", b" baseSequence: ", b" lastSequence: ",
     b" producerId: ", b" producerEpoch: ", b" partitionLeaderEpoch: ", b" isTransactional: ",
-    b" isControl: false deleteHorizonMs: OptionalLong", b".empty", b"[", b" position: ",
-    b" size: ", b" magic: 2 compresscodec: none crc: ", b" isvalid: ", b"true", b"false",
+    b" isControl: ", b" deleteHorizonMs: OptionalLong", b".empty", b"[", b" position: ",
+    b" size: ", b" magic: 2 compresscodec: ", b" crc: ", b" isvalid: ", b"true", b"false",
+    b"none", b"gzip", b"snappy", b"lz4", b"zstd",
 )  # fmt: skip
 
 # The longest a line gets beside names, key and value: five numbers of 20 digits and its words.
@@ -54,12 +56,20 @@ _SOURCES = ("line_kernel.py", "raw_memory.py", "fast_lines.py")
 _SAMPLE = b"\x1a\x00\x02\x00\x02k\x06\xed\xa0A\x02\x02h\x01"
 
 
+class Level(IntEnum):
+    """How much of each batch is printed."""
+
+    BATCHES = -1
+    RECORDS = 0
+    DATA = 1
+
+
 class FastLines:
     """Makes lines with compiled code, straight into the output's arena."""
 
-    def __init__(self, address: int, *, print_data: bool, check_first_gap: bool) -> None:
+    def __init__(self, address: int, *, level: Level, check_first_gap: bool) -> None:
         self._kernel = _Kernel(address)
-        self._print_data = print_data
+        self._level = level
         self._check_first_gap = check_first_gap
         self._gaps = array("q", bytes(16 * 1024))
         self._numbers = array("q", [0] * len(SLOTS))
@@ -85,7 +95,7 @@ class FastLines:
         numbers = self._numbers
         numbers[:] = array("q", (
             start, end, base_offset, base_ms, append_ms, base_sequence, count,
-            self._print_data, last, self._check_first_gap, 0, 0, 0, 0, 0, 0, 0,
+            self._level, last, self._check_first_gap, 0, 0, 0, 0, 0, 0, 0,
         ))  # fmt: skip
         self._run(out, raw, self._numbers_at, b"")
         if self._result[0] != _USUAL:
@@ -100,7 +110,7 @@ class FastLines:
         self._make_room(out, batches.record_count_max, batches.size_bytes_max + _BATCH_LINE_BYTES)
         positions, valid = batches.positions, bytes(batches.valid[first:])
         self._numbers[:] = array("q", (
-            0, 0, 0, 0, 0, 0, 0, self._print_data, last, self._check_first_gap, 0, 0,
+            0, 0, 0, 0, 0, 0, 0, self._level, last, self._check_first_gap, 0, 0,
             len(positions) - first, batches.base_position, len(out.arena) - out.end,
             len(self._gaps) // 2, 0,
         ))  # fmt: skip
@@ -137,15 +147,15 @@ def _address_of(buffer: bytes | bytearray | memoryview) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
-def load_fast_lines(*, print_data: bool, check_first_gap: bool, compile: bool) -> FastLines | None:  # noqa: A002
+def load_fast_lines(*, level: Level, check_first_gap: bool, compile: bool) -> FastLines | None:  # noqa: A002
     """Return the tier; None where it cannot be had, or would have to be compiled first and
     `compile` is false.
     """
     address = load_native("line_kernel", __file__, _SOURCES, _compile if compile else None)
     if address is None:
         return None
-    tier = FastLines(address, print_data=print_data, check_first_gap=check_first_gap)
-    plain = PlainLines(print_data=print_data, check_first_gap=check_first_gap)
+    tier = FastLines(address, level=level, check_first_gap=check_first_gap)
+    plain = PlainLines(print_data=level is Level.DATA, check_first_gap=check_first_gap)
     sample = BatchNumbers(7, 1_767_225_600_000, -1, 3, 1, b"CreateTime")
     # Code that this machine does not run rightly is no code.
     return tier if _sample_of(tier, sample) == _sample_of(plain, sample) else None

@@ -30,12 +30,13 @@ _HIGH_BITS = 0x8080808080808080
 
 # Compiled code sees plain numbers only, so the names are taken apart here.
 (_RAW_START, _RAW_END, _BASE_OFFSET, _BASE_MS, _APPEND_MS, _BASE_SEQUENCE, _RECORD_COUNT,
- _PRINT_DATA, _LAST_OFFSET, _CHECK_FIRST_GAP, _OUT_END, _GAP_COUNT, _BATCH_COUNT, _BASE_POSITION,
+ _LEVEL, _LAST_OFFSET, _CHECK_FIRST_GAP, _OUT_END, _GAP_COUNT, _BATCH_COUNT, _BASE_POSITION,
  _OUT_ROOM, _GAP_ROOM, _BATCHES_DONE) = range(len(SLOTS))  # fmt: skip
 (_OFFSET, _CREATE_TIME, _APPEND_TIME, _KEY_SIZE, _VALUE_SIZE, _SEQUENCE, _HEADERS, _CLOSE,
  _KEY, _PAYLOAD, _B_BASE, _B_LAST, _B_COUNT, _B_BASE_SEQUENCE, _B_LAST_SEQUENCE, _B_PRODUCER,
- _B_PRODUCER_EPOCH, _B_LEADER_EPOCH, _B_TRANSACTIONAL, _B_HORIZON, _B_EMPTY, _B_OPEN,
- _B_POSITION, _B_SIZE, _B_MAGIC_CODEC_CRC, _B_VALID, _TRUE, _FALSE) = range(len(WORDS))  # fmt: skip
+ _B_PRODUCER_EPOCH, _B_LEADER_EPOCH, _B_TRANSACTIONAL, _B_CONTROL, _B_HORIZON, _B_EMPTY, _B_OPEN,
+ _B_POSITION, _B_SIZE, _B_MAGIC_CODEC, _B_CRC, _B_VALID, _TRUE, _FALSE,
+ _FIRST_CODEC, _, _, _, _) = range(len(WORDS))  # fmt: skip
 _SIZES = tuple(len(word) for word in WORDS)
 _PLACES = tuple(sum(_SIZES[:n]) for n in range(len(WORDS)))
 
@@ -231,7 +232,7 @@ def _put_record(
     if headers:
         at, position = _put_header_names(out, at, raw, position, end, headers)
     at = _put_word(out, at, words, _CLOSE)
-    if numbers[_PRINT_DATA]:
+    if numbers[_LEVEL] > 0:
         if key_size >= 0:
             at = _put_word(out, at, words, _KEY)
             at = _put_text(out, at, raw, key_at, key_at + key_size)
@@ -291,6 +292,8 @@ def _put_batch_head(raw: Any, start: int, out: Any, at: int, words: Any) -> int:
     at = _put_pair(out, at, words, _B_LEADER_EPOCH, _big_endian(raw, start + 12, 4))
     at = _put_word(out, at, words, _B_TRANSACTIONAL)
     at = _put_word(out, at, words, _TRUE if attributes & 0x10 else _FALSE)
+    at = _put_word(out, at, words, _B_CONTROL)
+    at = _put_word(out, at, words, _TRUE if attributes & 0x20 else _FALSE)
     at = _put_word(out, at, words, _B_HORIZON)
     if attributes & 0x40:
         at = _put_pair(out, at, words, _B_OPEN, _big_endian(raw, start + 27, 8))
@@ -304,12 +307,14 @@ def _put_batch_tail(
 ) -> int:
     """Write the second half of a batch's line."""
     at = _put_pair(out, at, words, _B_POSITION, position)
-    append = _big_endian(raw, start + 21, 2) & 0x08
-    word = _APPEND_TIME if append else _CREATE_TIME
+    attributes = _big_endian(raw, start + 21, 2)
+    word = _APPEND_TIME if attributes & 0x08 else _CREATE_TIME
     at = _put_pair(out, at, words, word, _big_endian(raw, start + 35, 8))
     at = _put_pair(out, at, words, _B_SIZE, 12 + _big_endian(raw, start + 8, 4))
     crc = _big_endian(raw, start + 17, 4) & 0xFFFFFFFF
-    at = _put_pair(out, at, words, _B_MAGIC_CODEC_CRC, crc)
+    at = _put_word(out, at, words, _B_MAGIC_CODEC)
+    at = _put_word(out, at, words, _FIRST_CODEC + (attributes & 7))
+    at = _put_pair(out, at, words, _B_CRC, crc)
     at = _put_word(out, at, words, _B_VALID)
     at = _put_word(out, at, words, _TRUE if valid else _FALSE)
     out[at] = 10
@@ -331,7 +336,9 @@ def _load_batch(raw: Any, start: int, numbers: Any) -> bool:
     count = _big_endian(raw, start + 57, 4)
     numbers[_RECORD_COUNT] = count
     delta = _big_endian(raw, start + 23, 4)
-    if (append and max_ms < 0) or count <= 0 or sequence < -1 or delta < 0:
+    if numbers[_LEVEL] >= 0 and ((append and max_ms < 0) or count <= 0):
+        return False
+    if sequence < -1 or delta < 0:
         return False
     return sequence < 0 or (sequence + count <= 0x7FFFFFFF and sequence + delta <= 0x7FFFFFFF)
 
@@ -346,8 +353,9 @@ def _put_batches(
         start = positions[n]
         if not _load_batch(raw, start, numbers):
             break
-        count = numbers[_RECORD_COUNT]
-        size = numbers[_RAW_END] - start
+        has_records = numbers[_LEVEL] >= 0
+        count = numbers[_RECORD_COUNT] if has_records else 0
+        size = numbers[_RAW_END] - start if has_records else 0
         if count * 7 > size or at + 640 + count * 256 + size * 3 > numbers[_OUT_ROOM]:
             break
         gap_count, last = numbers[_GAP_COUNT], numbers[_LAST_OFFSET]
@@ -356,7 +364,8 @@ def _put_batches(
         end = _put_batch_head(raw, start, out, at, words)
         position = numbers[_BASE_POSITION] + start
         end = _put_batch_tail(raw, start, out, end, words, position, valid[n])
-        end = _put_records(raw, out, end, words, numbers, gaps)
+        if has_records:
+            end = _put_records(raw, out, end, words, numbers, gaps)
         if end < 0:
             numbers[_GAP_COUNT], numbers[_LAST_OFFSET] = gap_count, last
             break

@@ -59,11 +59,15 @@ class LogDump:
         self._last_offset = -1
         self._window = Window(file, self._end)
         self._filters = options.filters if options.filters.any_set else None
-        records = _estimated_records(self._window, self._end)
-        self._lines = _line_tier(options, records, self._end)
-        self._window_tier = window_tier_of(self._lines)
+        records = _estimated_records(self._window, self._end) if options.deep else 0
+        self.use_tier(_line_tier(options, records, self._end))
         self.shown_count = 0
         self.bad_batch_count = 0
+
+    def use_tier(self, tier: LineTier | None) -> None:
+        """Make lines by this tier where it can, record by record for None."""
+        self._lines = tier
+        self._window_tier = window_tier_of(tier)
 
     def run(self, start: int = 0) -> int:
         """Print everything from `start` on; returns the position behind the last batch."""
@@ -88,7 +92,7 @@ class LogDump:
             return position
         while True:
             view = self._window.ahead(position)
-            batches = usual_batches(view, position)
+            batches = usual_batches(view, position, with_records=self._options.deep)
             first = 0
             while first < len(batches.positions):
                 done, lines = tier.write_batches(self._out, view, batches, first, self._last_offset)
@@ -229,21 +233,23 @@ class LogDump:
 
 def _line_tier(options: DumpOptions, record_count: int, size_bytes: int) -> LineTier | None:
     """Return the tier that makes the lines of whole batches, None if the options forbid one."""
-    plain_records = options.deep and not options.skip_record_metadata
-    if not plain_records or options.filters.any_set:
+    if options.filters.any_set or (options.deep and options.skip_record_metadata):
         return None
     if options.print_data and not isinstance(options.decoder, TextDecoder):
         return None
     tier: LineTier | None = None
     if record_count >= FAST_TIER_RECORDS_MIN or size_bytes >= FAST_TIER_BYTES_MIN:
-        from engine.dump.fast_lines import load_fast_lines
+        from engine.dump.fast_lines import Level, load_fast_lines
 
+        level = Level.RECORDS if options.deep else Level.BATCHES
         tier = load_fast_lines(
-            print_data=options.print_data,
+            level=Level.DATA if options.print_data else level,
             check_first_gap=options.is_four,
             compile=size_bytes >= COMPILE_BYTES_MIN,
         )
-    return tier or PlainLines(print_data=options.print_data, check_first_gap=options.is_four)
+    if tier is None and options.deep:
+        tier = PlainLines(print_data=options.print_data, check_first_gap=options.is_four)
+    return tier
 
 
 def _estimated_records(window: Window, end: int) -> int:

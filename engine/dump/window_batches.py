@@ -1,5 +1,6 @@
-"""Batches that compiled code prints by itself, many at a time: whole in the window, of format 2,
-uncompressed, data.
+"""Batches that compiled code prints by itself, many at a time: whole in the window, of format 2.
+
+With their records, only uncompressed data batches.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from engine.dump.plain_lines import Lines
 from engine.records.batch import HEADER, HEADER_BYTES, LENGTH_OVERHEAD_BYTES
 from engine.records.crc import crc32c
 
+_CODEC = 0x07
 _CODEC_AND_CONTROL = 0x27
+_LAST_CODEC = 4
 _CHECKED_FROM = 21
 
 
@@ -48,7 +51,7 @@ def window_tier_of(tier: object) -> WindowTier | None:
     return tier if isinstance(tier, WindowTier) else None
 
 
-def usual_batches(view: memoryview, base_position: int) -> WindowBatches:
+def usual_batches(view: memoryview, base_position: int, *, with_records: bool) -> WindowBatches:
     """Return the batches at the start of `view`, up to the first that is not of the usual kind."""
     positions = array("q")
     ends: list[int] = []
@@ -58,13 +61,17 @@ def usual_batches(view: memoryview, base_position: int) -> WindowBatches:
     while start <= limit:
         (_, length, _, magic, crc, attributes, _, _, _, _, _, _, count) = unpack(view, start)
         end = start + LENGTH_OVERHEAD_BYTES + length
-        if magic != 2 or attributes & _CODEC_AND_CONTROL or length < HEADER_BYTES - 12:
+        if magic != 2 or length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES or end > len(view):
             break
-        if end > len(view) or count <= 0 or count * 7 > length:
+        if with_records:
+            if attributes & _CODEC_AND_CONTROL or count <= 0 or count * 7 > length:
+                break
+        elif attributes & _CODEC > _LAST_CODEC:
             break
         positions.append(start)
         ends.append(end)
         valid.append(crc32c(view[start + _CHECKED_FROM : end]) == crc)
-        size_max, count_max = max(size_max, end - start), max(count_max, count)
+        if with_records:
+            size_max, count_max = max(size_max, end - start), max(count_max, count)
         start = end
     return WindowBatches(base_position, positions, ends, valid, size_max, count_max)

@@ -9,10 +9,14 @@ from typing import Any
 import pytest
 
 from engine.dump.batch_line import numbers_of, shallow_v2
-from engine.dump.fast_lines import load_fast_lines
+from engine.dump.fast_lines import Level, load_fast_lines
+from engine.dump.log_dump import LogDump
+from engine.dump.options import DumpOptions
 from engine.dump.output import Output
 from engine.dump.plain_lines import Lines, LineTier, PlainLines
+from engine.dump.problems import Problems
 from engine.errors import StorageError
+from engine.host.memory import MemoryFiles
 from engine.records.batch import HEADER_BYTES, BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.compression import decompress
@@ -22,7 +26,8 @@ from tests.golden_cases import case_dir
 
 @pytest.fixture(scope="module", params=[True, False], ids=["data", "no data"])
 def tiers(request: pytest.FixtureRequest) -> tuple[Any, PlainLines]:
-    fast = load_fast_lines(print_data=request.param, check_first_gap=True, compile=True)
+    level = Level.DATA if request.param else Level.RECORDS
+    fast = load_fast_lines(level=level, check_first_gap=True, compile=True)
     assert fast is not None
     return fast, PlainLines(print_data=request.param, check_first_gap=True)
 
@@ -102,3 +107,50 @@ def test_a_count_that_the_bytes_cannot_hold_is_left_alone(tiers: tuple[Any, Plai
     raw = bytes(builder.build())
     numbers = numbers_of(shallow_v2(memoryview(raw))[0])._replace(record_count=2_000_000_000)
     assert [None, None] == [_outcome(t, numbers, raw[HEADER_BYTES:], 0, -1) for t in tiers]
+
+
+class _Collected:
+    """A whole dump of one file, by the tier that is asked for."""
+
+    def __init__(self, raw: bytes, options: DumpOptions, tier: LineTier | None) -> None:
+        files = MemoryFiles()
+        files.make_dir("/t-0")
+        path = "/t-0/00000000000000000000.log"
+        files.replace_file(path, raw)
+        shown: list[bytes] = []
+        out = Output(lambda block: shown.append(bytes(block)))
+        problems = Problems("3.9.1")
+        dump = LogDump(files.open(path), path, options, out, problems)
+        dump.use_tier(tier)
+        try:
+            dump.run()
+        except StorageError as error:
+            shown.append(str(error).encode())
+        out.flush()
+        self.all = b"".join(shown), problems.lines(), dump.bad_batch_count
+
+
+@pytest.mark.parametrize("level", list(Level))
+@pytest.mark.parametrize("case", ["plain", "codecs", "compact", "txn", "stamps", "kraft-391"])
+def test_whole_logs_are_the_same_with_and_without_compiled_code(case: str, level: Level) -> None:
+    fast = load_fast_lines(level=level, check_first_gap=False, compile=True)
+    assert fast is not None
+    options = DumpOptions(deep=level is not Level.BATCHES, print_data=level is Level.DATA)
+    for path in sorted(case_dir(case).rglob("*.log")):
+        raw = path.read_bytes()
+        assert _Collected(raw, options, None).all == _Collected(raw, options, fast).all
+
+
+@pytest.mark.parametrize("level", list(Level))
+def test_whole_damaged_logs_are_the_same_too(level: Level) -> None:
+    fast = load_fast_lines(level=level, check_first_gap=False, compile=True)
+    assert fast is not None
+    source = random.Random(11)
+    options = DumpOptions(deep=level is not Level.BATCHES, print_data=level is Level.DATA)
+    raw = (case_dir("plain") / "data/clicks-0/00000000000000000000.log").read_bytes()
+    for _ in range(150):
+        damaged = bytearray(raw)
+        for _ in range(source.randint(1, 4)):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        content = bytes(damaged)
+        assert _Collected(content, options, None).all == _Collected(content, options, fast).all
