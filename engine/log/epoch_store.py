@@ -20,7 +20,9 @@ class EpochStore(EpochCache):
     __slots__ = ("_files", "directory")
 
     def __init__(self, files: Files, directory: str, entries: Iterable[EpochStart] = ()) -> None:
-        super().__init__(entries)
+        super().__init__()
+        # The file has these entries already.
+        self._become(EpochCache(entries).entries)
         self._files = files
         self.directory = directory
 

@@ -9,6 +9,8 @@ Source: Kafka's UnifiedLog.rebuildProducerState; LOG-12, T5.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import AppendOrigin, ProducerState, WrittenBatch, marker_of
 from engine.log.segment_list import SegmentList
@@ -24,8 +26,12 @@ def rebuild_producers(
     end_offset: int,
     now_ms: int,
     expiration_ms: int,
+    snapshots_wanted: Collection[int] = (),
 ) -> None:
-    """Make `producers` what they were at `end_offset`; snapshots out of bounds are removed."""
+    """Make `producers` what they were at `end_offset`; snapshots out of bounds are removed.
+
+    Where the log is read on, snapshots are written at the bases of segments among those wanted.
+    """
     start = load_producers(
         producers,
         snapshots,
@@ -37,6 +43,8 @@ def rebuild_producers(
     if start >= end_offset:
         return
     for segment in segments.between(start, end_offset):
+        if segment.base_offset in snapshots_wanted and segment.base_offset > start:
+            snapshots.write(segment.base_offset, producers.to_entries())
         for batch in segment.batches_from(start):
             if batch.last_offset >= end_offset:
                 return

@@ -252,6 +252,11 @@ class Segment:
         self._bytes_since_entry = 0
         self.has_unwritten_index = True
 
+    def cut_at(self, size_bytes: int) -> None:
+        """Cut the .log to a size; its indexes must be given anew after this."""
+        self._file.truncate(size_bytes)
+        self.size_bytes = size_bytes
+
     def add_aborted(self, entry: AbortedTransaction) -> None:
         """Append to the transaction index, whose file starts with its first entry."""
         self.aborted.append(entry)

@@ -1,0 +1,400 @@
+"""Opening a partition directory as a log, whatever state a crash has left it in.
+
+```
+1 leftovers   .deleted .cleaned .swap: removed or finished (swap_recovery.py)
+2 segments    after an unclean stop, from the one that holds the recovery point on: every batch is
+              read, the log is cut at the first bad one, later segments go
+              else: only where an index is missing or no good
+3 ends        log end = behind the last batch; log start = checkpoint, or the first segment's base;
+              a log that ends below its start is emptied
+4 epochs      cut at both ends; without a good file, taken from the batches
+5 producers   newest good snapshot, then the batches behind it; a snapshot at the end
+```
+
+Doing all that twice changes nothing the second time, and a crash in the middle is a crash before
+(L2, L3, L8). A batch is bad where the file ends in it, its length is below 14, or its checksum is
+wrong.
+
+Source: LOG-12; Kafka's LogLoader and LogSegment.recover.
+Differs: a missing or odd .timeindex is built again too. A damaged `leader-epoch-checkpoint` does
+not stop a log. A segment with offsets that do not belong into it (below its base, or 2^31 above)
+is `SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker over the
+first.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from engine.errors import CorruptFile, CorruptRecord, StorageError
+from engine.host.ports import FileMissing, Files
+from engine.log import leader_epoch_checkpoint, partition_metadata
+from engine.log.batch_scan import scan_batches
+from engine.log.epoch_store import EpochStore
+from engine.log.index_builder import IndexBuilder
+from engine.log.leader_epoch_checkpoint import EpochStart, read_leader_epochs
+from engine.log.loaded_log import LoadedLog
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LogConfig
+from engine.log.offset_index import read_offset_index
+from engine.log.partition_metadata import read_partition_metadata
+from engine.log.producer_recovery import rebuild_producers
+from engine.log.producer_snapshots import ProducerSnapshots
+from engine.log.producer_state import ProducerState
+from engine.log.segment import Segment, create_segment
+from engine.log.segment_files import PartitionFiles, list_partition_files
+from engine.log.segment_list import SegmentList
+from engine.log.segment_lookup import find_end
+from engine.log.segment_trash import discard_segments
+from engine.log.swap_recovery import plan_swaps
+from engine.log.tasks import LogHooks
+from engine.log.time_index import read_time_index
+from engine.log.txn_index import AbortedTransaction, read_txn_index
+from engine.model import TopicPartition
+from engine.naming import FileKind, parse_segment_file
+from engine.records.batch import MAGIC, BatchView
+from engine.records.view import RecordBatch
+
+_INT_MAX = (1 << 31) - 1
+_INT64_MAX = (1 << 63) - 1
+
+
+class SegmentOffsetOverflow(StorageError):
+    """A batch has offsets that cannot be in its segment; nothing can be told from such a log."""
+
+    hint = "kctl logs repair cuts the log there"
+
+    def __init__(self, path: str, position: int, last_offset: int, base_offset: int) -> None:
+        super().__init__(
+            f"{path} at position {position}: offset {last_offset} does not belong into a segment "
+            f"that starts at {base_offset}"
+        )
+        self.path = path
+        self.position = position
+        self.last_offset = last_offset
+        self.base_offset = base_offset
+
+
+class LoadRequest(NamedTuple):
+    """What is known of a log before it is opened; the offsets are those of the checkpoints."""
+
+    directory: str
+    topic_partition: TopicPartition
+    config: LogConfig
+    now_ms: int
+    recovery_point: int = 0
+    log_start_offset: int = 0
+    was_stopped_cleanly: bool = False
+
+
+class LoadReport(NamedTuple):
+    """What had to be done: segments read through, bytes cut off, segments dropped behind that."""
+
+    recovered_segments: int
+    truncated_bytes: int
+    dropped_segments: int
+
+
+def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[LocalLog, LoadReport]:
+    """Open a log; a directory without segments becomes an empty one.
+
+    Errors: SegmentOffsetOverflow; LogDirOffline and other StorageErrors of the host.
+    """
+    loader = _Loader(files, request, hooks)
+    loaded = loader.load()
+    log = LocalLog(files, request.directory, request.topic_partition, request.config, loaded, hooks)
+    return log, loader.report()
+
+
+class _Loader:
+    def __init__(self, files: Files, request: LoadRequest, hooks: LogHooks) -> None:
+        self._files = files
+        self._request = request
+        self._hooks = hooks
+        self._segments = SegmentList()
+        self._producers = ProducerState()
+        # Up to where `_producers` have seen the log; −1 when they have seen nothing.
+        self._producers_end = -1
+        self._recovered = self._truncated = self._dropped = 0
+
+    def report(self) -> LoadReport:
+        return LoadReport(self._recovered, self._truncated, self._dropped)
+
+    def load(self) -> LoadedLog:
+        request = self._request
+        partition = self._finish_changes()
+        self._snapshots = ProducerSnapshots(self._files, request.directory, partition.snapshots)
+        for found in partition.segments:
+            self._segments.add(self._open(found.base_offset))
+        self._epochs = self._read_epochs(partition)
+        self._check_indexes()
+        if not request.was_stopped_cleanly:
+            self._recover_unflushed()
+        end = self._settled_end()
+        start = max(request.log_start_offset, self._segments.first.base_offset)
+        self._epochs.truncate_from_end(end)
+        self._epochs.truncate_from_start(start)
+        self._settle_producers(start, end)
+        point = end if request.was_stopped_cleanly else min(request.recovery_point, end)
+        return LoadedLog(
+            self._segments,
+            self._snapshots,
+            self._epochs,
+            producers=self._producers,
+            log_start_offset=start,
+            log_end_offset=end,
+            recovery_point=point,
+            topic_id=self._topic_id(partition),
+        )
+
+    # 1 leftovers
+
+    def _finish_changes(self) -> PartitionFiles:
+        directory = self._request.directory
+        partition = list_partition_files(self._files, directory)
+        plan = plan_swaps(partition, lambda name: self._end_of(f"{directory}/{name}"))
+        for name, _ in plan.removed:
+            self._files.remove(f"{directory}/{name}")
+        for name, target in plan.renamed:
+            self._files.rename(f"{directory}/{name}", f"{directory}/{target}")
+        if not plan.removed and not plan.renamed:
+            return partition
+        self._files.sync_dir(directory)
+        return list_partition_files(self._files, directory)
+
+    def _end_of(self, path: str) -> int:
+        end = parse_segment_file(posixpath.basename(path)).base_offset
+        file = self._files.open(path)
+        try:
+            for _, batch in scan_batches(file):
+                end = batch.next_offset
+        except CorruptRecord:
+            pass  # what is behind it is no batch, so the end is where it was
+        finally:
+            file.close()
+        return end
+
+    def _open(self, base_offset: int) -> Segment:
+        request = self._request
+        return Segment(
+            self._files, request.directory, base_offset, request.config, now_ms=request.now_ms
+        )
+
+    # 2 segments
+
+    def _check_indexes(self) -> None:
+        """Rebuild indexes that are missing or no good below the recovery point."""
+        request = self._request
+        unflushed: set[int] = set()
+        if not request.was_stopped_cleanly:
+            later = self._segments.between(request.recovery_point, _INT64_MAX)
+            unflushed = {segment.base_offset for segment in later}
+        for segment in list(self._segments):
+            if segment.base_offset not in unflushed and not self._has_good_indexes(segment):
+                self._recover(segment)
+                segment.write_indexes()
+                segment.sync(with_indexes=True)
+
+    def _has_good_indexes(self, segment: Segment) -> bool:
+        base = segment.base_offset
+        try:
+            index = read_offset_index(self._files, segment.path(FileKind.INDEX), base)
+            times = read_time_index(self._files, segment.path(FileKind.TIMEINDEX), base)
+            path = segment.path(FileKind.TXNINDEX)
+            if self._files.exists(path) and read_txn_index(self._files, path).problem(base):
+                return False
+        except (CorruptFile, FileMissing):
+            return False
+        if index.problem() or times.problem() or index.hides_entries or times.hides_entries:
+            return False
+        # Batches that only an index of nothing points at: it was lost, or never written.
+        is_short = segment.size_bytes <= 2 * self._request.config.index_interval_bytes
+        return is_short or len(index) > 0 or len(times) > 0
+
+    def _recover_unflushed(self) -> None:
+        unflushed = self._segments.between(self._request.recovery_point, _INT64_MAX)
+        for number, segment in enumerate(unflushed):
+            if not self._recover(segment):
+                continue
+            later = unflushed[number + 1 :]
+            self._dropped = len(later)
+            self._drop(reversed(later))
+            break
+        for segment in list(self._segments)[:-1]:
+            if segment.has_unwritten_index:
+                segment.write_indexes()
+
+    def _recover(self, segment: Segment) -> bool:
+        """Read a segment through and rebuild its side files; tells whether it was cut."""
+        self._recovered += 1
+        self._know_producers_at(segment.base_offset)
+        found = _SegmentPass(segment, self._epochs, self._producers)
+        found.run(self._request.config.index_interval_bytes)
+        self._producers_end = found.next_offset
+        removed = segment.size_bytes - found.good_bytes
+        if removed:
+            segment.cut_at(found.good_bytes)
+            segment.sync(with_indexes=False)
+            self._truncated += removed
+        segment.use_indexes(found.builder.index, found.builder.time_index)
+        segment.use_aborted(found.aborted)
+        self._snapshot_at(found.next_offset)
+        return removed > 0
+
+    def _know_producers_at(self, offset: int) -> None:
+        if self._producers_end == offset:
+            return
+        rebuild_producers(
+            self._producers,
+            self._snapshots,
+            self._segments,
+            log_start_offset=self._request.log_start_offset,
+            end_offset=offset,
+            now_ms=self._request.now_ms,
+            expiration_ms=self._request.config.producer_id_expiration_ms,
+            snapshots_wanted=self._segments.bases[-2:],
+        )
+        self._snapshot_at(offset)
+        self._producers_end = offset
+
+    def _snapshot_at(self, offset: int) -> None:
+        latest = self._snapshots.latest_offset()
+        if offset > (self._request.log_start_offset if latest is None else latest):
+            self._snapshots.write(offset, self._producers.to_entries())
+
+    def _drop(self, segments: Iterable[Segment]) -> None:
+        gone = list(segments)
+        for segment in gone:
+            self._segments.remove(segment)
+        discard_segments(
+            self._files,
+            gone,
+            self._snapshots,
+            self._hooks.tasks,
+            delay_ms=self._request.config.file_delete_delay_ms,
+        )
+
+    # 3 ends
+
+    def _settled_end(self) -> int:
+        """Return the log's end; a log without a segment, or below its start, begins anew there."""
+        request = self._request
+        if len(self._segments):
+            active = self._segments.active
+            end = find_end(active.file, active.index)
+            if end >= request.log_start_offset:
+                return end
+            self._drop(reversed(list(self._segments)))
+            self._epochs.clear()
+            self._snapshots.remove_all()
+        self._segments.add(
+            create_segment(
+                self._files,
+                request.directory,
+                request.log_start_offset,
+                request.config,
+                now_ms=request.now_ms,
+            )
+        )
+        return request.log_start_offset
+
+    # 4 epochs
+
+    def _read_epochs(self, partition: PartitionFiles) -> EpochStore:
+        entries: list[EpochStart] | None = None
+        name = leader_epoch_checkpoint.FILE_NAME
+        if name in partition.side_files:
+            try:
+                entries = list(read_leader_epochs(self._files, partition.file_path(name)))
+            except CorruptFile:
+                entries = None
+        if entries is not None:
+            return EpochStore(self._files, partition.path, entries)
+        store = EpochStore(self._files, partition.path, self._epochs_of_batches())
+        if store.entries:
+            store.write()
+        return store
+
+    def _epochs_of_batches(self) -> list[EpochStart]:
+        entries: list[EpochStart] = []
+        for segment in self._segments:
+            try:
+                for _, batch in scan_batches(segment.file):
+                    epoch = batch.leader_epoch
+                    if epoch >= 0 and (not entries or epoch > entries[-1].epoch):
+                        entries.append(EpochStart(epoch, batch.base_offset))
+            except CorruptRecord:
+                break  # recovery finds it again, and decides
+        return entries
+
+    # 5 producers
+
+    def _settle_producers(self, start: int, end: int) -> None:
+        self._snapshots.remove_strays(self._segments.bases)
+        # What was replayed for a recovery may begin before the log's start.
+        rebuild_producers(
+            self._producers,
+            self._snapshots,
+            self._segments,
+            log_start_offset=start,
+            end_offset=end,
+            now_ms=self._request.now_ms,
+            expiration_ms=self._request.config.producer_id_expiration_ms,
+            # So that a truncation soon does not read everything again.
+            snapshots_wanted=self._segments.bases[-2:],
+        )
+        self._snapshot_at(end)
+
+    def _topic_id(self, partition: PartitionFiles) -> str | None:
+        name = partition_metadata.FILE_NAME
+        if name not in partition.side_files:
+            return None
+        try:
+            return read_partition_metadata(self._files, partition.file_path(name)).topic_id
+        except CorruptFile:
+            return None
+
+
+class _SegmentPass:
+    """One segment read through: how far it is good, its indexes, its transactions."""
+
+    def __init__(self, segment: Segment, epochs: EpochStore, producers: ProducerState) -> None:
+        self._segment = segment
+        self._epochs = epochs
+        self._producers = producers
+        self.builder = IndexBuilder(segment.base_offset)
+        self.good_bytes = 0
+        self.next_offset = segment.base_offset
+        self.aborted: list[AbortedTransaction] = []
+
+    def run(self, interval_bytes: int) -> None:
+        self.builder = IndexBuilder(self._segment.base_offset, interval_bytes)
+        try:
+            scan = scan_batches(self._segment.file)
+            for position, batch in scan:
+                batch.ensure_valid()
+                self._see(position, batch)
+                self.good_bytes = scan.position
+        except CorruptRecord:
+            pass  # what is behind it is cut off
+        self.builder.finish()
+
+    def _see(self, position: int, batch: RecordBatch) -> None:
+        last_offset = batch.last_offset
+        base = self._segment.base_offset
+        if not 0 <= last_offset - base <= _INT_MAX:
+            path = self._segment.path(FileKind.LOG)
+            raise SegmentOffsetOverflow(path, position, last_offset, base)
+        self.builder.see(position, last_offset, batch.max_timestamp_ms)
+        self.next_offset = last_offset + 1
+        if batch.magic < MAGIC or not isinstance(batch, BatchView):
+            return
+        epoch = batch.leader_epoch
+        if epoch >= 0 and epoch > self._epochs.latest_epoch:
+            self._epochs.assign(epoch, batch.base_offset)
+        if batch.has_producer_id:
+            completed = self._producers.see(batch)
+            if completed is not None and completed.is_aborted:
+                self.aborted.append(completed.to_index_entry())
