@@ -1,0 +1,183 @@
+"""Requests over a memory network: order, versions, refusals, faults."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import pytest
+
+from engine.api.dispatch import ApiRow, DispatchTable, Rule
+from engine.api.exchange import CloseConnection, Deferred, Exchange
+from engine.host.memory import ManualClock
+from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
+from engine.server import RequestServer, ServerEvents
+from engine.wire.codec import message_codec
+from engine.wire.headers import request_header_bytes
+from engine.wire.structs import message_class
+
+API_VERSIONS, METADATA, HEARTBEAT = 18, 3, 12
+
+
+class Stage:
+    """A server with one scripted API, and a client of it."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
+        network = MemoryNetwork(self.timers)
+        self.bad: list[str] = []
+        self.faults: list[str] = []
+        self.answers: dict[int, Any] = {}
+        table = DispatchTable()
+        events = ServerEvents(lambda _peer, reason: self.bad.append(reason), self._fault)
+        self.server = RequestServer(network, self.clock, table, events)
+        table.serve("ApiVersions", self.server.api_versions.handle, Rule.ANYONE)
+        table.serve("Heartbeat", self._heartbeat, Rule.PER_RESOURCE, highest=3)
+        port = self.server.listen("here", 0)
+        self.replies: list[bytes] = []
+        self.closed: list[str] = []
+        self.client = network.connect("here", port)
+        self.client.on_frame = lambda frame: self.replies.append(bytes(frame))
+        self.client.on_close = self.closed.append
+
+    def _fault(self, row: ApiRow, error: Exception) -> None:
+        self.faults.append(f"{row.name}: {error}")
+
+    def _heartbeat(self, request: Any, exchange: Exchange) -> Any:
+        answer = self.answers.get(request.generation_id)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Deferred):
+            return answer
+        return heartbeat_reply(request.generation_id)
+
+    def send(self, key: int, version: int, number: int, body: bytes) -> None:
+        head = request_header_bytes(key, version, number, "tester")
+        self.client.send([head, body])
+        self.timers.run_until_idle()
+
+    def beat(self, number: int, version: int = 3) -> None:
+        request = message_class("HeartbeatRequest")(
+            group_id="g", generation_id=number, member_id="m"
+        )
+        self.send(
+            HEARTBEAT, version, number, message_codec("HeartbeatRequest", version).encode(request)
+        )
+
+    def numbers(self) -> list[int]:
+        return [struct.unpack_from(">i", reply)[0] for reply in self.replies]
+
+
+def heartbeat_reply(code: int) -> Any:
+    return message_class("HeartbeatResponse")(error_code=code)
+
+
+def test_an_answer_has_the_requests_number_and_form() -> None:
+    stage = Stage()
+    stage.beat(7, version=3)
+    assert struct.pack(">iih", 7, 0, 7) == stage.replies[0]
+
+
+def test_answers_keep_the_order_of_their_requests() -> None:
+    stage = Stage()
+    late = stage.answers[1] = Deferred()
+    stage.beat(1)
+    stage.beat(2)
+    assert [] == stage.numbers()
+    late.complete(heartbeat_reply(1))
+    stage.timers.run_until_idle()
+    assert [1, 2] == stage.numbers()
+
+
+def test_a_client_with_too_many_open_requests_waits() -> None:
+    stage = Stage()
+    held = [Deferred() for _ in range(OPEN_REQUESTS_PER_CONNECTION_MAX + 1)]
+    for number, deferred in enumerate(held):
+        stage.answers[number] = deferred
+    for number in range(len(held)):
+        stage.beat(number)
+    late = held[-1]
+    late.complete(heartbeat_reply(0))
+    for deferred in held[:-1]:
+        deferred.complete(heartbeat_reply(0))
+    stage.timers.run_until_idle()
+    assert list(range(len(held))) == stage.numbers()
+
+
+def test_api_versions_lists_what_is_served() -> None:
+    stage = Stage()
+    stage.send(API_VERSIONS, 0, 1, b"")
+    reply = message_codec("ApiVersionsResponse", 0).decode(stage.replies[0][4:])
+    served = [(k.api_key, k.min_version, k.max_version) for k in reply.api_keys]
+    assert [(HEARTBEAT, 0, 3), (API_VERSIONS, 0, 4)] == served
+
+
+def test_an_unknown_version_of_api_versions_is_answered_in_version_0() -> None:
+    stage = Stage()
+    stage.send(API_VERSIONS, 99, 1, b"\x00\x01\x02")
+    assert struct.pack(">ihihhh", 1, 35, 1, API_VERSIONS, 0, 4) == stage.replies[0]
+    assert [] == stage.closed
+
+
+@pytest.mark.parametrize(("name", "code"), [("good-name.1", 0), ("-bad", 42), ("", 42)])
+def test_software_names_are_checked_and_kept(name: str, code: int) -> None:
+    stage = Stage()
+    request = message_class("ApiVersionsRequest")(
+        client_software_name=name, client_software_version="1.0"
+    )
+    stage.send(API_VERSIONS, 3, 1, message_codec("ApiVersionsRequest", 3).encode(request))
+    reply = message_codec("ApiVersionsResponse", 3).decode(stage.replies[0][4:])
+    assert code == reply.error_code
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "body"),
+    [
+        (METADATA, 1, b""),
+        (9999, 0, b""),
+        (HEARTBEAT, 4, b""),
+        (HEARTBEAT, 3, b""),
+        (HEARTBEAT, 3, b"\x7f\xff" + b"x" * 40),
+        (HEARTBEAT, 0, b"\x00\x01g\x00\x00\x00\x01\x00\x01mextra"),
+    ],
+)
+def test_what_cannot_be_served_ends_the_connection_only(
+    key: int, version: int, body: bytes
+) -> None:
+    stage = Stage()
+    head = struct.pack(">hhih", key, version, 1, -1)
+    stage.client.send([head, body])
+    stage.timers.run_until_idle()
+    assert ([], 1, 1) == (stage.replies, len(stage.bad), len(stage.closed))
+    assert 0 == stage.server.client_count
+
+
+def test_a_fault_in_a_handler_is_told_and_ends_its_connection() -> None:
+    stage = Stage()
+    stage.answers[5] = RuntimeError("lost my way")
+    stage.beat(5)
+    assert ["Heartbeat: lost my way"] == stage.faults
+    assert 1 == len(stage.closed)
+
+
+def test_a_handler_can_end_a_connection_without_an_answer() -> None:
+    stage = Stage()
+    stage.answers[5] = CloseConnection("acks=0 failed")
+    stage.beat(5)
+    assert ([], [], 1) == (stage.replies, stage.faults, len(stage.closed))
+
+
+def test_an_answer_that_comes_after_the_end_goes_nowhere() -> None:
+    stage = Stage()
+    late = stage.answers[1] = Deferred()
+    stage.beat(1)
+    stage.client.close("gone")
+    stage.timers.run_until_idle()
+    late.complete(heartbeat_reply(0))
+    assert [] == stage.replies
+
+
+def test_every_served_api_has_an_authorization_rule() -> None:
+    assert all(isinstance(row.rule, Rule) for row in Stage().server.table.rows())
