@@ -17,9 +17,16 @@ class Noun(NamedTuple):
 
 
 _OFFLINE = "Log directories, without a broker"
+_DATA = "Topics and data"
+_CLUSTER = "Cluster"
 _SHELL = "kctl itself"
 
 NOUNS: dict[str, Noun] = {
+    "topics": Noun("topics", "List, describe, create, alter and delete topics", _DATA),
+    "configs": Noun("configs", "Show and change settings of topics and brokers", _DATA),
+    "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
+    "records": Noun("records", "Delete the oldest records of partitions", _DATA),
+    "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
     "dump-log": Noun("dump_log", "Print what is in log segments, indexes and snapshots", _OFFLINE),
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),

@@ -1,0 +1,51 @@
+"""Talking to a person on stderr: messages, errors of single items, questions."""
+
+from __future__ import annotations
+
+import sys
+
+from engine.errors import EngineError
+from kctl import exits
+
+
+class NotConfirmed(EngineError):
+    """A change that cannot be undone was not agreed to."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: not confirmed, nothing was changed")
+
+
+class CannotAsk(EngineError):
+    """A change needs a yes, and there is nobody to ask."""
+
+    exit_code = exits.USAGE
+    hint = "add -y to do it, or --dry-run to see what would be done"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}: needs a yes, and stdin is no terminal; nothing was changed")
+
+
+def say(line: str) -> None:
+    """Print a line for people."""
+    sys.stderr.write(f"{line}\n")
+
+
+def report_error(error: EngineError, about: str | None = None) -> None:
+    """Tell the error of one item, so that the others can go on."""
+    text = str(error)
+    is_named = about is None or about in text
+    say(f"error: {text}" if is_named else f"error: {about}: {text}")
+    if error.hint:
+        say(f"hint: {error.hint}")
+
+
+def confirm(what: str, *, yes: bool) -> None:
+    """Ask before `what` is done; raises NotConfirmed, or CannotAsk without a terminal."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise CannotAsk(what)
+    sys.stderr.write(f"{what}? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise NotConfirmed(what)

@@ -1,0 +1,99 @@
+"""`kctl brokers`: who is alive, what they hold, how they are set, what they speak."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Output,
+    Timeout,
+    noun,
+)
+from kctl.connect import ClusterOptions
+
+app = noun("Brokers: list, describe, log directories, API versions.")
+
+_Ids = Annotated[
+    list[int] | None, typer.Argument(metavar="ID...", help="Brokers; all without any.")
+]
+
+
+@app.command("list", epilog="Example: kctl brokers list -o json")
+def list_(
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """List the live brokers, and which of them is the controller.
+
+    A KRaft cluster names any broker as its controller.
+    """
+    from kctl.commands.brokers_work import list_brokers
+
+    return list_brokers(ClusterOptions(bootstrap, command_config, context, timeout), output)
+
+
+@app.command("describe", epilog="Example: kctl brokers describe 1 -o yaml")
+def describe(
+    ids: _Ids = None,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Show brokers: replicas and leaders on them, bytes, disk left, settings that differ.
+
+    Settings are in wide, json, ndjson, yaml and csv.
+    """
+    from kctl.commands.brokers_work import describe_brokers
+
+    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    return describe_brokers(options, ids or [], output)
+
+
+@app.command("log-dirs", epilog="Example: kctl brokers log-dirs 1 --topic clicks --replicas")
+def log_dirs(
+    ids: _Ids = None,
+    topics: Annotated[
+        list[str] | None,
+        typer.Option("--topic", metavar="NAME", help="Count only this topic; may be repeated."),
+    ] = None,
+    replicas: Annotated[
+        bool, typer.Option("--replicas", help="A row for each replica, not each directory.")
+    ] = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Show the log directories of brokers: replicas, bytes, disk size and what is left of it."""
+    from kctl.commands.brokers_work import LogDirsRequest, list_log_dirs
+
+    request = LogDirsRequest(ids=ids or [], topics=topics, replicas=replicas, output=output)
+    return list_log_dirs(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command("api-versions", epilog="Example: kctl brokers api-versions 1 -o ndjson")
+def api_versions(
+    ids: _Ids = None,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Show the APIs and versions that brokers offer, and the version that kctl would use."""
+    from kctl.commands.brokers_work import list_api_versions
+
+    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    return list_api_versions(options, ids or [], output)

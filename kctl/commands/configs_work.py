@@ -1,0 +1,222 @@
+"""What `kctl configs` and `kctl topics configs` do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from engine.client import config_admin
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigEntry,
+    ConfigOp,
+    Resource,
+    ResourceType,
+    Synonym,
+)
+from engine.errors import EngineError
+from kctl import exits
+from kctl.asking import report_error
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, check_format, write_rows
+from kctl.selection import UnreadableWord, select_topics
+
+_KINDS = {
+    ResourceType.TOPIC: "topic",
+    ResourceType.BROKER: "broker",
+    ResourceType.BROKER_LOGGER: "broker-logger",
+}
+_DEFAULTS = "default"
+
+CONFIG_COLUMNS = (
+    Column("resource_type", "OF"),
+    Column("resource_name", "NAME"),
+    Column("key", "KEY"),
+    Column("value", "VALUE"),
+    Column("source", "SOURCE"),
+    Column("is_read_only", "READ-ONLY", wide=True),
+    Column("is_sensitive", "SENSITIVE", wide=True),
+    Column("type", "TYPE", wide=True),
+    Column("synonyms", "BEHIND IT", wide=True),
+)
+_DOCUMENTATION = Column("documentation", "DOCUMENTATION")
+CHANGE_COLUMNS = (
+    Column("resource_type", "OF"),
+    Column("resource_name", "NAME"),
+    Column("change", "CHANGE"),
+    Column("result", "RESULT"),
+)
+
+
+class NoResource(EngineError):
+    """Nothing was named whose settings are meant."""
+
+    exit_code = exits.USAGE
+    hint = "give --topic NAME, --broker ID, --broker-defaults or --broker-logger ID"
+
+    def __init__(self) -> None:
+        super().__init__("settings of what? Nothing is named")
+
+
+class DescribeRequest(NamedTuple):
+    """The options of `kctl configs describe`."""
+
+    resources: list[Resource]
+    keys: list[str]
+    all: bool
+    doc: bool
+    output: str
+
+
+class ChangeRequest(NamedTuple):
+    """The options of `kctl configs set` and `unset`."""
+
+    resources: list[Resource]
+    changes: list[ConfigChange]
+    dry_run: bool
+    output: str
+
+
+def named_resources(
+    topics: list[str] | None,
+    brokers: list[int] | None,
+    broker_defaults: bool,
+    loggers: list[int] | None,
+) -> list[Resource]:
+    """Return what options name; raises NoResource."""
+    found = [Resource(ResourceType.TOPIC, name) for name in topics or ()]
+    found += [Resource(ResourceType.BROKER, str(number)) for number in brokers or ()]
+    found += [Resource(ResourceType.BROKER, "")] * broker_defaults
+    found += [Resource(ResourceType.BROKER_LOGGER, str(number)) for number in loggers or ()]
+    if not found:
+        raise NoResource
+    return list(dict.fromkeys(found))
+
+
+def parse_change(text: str) -> ConfigChange:
+    """Return the change of `key=value`, `key+=value` or `key-=value`; raises UnreadableWord."""
+    key, equals, value = text.partition("=")
+    ops = {"+": ConfigOp.APPEND, "-": ConfigOp.SUBTRACT}
+    op = ops.get(key[-1:], ConfigOp.SET)
+    if op is not ConfigOp.SET:
+        key = key[:-1]
+    if not key or not equals:
+        raise UnreadableWord("a change", text, "KEY=VALUE, KEY+=VALUE or KEY-=VALUE")
+    return ConfigChange(op, key, value)
+
+
+def removals(keys: Sequence[str]) -> list[ConfigChange]:
+    """Return the changes that take settings away; raises UnreadableWord for `key=value`."""
+    for key in keys:
+        if "=" in key:
+            raise UnreadableWord("the name of a setting", key, "KEY")
+    return [ConfigChange(ConfigOp.DELETE, key) for key in keys]
+
+
+def describe_topic_configs(
+    options: ClusterOptions, names: list[str], match: str | None, *, all_: bool, output: str
+) -> int:
+    """Print the settings of topics that are named or match."""
+    check_format(output)
+    with connect(options) as client:
+        _, topics, errors = select_topics(client, names, match)
+    for error in errors:
+        report_error(error)
+    if not topics:
+        write_rows(CONFIG_COLUMNS, [], output)
+        return exits.FAILED
+    resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
+    request = DescribeRequest(resources, [], all=all_, doc=False, output=output)
+    code = describe_configs(options, request)
+    return exits.FAILED if errors else code
+
+
+def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
+    """Print a row for each setting; returns the exit code."""
+    check_format(request.output)
+    with connect(options) as client:
+        found = config_admin.describe_configs(
+            client,
+            request.resources,
+            names=request.keys or None,
+            with_synonyms=True,
+            with_documentation=request.doc,
+        )
+    rows: list[dict[str, Any]] = []
+    failures = 0
+    # A setting that is asked for by name is shown whatever its value.
+    shows_all = request.all or bool(request.keys)
+    for resource in request.resources:
+        entries = found.get(resource, [])
+        if isinstance(entries, EngineError):
+            report_error(entries, _label(resource))
+            failures += 1
+            continue
+        rows += [_row(resource, e) for e in entries if shows_all or not e.is_default]
+    columns = (*CONFIG_COLUMNS, _DOCUMENTATION) if request.doc else CONFIG_COLUMNS
+    write_rows(columns, rows, request.output)
+    return exits.FAILED if failures else exits.OK
+
+
+def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
+    """Change settings and print a row for each resource; returns the exit code."""
+    check_format(request.output)
+    with connect(options) as client:
+        wanted = dict.fromkeys(request.resources, request.changes)
+        results = config_admin.alter_configs(client, wanted, validate_only=request.dry_run)
+    told = ", ".join(_told(change) for change in request.changes)
+    rows = []
+    failures = 0
+    for resource, error in results.items():
+        if error is not None:
+            report_error(error, _label(resource))
+            failures += 1
+            continue
+        rows.append(
+            {
+                "resource_type": _KINDS[resource.kind],
+                "resource_name": resource.name or _DEFAULTS,
+                "change": told,
+                "result": "would be changed" if request.dry_run else "changed",
+            }
+        )
+    write_rows(CHANGE_COLUMNS, rows, request.output)
+    return exits.FAILED if failures else exits.OK
+
+
+def _told(change: ConfigChange) -> str:
+    signs = {ConfigOp.SET: "=", ConfigOp.APPEND: "+=", ConfigOp.SUBTRACT: "-="}
+    if change.op is ConfigOp.DELETE:
+        return f"unset {change.name}"
+    return f"{change.name}{signs[change.op]}{change.value}"
+
+
+def _label(resource: Resource) -> str:
+    return f"{_KINDS[resource.kind]} {resource.name or _DEFAULTS}"
+
+
+def _row(resource: Resource, entry: ConfigEntry) -> dict[str, Any]:
+    row = {
+        "resource_type": _KINDS[resource.kind],
+        "resource_name": resource.name or _DEFAULTS,
+        "key": entry.name,
+        "value": entry.value,
+        "source": source_word(entry.source.name),
+        "is_read_only": entry.is_read_only,
+        "is_sensitive": entry.is_sensitive,
+        "type": entry.type,
+        "synonyms": [_synonym(synonym) for synonym in entry.synonyms],
+    }
+    if entry.documentation is not None:
+        row["documentation"] = entry.documentation
+    return row
+
+
+def _synonym(synonym: Synonym) -> dict[str, Any]:
+    source = source_word(synonym.source.name)
+    return {"name": synonym.name, "value": synonym.value, "source": source}
+
+
+def source_word(name: str) -> str:
+    """Return a source as a short word: `dynamic-topic`, `static-broker`, `default`."""
+    return name.removesuffix("_CONFIG").lower().replace("_", "-")

@@ -1,0 +1,58 @@
+"""`kctl offsets`: where partitions start and end, and where a time is in them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Output,
+    Timeout,
+    noun,
+)
+from kctl.connect import ClusterOptions
+
+app = noun("Offsets of partitions: start, end, by time.")
+
+
+@app.callback()
+def offsets() -> None:
+    """Offsets of partitions: start, end, by time."""
+
+
+@app.command(
+    "get", epilog="Examples: kctl offsets get clicks · kctl offsets get clicks:0,4-6 --at -1h"
+)
+def get(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
+    ],
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--at",
+            metavar="POINT",
+            help="start, end, max-timestamp, earliest-local, latest-tiered, -COUNT, -1h, "
+            "@MILLISECONDS or 2026-01-31T12:00:00Z.",
+        ),
+    ] = None,
+    read_committed: Annotated[
+        bool, typer.Option("--read-committed", help="End where the first open transaction starts.")
+    ] = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Show start, end and distance of partitions, or the offset of one point in each."""
+    from kctl.commands.offsets_work import OffsetsRequest, get_offsets
+
+    request = OffsetsRequest(words=words, at=at, read_committed=read_committed, output=output)
+    return get_offsets(ClusterOptions(bootstrap, command_config, context, timeout), request)

@@ -1,0 +1,158 @@
+"""What `kctl offsets get` and `kctl records delete` do."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from engine.client import topic_admin
+from engine.client.blocking import KafkaClient
+from engine.client.offsets import EARLIEST, LATEST
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.asking import confirm, report_error
+from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, check_format, write_rows
+from kctl.selection import select_partitions
+
+_START = Point(PointKind.TIMESTAMP, EARLIEST)
+_END = Point(PointKind.TIMESTAMP, LATEST)
+
+RANGE_COLUMNS = (
+    Column("topic", "TOPIC"),
+    Column("partition", "PARTITION", right=True),
+    Column("start_offset", "START", right=True),
+    Column("end_offset", "END", right=True),
+    Column("distance", "DISTANCE", right=True),
+)
+POINT_COLUMNS = (
+    Column("topic", "TOPIC"),
+    Column("partition", "PARTITION", right=True),
+    Column("offset", "OFFSET", right=True),
+)
+DELETE_COLUMNS = (
+    Column("topic", "TOPIC"),
+    Column("partition", "PARTITION", right=True),
+    Column("start_offset", "START", right=True),
+    Column("end_offset", "END", right=True),
+    Column("before_offset", "BEFORE", right=True),
+    Column("offsets_lost", "LOST", right=True),
+    Column("result", "RESULT"),
+)
+
+
+class OffsetsRequest(NamedTuple):
+    """The options of `kctl offsets get`."""
+
+    words: list[str]
+    at: str | None
+    read_committed: bool
+    output: str
+
+
+class DeleteRequest(NamedTuple):
+    """The options of `kctl records delete`."""
+
+    words: list[str]
+    before: str
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
+    """Print a row for each partition; returns the exit code."""
+    check_format(request.output)
+    is_committed = request.read_committed
+    with connect(options) as client:
+        now_ms = client.clock.wall_ms()
+        point = None if request.at is None else parse_point(request.at, now_ms)
+        _, partitions, errors = select_partitions(client, request.words)
+        for error in errors:
+            report_error(error)
+        columns: tuple[Column, ...]
+        if point is not None:
+            found = resolve(client, partitions, point, read_committed=is_committed)
+            columns, found_per_column = POINT_COLUMNS, {"offset": found}
+        else:
+            columns, found_per_column = (
+                RANGE_COLUMNS,
+                {
+                    "start_offset": resolve(client, partitions, _START),
+                    "end_offset": resolve(client, partitions, _END, read_committed=is_committed),
+                },
+            )
+    rows, failures = _rows(partitions, found_per_column)
+    write_rows(columns, rows, request.output)
+    return exits.FAILED if failures or errors else exits.OK
+
+
+def _rows(
+    partitions: list[TopicPartition],
+    found: dict[str, dict[TopicPartition, int | EngineError]],
+) -> tuple[list[dict[str, Any]], int]:
+    """Return a row for each partition without an error, and how many had one (told)."""
+    rows = []
+    failures = 0
+    for partition in partitions:
+        row: dict[str, Any] = {"topic": partition.topic, "partition": partition.partition}
+        error = None
+        for key, results in found.items():
+            result = results[partition]
+            if isinstance(result, EngineError):
+                error = result
+            else:
+                row[key] = result
+        if error is not None:
+            report_error(error, str(partition))
+            failures += 1
+            continue
+        if "start_offset" in row and "end_offset" in row:
+            row["distance"] = row["end_offset"] - row["start_offset"]
+        rows.append(row)
+    return rows, failures
+
+
+def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
+    """Show what would be lost, ask, delete; prints a row for each partition."""
+    check_format(request.output)
+    with connect(options) as client:
+        point = parse_point(request.before, client.clock.wall_ms())
+        _, partitions, errors = select_partitions(client, request.words)
+        for error in errors:
+            report_error(error)
+        found = {
+            "start_offset": resolve(client, partitions, _START),
+            "end_offset": resolve(client, partitions, _END),
+            "before_offset": resolve(client, partitions, point),
+        }
+        rows, failures = _rows(partitions, found)
+        for row in rows:
+            row["offsets_lost"] = max(row["before_offset"] - row["start_offset"], 0)
+            row["result"] = "would be deleted"
+        if rows and not request.dry_run:
+            lost = sum(row["offsets_lost"] for row in rows)
+            what = f"Delete up to {lost} records of {len(rows)} partitions"
+            confirm(what, yes=request.yes)
+            rows, lost_rows = _delete(client, rows)
+            failures += lost_rows
+    write_rows(DELETE_COLUMNS, rows, request.output)
+    return exits.FAILED if failures or errors else exits.OK
+
+
+def _delete(client: KafkaClient, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """Delete what rows show; returns those of the partitions that worked, and the failures."""
+    before = {TopicPartition(row["topic"], row["partition"]): row["before_offset"] for row in rows}
+    results = topic_admin.delete_records(client, before)
+    done = []
+    failures = 0
+    for row in rows:
+        partition = TopicPartition(row["topic"], row["partition"])
+        result = results[partition]
+        if isinstance(result, EngineError):
+            report_error(result, str(partition))
+            failures += 1
+        else:
+            done.append(row | {"start_offset": result, "result": "deleted"})
+    return done, failures

@@ -1,0 +1,258 @@
+"""`kctl topics`: list, describe, create, alter, delete, and show what is configured."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    DryRun,
+    Output,
+    Timeout,
+    Yes,
+    noun,
+)
+from kctl.connect import ClusterOptions
+
+app = noun("Topics: list, describe, create, alter, delete.")
+
+_Names = Annotated[list[str] | None, typer.Argument(metavar="TOPIC...", help="Names of topics.")]
+_Match = Annotated[
+    str | None,
+    typer.Option("--match", metavar="REGEX", help="Choose topics whose whole name matches."),
+]
+_UnderReplicated = Annotated[
+    bool, typer.Option("--under-replicated", help="Only where a replica is out of sync.")
+]
+_Unavailable = Annotated[bool, typer.Option("--unavailable", help="Only what has no leader.")]
+_Size = Annotated[bool, typer.Option("--size", help="Ask all brokers for sizes on disk, too.")]
+_Configs = Annotated[
+    list[str] | None,
+    typer.Option("-c", "--config", metavar="KEY=VALUE", help="A setting; may be repeated."),
+]
+_Assignment = Annotated[
+    str | None,
+    typer.Option(
+        "--replica-assignment",
+        metavar="BROKERS",
+        help="Brokers of each partition, the preferred leader first: 1:2,2:3,3:1.",
+    ),
+]
+
+
+@app.command(
+    "list",
+    epilog="Examples: kctl topics list -b localhost:9092 · kctl topics list --match 'app-.*' "
+    "--size -o json",
+)
+def list_(
+    names: _Names = None,
+    match: _Match = None,
+    exclude_internal: Annotated[
+        bool, typer.Option("--exclude-internal", help="Leave out Kafka's own topics.")
+    ] = False,
+    under_replicated: _UnderReplicated = False,
+    unavailable: _Unavailable = False,
+    size: _Size = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """List topics with their partitions, replicas and health."""
+    from kctl.commands.topics_show import ListRequest, list_topics
+
+    request = ListRequest(
+        names=names or [],
+        match=match,
+        exclude_internal=exclude_internal,
+        under_replicated=under_replicated,
+        unavailable=unavailable,
+        size=size,
+        output=output,
+    )
+    return list_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command(
+    "describe",
+    epilog="Examples: kctl topics describe clicks · kctl topics describe --match '.*' "
+    "--under-replicated",
+)
+def describe(
+    names: _Names = None,
+    match: _Match = None,
+    under_replicated: _UnderReplicated = False,
+    unavailable: _Unavailable = False,
+    under_min_isr: Annotated[
+        bool, typer.Option("--under-min-isr", help="Only what refuses acks=all now.")
+    ] = False,
+    size: _Size = False,
+    offsets: Annotated[
+        bool, typer.Option("--offsets", help="Ask the leaders for start and end offsets, too.")
+    ] = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Show the partitions of topics: leaders, replicas, in-sync sets, settings that differ.
+
+    Tables and CSV have a row per partition; json, ndjson and yaml an object per topic.
+    """
+    from kctl.commands.topics_show import DescribeRequest, describe_topics
+
+    request = DescribeRequest(
+        names=names or [],
+        match=match,
+        under_replicated=under_replicated,
+        unavailable=unavailable,
+        under_min_isr=under_min_isr,
+        size=size,
+        offsets=offsets,
+        output=output,
+    )
+    return describe_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command(
+    "create", epilog="Example: kctl topics create clicks -p 12 -r 3 -c retention.ms=86400000"
+)
+def create(
+    names: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Names of topics.")],
+    partitions: Annotated[
+        int | None,
+        typer.Option("-p", "--partitions", min=1, help="Else the brokers' own default."),
+    ] = None,
+    replication_factor: Annotated[
+        int | None,
+        typer.Option("-r", "--replication-factor", min=1, help="Else the brokers' own default."),
+    ] = None,
+    assignment: _Assignment = None,
+    configs: _Configs = None,
+    if_not_exists: Annotated[
+        bool, typer.Option("--if-not-exists", help="A topic that is there is no failure.")
+    ] = False,
+    dry_run: DryRun = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Create topics, all alike."""
+    from kctl.commands.topics_change import CreateRequest, create_topics
+
+    request = CreateRequest(
+        names=names,
+        partitions=partitions,
+        replication_factor=replication_factor,
+        assignment=assignment,
+        configs=configs or [],
+        if_not_exists=if_not_exists,
+        dry_run=dry_run,
+        output=output,
+    )
+    return create_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command("alter", epilog="Example: kctl topics alter clicks --partitions 24 --dry-run")
+def alter(
+    names: _Names = None,
+    match: _Match = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option("-p", "--partitions", min=1, help="Grow to so many: keys move, no way back."),
+    ] = None,
+    assignment: Annotated[
+        str | None,
+        typer.Option(
+            "--replica-assignment",
+            metavar="BROKERS",
+            help="Brokers of each added partition: 1:2,2:3.",
+        ),
+    ] = None,
+    configs: _Configs = None,
+    delete_configs: Annotated[
+        list[str] | None,
+        typer.Option("--delete-config", metavar="KEY", help="Back to the default; repeatable."),
+    ] = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Add partitions to topics, or change their settings. Asks before partitions are added."""
+    from kctl.commands.topics_change import AlterRequest, alter_topics
+
+    request = AlterRequest(
+        names=names or [],
+        match=match,
+        partitions=partitions,
+        assignment=assignment,
+        configs=configs or [],
+        delete_configs=delete_configs or [],
+        dry_run=dry_run,
+        yes=yes,
+        output=output,
+    )
+    return alter_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command("delete", epilog="Example: kctl topics delete --match 'tmp-.*' --dry-run")
+def delete(
+    names: _Names = None,
+    match: _Match = None,
+    if_exists: Annotated[
+        bool, typer.Option("--if-exists", help="A topic that is not there is no failure.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be deleted; change nothing.")
+    ] = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Delete topics with all their records. Shows what is lost and asks first."""
+    from kctl.commands.topics_change import DeleteRequest, delete_topics
+
+    request = DeleteRequest(
+        names=names or [],
+        match=match,
+        if_exists=if_exists,
+        dry_run=dry_run,
+        yes=yes,
+        output=output,
+    )
+    return delete_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command("configs", epilog="Example: kctl topics configs clicks --all -o wide")
+def configs(
+    names: _Names = None,
+    match: _Match = None,
+    all_: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Show the settings of topics and where each value comes from. `kctl configs` changes them."""
+    from kctl.commands.configs_work import describe_topic_configs
+
+    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    return describe_topic_configs(options, names or [], match, all_=all_, output=output)

@@ -1,0 +1,293 @@
+"""What `kctl topics create`, `alter` and `delete` do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigOp,
+    Resource,
+    ResourceType,
+    alter_configs,
+)
+from engine.client.metadata import TopicView
+from engine.client.topic_admin import (
+    BROKER_DEFAULT,
+    CreatedTopic,
+    NewPartitions,
+    NewTopic,
+    create_partitions,
+)
+from engine.client.topic_admin import create_topics as ask_to_create
+from engine.client.topic_admin import delete_topics as ask_to_delete
+from engine.errors import ApiError, EngineError
+from kctl import exits
+from kctl.asking import confirm, report_error, say
+from kctl.commands.topics_show import topic_id_text
+from kctl.connect import ClusterOptions, connect
+from kctl.render import Column, check_format, write_rows
+from kctl.selection import UnreadableWord, select_topics
+
+_TOPIC_ALREADY_EXISTS = 36
+_UNKNOWN_TOPIC_OR_PARTITION = 3
+
+CREATE_COLUMNS = (
+    Column("name", "TOPIC"),
+    Column("result", "RESULT"),
+    Column("partitions", "PARTITIONS", right=True),
+    Column("replication_factor", "REPLICAS", right=True),
+    Column("topic_id", "ID", wide=True),
+)
+ALTER_COLUMNS = (
+    Column("name", "TOPIC"),
+    Column("change", "CHANGE"),
+    Column("result", "RESULT"),
+)
+DELETE_COLUMNS = (
+    Column("name", "TOPIC"),
+    Column("result", "RESULT"),
+    Column("partitions", "PARTITIONS", right=True),
+)
+
+
+class CreateRequest(NamedTuple):
+    """The options of `kctl topics create`."""
+
+    names: list[str]
+    partitions: int | None
+    replication_factor: int | None
+    assignment: str | None
+    configs: list[str]
+    if_not_exists: bool
+    dry_run: bool
+    output: str
+
+
+class AlterRequest(NamedTuple):
+    """The options of `kctl topics alter`."""
+
+    names: list[str]
+    match: str | None
+    partitions: int | None
+    assignment: str | None
+    configs: list[str]
+    delete_configs: list[str]
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+class DeleteRequest(NamedTuple):
+    """The options of `kctl topics delete`."""
+
+    names: list[str]
+    match: str | None
+    if_exists: bool
+    dry_run: bool
+    yes: bool
+    output: str
+
+
+class ContradictoryOptions(EngineError):
+    """Options were given that do not go together, or none that does anything."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, rule: str) -> None:
+        super().__init__(rule)
+        self.rule = rule
+
+
+# -- create
+
+
+def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
+    """Create topics and print a row for each; returns the exit code."""
+    check_format(request.output)
+    topics = [_new_topic(name, request) for name in dict.fromkeys(request.names)]
+    with connect(options) as client:
+        results = ask_to_create(client, topics, validate_only=request.dry_run)
+    rows = []
+    failures = 0
+    for name, result in results.items():
+        if isinstance(result, CreatedTopic):
+            rows.append(_created_row(result, dry_run=request.dry_run))
+        elif result.code == _TOPIC_ALREADY_EXISTS and request.if_not_exists:
+            rows.append({"name": name, "result": "exists"})
+        else:
+            report_error(result, name)
+            failures += 1
+    write_rows(CREATE_COLUMNS, rows, request.output)
+    return exits.FAILED if failures else exits.OK
+
+
+def _new_topic(name: str, request: CreateRequest) -> NewTopic:
+    if request.assignment is not None and (request.partitions or request.replication_factor):
+        raise ContradictoryOptions(
+            "--replica-assignment says how many partitions and replicas: "
+            "leave out --partitions and --replication-factor"
+        )
+    return NewTopic(
+        name,
+        request.partitions or BROKER_DEFAULT,
+        request.replication_factor or BROKER_DEFAULT,
+        parse_assignment(request.assignment),
+        dict(parse_setting(text) for text in request.configs),
+    )
+
+
+def _created_row(created: CreatedTopic, *, dry_run: bool) -> dict[str, Any]:
+    view = TopicView(created.name, created.topic_id, False, ())
+    return {
+        "name": created.name,
+        "result": "would be created" if dry_run else "created",
+        "partitions": created.partition_count if created.partition_count > 0 else None,
+        "replication_factor": (
+            created.replication_factor if created.replication_factor > 0 else None
+        ),
+        "topic_id": topic_id_text(view),
+    }
+
+
+def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
+    """Return the brokers of each partition of `1:2,2:3`; none for None."""
+    if text is None:
+        return ()
+    try:
+        return tuple(tuple(int(b) for b in part.split(":")) for part in text.split(","))
+    except ValueError:
+        raise UnreadableWord("an assignment", text, "broker ids such as 1:2,2:3") from None
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """Return key and value of `key=value`; raises UnreadableWord."""
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UnreadableWord("a setting", text, "KEY=VALUE")
+    return key, value
+
+
+# -- alter
+
+
+def alter_topics(options: ClusterOptions, request: AlterRequest) -> int:
+    """Grow topics or change their settings; prints a row for each change."""
+    check_format(request.output)
+    changes = [ConfigChange(ConfigOp.SET, *parse_setting(text)) for text in request.configs] + [
+        ConfigChange(ConfigOp.DELETE, key) for key in request.delete_configs
+    ]
+    added = parse_assignment(request.assignment)
+    if request.partitions is None and not changes:
+        raise ContradictoryOptions("nothing to change: give --partitions or --config")
+    if added and request.partitions is None:
+        raise ContradictoryOptions("--replica-assignment needs --partitions")
+    with connect(options) as client:
+        _, topics, errors = select_topics(client, request.names, request.match)
+        for error in errors:
+            report_error(error)
+        rows: list[dict[str, Any]] = []
+        failures = len(errors)
+        if request.partitions is not None and topics:
+            failures += _grow(client, topics, request, added, rows)
+        if changes and topics:
+            failures += _configure(client, topics, changes, request, rows)
+    write_rows(ALTER_COLUMNS, rows, request.output)
+    return exits.FAILED if failures else exits.OK
+
+
+def _grow(
+    client: KafkaClient,
+    topics: list[TopicView],
+    request: AlterRequest,
+    added: tuple[tuple[int, ...], ...],
+    rows: list[dict[str, Any]],
+) -> int:
+    total = request.partitions or 0
+    if not request.dry_run:
+        names = _few([topic.name for topic in topics])
+        confirm(f"Grow {names} to {total} partitions, for good", yes=request.yes)
+    wanted = {topic.name: NewPartitions(total, added) for topic in topics}
+    results = create_partitions(client, wanted, validate_only=request.dry_run)
+    changes = {t.name: f"partitions {len(t.partitions)} -> {total}" for t in topics}
+    return _collect(results, changes, rows, dry_run=request.dry_run)
+
+
+def _configure(
+    client: KafkaClient,
+    topics: list[TopicView],
+    changes: Sequence[ConfigChange],
+    request: AlterRequest,
+    rows: list[dict[str, Any]],
+) -> int:
+    wanted = {Resource(ResourceType.TOPIC, topic.name): changes for topic in topics}
+    results = alter_configs(client, wanted, validate_only=request.dry_run)
+    told = ", ".join(
+        f"{c.name}={c.value}" if c.op is ConfigOp.SET else f"{c.name} to its default"
+        for c in changes
+    )
+    by_name = {resource.name: result for resource, result in results.items()}
+    return _collect(by_name, dict.fromkeys(by_name, told), rows, dry_run=request.dry_run)
+
+
+def _collect(
+    results: dict[str, ApiError | None],
+    changes: dict[str, str],
+    rows: list[dict[str, Any]],
+    *,
+    dry_run: bool,
+) -> int:
+    """Add a row for each success and tell each failure; returns how many failed."""
+    failures = 0
+    for name, error in results.items():
+        if error is not None:
+            report_error(error, name)
+            failures += 1
+        else:
+            result = "would be changed" if dry_run else "changed"
+            rows.append({"name": name, "change": changes.get(name), "result": result})
+    return failures
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return names for a question: all if they are few."""
+    if len(names) <= 5:
+        return ", ".join(names)
+    return f"{len(names)} topics ({', '.join(names[:3])}, …)"
+
+
+# -- delete
+
+
+def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
+    """Delete topics and print a row for each; returns the exit code."""
+    check_format(request.output)
+    with connect(options) as client:
+        _, topics, errors = select_topics(client, request.names, request.match)
+        failures = 0
+        for error in errors:
+            is_gone = isinstance(error, ApiError) and error.code == _UNKNOWN_TOPIC_OR_PARTITION
+            if not (is_gone and request.if_exists):
+                report_error(error)
+                failures += 1
+        results: dict[str, ApiError | None] = {topic.name: None for topic in topics}
+        if topics and not request.dry_run:
+            partitions = sum(len(topic.partitions) for topic in topics)
+            names = _few([topic.name for topic in topics])
+            confirm(f"Delete {names} with {partitions} partitions", yes=request.yes)
+            results = ask_to_delete(client, list(results))
+    rows = []
+    for topic in topics:
+        error_of_one = results.get(topic.name)
+        if error_of_one is not None:
+            report_error(error_of_one, topic.name)
+            failures += 1
+            continue
+        result = "would be deleted" if request.dry_run else "deleted"
+        rows.append({"name": topic.name, "result": result, "partitions": len(topic.partitions)})
+    if not topics and not failures:
+        say("nothing to delete")
+    write_rows(DELETE_COLUMNS, rows, request.output)
+    return exits.FAILED if failures else exits.OK

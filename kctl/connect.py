@@ -1,0 +1,68 @@
+"""From a command's options to a client of the cluster they mean."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.settings import ClientSettings, client_settings, parse_addresses
+from engine.host.ports import Clock, Entropy
+from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.host.real_streams import RealStreams
+from engine.host.streams import Streams
+from kctl.context import choose
+
+
+class ClusterOptions(NamedTuple):
+    """The options that every command has which talks to a cluster."""
+
+    bootstrap_server: str | None = None
+    command_config: str | None = None
+    context: str | None = None
+    timeout_s: float = 30.0
+
+
+class Host(NamedTuple):
+    """What a client needs of the machine; tests put others in its place."""
+
+    streams: Streams
+    clock: Clock
+    entropy: Entropy
+
+
+def real_host() -> Host:
+    """Return this machine."""
+    return Host(RealStreams(), RealClock(), RealEntropy())
+
+
+def connect(options: ClusterOptions) -> KafkaClient:
+    """Return a client; nothing is connected before its first request.
+
+    Errors: NoCluster, NoSuchContext, ClientSettingRefused, FileMissing.
+    """
+    choice = choose(
+        os.environ,
+        RealFiles(),
+        bootstrap_server=options.bootstrap_server,
+        context=options.context,
+        command_config=options.command_config,
+    )
+    settings = _settings(choice.command_config)
+    host = real_host()
+    return KafkaClient(
+        parse_addresses(choice.bootstrap_servers),
+        streams=host.streams,
+        clock=host.clock,
+        entropy=host.entropy,
+        settings=settings,
+        timeout_ms=max(round(options.timeout_s * 1000), 1),
+    )
+
+
+def _settings(path: str | None) -> ClientSettings:
+    if path is None:
+        return ClientSettings()
+    from engine.log.java_properties import parse_properties
+
+    return client_settings(parse_properties(RealFiles().read_bytes(path), path))

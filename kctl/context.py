@@ -1,0 +1,181 @@
+"""Which cluster a command talks to: profiles, and the order in which they are asked.
+
+| first that is there | says where the cluster is | and how to talk to it |
+|---|---|---|
+| `-b` | its addresses | `--command-config`, else that of `--context` |
+| `--context` | its addresses | `--command-config`, else its own |
+| `KCTL_BOOTSTRAP_SERVER` | its addresses | `--command-config` |
+| `KCTL_CONTEXT` | that context's | `--command-config`, else its own |
+| the current context | its addresses | `--command-config`, else its own |
+
+Addresses that are given directly never meet the credentials of the current context: a password
+must not go to a host that it was not meant for.
+
+The file, `$XDG_CONFIG_HOME/kctl/config.yaml` (or what `KCTL_CONFIG` names):
+
+```
+current: <name>
+contexts:
+  <name>:
+    bootstrap_servers: <host:port,…>
+    command_config: <path of a Kafka client.properties>    (optional)
+```
+
+Secrets stay in the properties file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from engine.errors import EngineError
+from engine.host.ports import Files
+from kctl import exits
+
+_FILE = "kctl/config.yaml"
+
+
+class NoCluster(EngineError):
+    """Nothing says which cluster is meant."""
+
+    exit_code = exits.USAGE
+    hint = (
+        "give -b HOST:PORT, set KCTL_BOOTSTRAP_SERVER, "
+        "or keep it: kctl context set NAME -b HOST:PORT"
+    )
+
+    def __init__(self) -> None:
+        super().__init__("which cluster? There is no -b, no --context and no current context")
+
+
+class NoSuchContext(EngineError):
+    """A context was named that is not kept."""
+
+    exit_code = exits.USAGE
+    hint = "`kctl context list` shows them, `kctl context set NAME -b HOST:PORT` makes one"
+
+    def __init__(self, name: str, known: list[str]) -> None:
+        super().__init__(f"no context {name!r}; known: {', '.join(known) or 'none'}")
+        self.name = name
+
+
+class BadContextFile(EngineError):
+    """The file of contexts is not what it should be."""
+
+    hint = "correct it by hand, or remove it and make the contexts again"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class Profile(NamedTuple):
+    """One context: where a cluster is, and the properties file to talk to it with."""
+
+    bootstrap_servers: str
+    command_config: str | None = None
+
+
+class Profiles(NamedTuple):
+    """All contexts, and the one that is used when nothing else is said."""
+
+    current: str | None
+    by_name: dict[str, Profile]
+
+    def get(self, name: str) -> Profile:
+        """Return a context; raises NoSuchContext."""
+        if name not in self.by_name:
+            raise NoSuchContext(name, sorted(self.by_name))
+        return self.by_name[name]
+
+
+class Choice(NamedTuple):
+    """The cluster to talk to; `source` says what decided."""
+
+    bootstrap_servers: str
+    command_config: str | None
+    source: str
+
+
+def profiles_path(environment: Mapping[str, str]) -> str:
+    """Return where the contexts are kept."""
+    if environment.get("KCTL_CONFIG"):
+        return environment["KCTL_CONFIG"]
+    home = environment.get("XDG_CONFIG_HOME") or f"{environment.get('HOME', '')}/.config"
+    return f"{home}/{_FILE}"
+
+
+def load_profiles(files: Files, path: str) -> Profiles:
+    """Return the contexts that are kept, none if there is no file; raises BadContextFile."""
+    if not files.exists(path):
+        return Profiles(None, {})
+    import yaml
+
+    try:
+        found = yaml.safe_load(files.read_bytes(path)) or {}
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise BadContextFile(path, f"not YAML: {error}") from error
+    contexts = found.get("contexts") or {} if isinstance(found, dict) else None
+    if not isinstance(contexts, dict):
+        raise BadContextFile(path, "expected a mapping with `current` and `contexts`")
+    current = found.get("current")
+    by_name = {str(name): _profile(path, name, entry) for name, entry in contexts.items()}
+    return Profiles(None if current is None else str(current), by_name)
+
+
+def _profile(path: str, name: object, entry: Any) -> Profile:
+    if not isinstance(entry, dict) or not isinstance(entry.get("bootstrap_servers"), str):
+        raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
+    command_config = entry.get("command_config")
+    return Profile(
+        entry["bootstrap_servers"], None if command_config is None else str(command_config)
+    )
+
+
+def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
+    """Replace the file of contexts."""
+    import yaml
+
+    contexts = {
+        name: {key: value for key, value in profile._asdict().items() if value is not None}
+        for name, profile in sorted(profiles.by_name.items())
+    }
+    text = yaml.safe_dump({"current": profiles.current, "contexts": contexts}, sort_keys=False)
+    files.make_dir(path.rpartition("/")[0] or ".")
+    files.replace_file(path, text.encode())
+
+
+def choose(
+    environment: Mapping[str, str],
+    files: Files,
+    *,
+    bootstrap_server: str | None = None,
+    context: str | None = None,
+    command_config: str | None = None,
+) -> Choice:
+    """Return the cluster to talk to; raises NoCluster, NoSuchContext, BadContextFile.
+
+    The file of contexts is only read if a context is needed.
+    """
+    path = profiles_path(environment)
+    if bootstrap_server is not None:
+        kept = load_profiles(files, path).get(context).command_config if context else None
+        return Choice(bootstrap_server, command_config or kept, "-b")
+    if context is None:
+        servers = environment.get("KCTL_BOOTSTRAP_SERVER")
+        if servers:
+            return Choice(servers, command_config, "KCTL_BOOTSTRAP_SERVER")
+    profiles = load_profiles(files, path)
+    name, source = context, "--context"
+    if name is None:
+        name, source = environment.get("KCTL_CONTEXT") or None, "KCTL_CONTEXT"
+    if name is None:
+        name, source = profiles.current, "current context"
+    if name is None:
+        raise NoCluster
+    profile = profiles.get(name)
+    return Choice(
+        profile.bootstrap_servers, command_config or profile.command_config, f"{source} {name}"
+    )

@@ -1,0 +1,136 @@
+"""Topics and partitions as they are named on the command line.
+
+| word | partitions |
+|---|---|
+| `clicks` | all |
+| `clicks:3` | one |
+| `clicks:0,4-6` | some; ranges include their ends |
+
+Names are literal: `a.b` never means `axb`. `--match` takes a regular expression for whole names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.metadata import ClusterView, TopicView
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from kctl import exits
+
+# More partitions than any cluster has; a typing error must not fill the memory.
+_PARTITIONS_MAX = 1_000_000
+
+
+class UnreadableWord(EngineError):
+    """An argument was not understood."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, what: str, text: str, expected: str) -> None:
+        super().__init__(f"not {what}: {text!r}; expected {expected}")
+        self.text = text
+        self.expected = expected
+
+
+class NothingNamed(EngineError):
+    """Neither names nor a pattern were given."""
+
+    exit_code = exits.USAGE
+    hint = "name topics, or choose them with --match REGEX"
+
+    def __init__(self) -> None:
+        super().__init__("which topics? None is named")
+
+
+class NoneMatches(EngineError):
+    """A pattern matches no topic."""
+
+    hint = "the pattern must match whole names; `kctl topics list -o name` shows them"
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(f"no topic matches {pattern!r}")
+        self.pattern = pattern
+
+
+def name_matcher(pattern: str) -> re.Pattern[str]:
+    """Return a compiled pattern; raises UnreadableWord."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UnreadableWord("a regular expression", pattern, str(error)) from None
+
+
+def select_topics(
+    client: KafkaClient, names: Sequence[str], pattern: str | None
+) -> tuple[ClusterView, list[TopicView], list[EngineError]]:
+    """Return the topics that are named or match, and an error for each that is not there.
+
+    Errors: NothingNamed, NoneMatches, UnreadableWord.
+    """
+    if pattern is None:
+        if not names:
+            raise NothingNamed
+        view = client.view(names)
+        failures: list[EngineError] = []
+        found = []
+        for name in dict.fromkeys(names):
+            failure = topic_failure(view, name)
+            if failure is None:
+                found.append(view.topics[name])
+            else:
+                failures.append(failure)
+        return view, found, failures
+    matcher = name_matcher(pattern)
+    view = client.view(None)
+    found = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
+    if not found:
+        raise NoneMatches(pattern)
+    return view, found, []
+
+
+def select_partitions(
+    client: KafkaClient, words: Iterable[str]
+) -> tuple[ClusterView, list[TopicPartition], list[EngineError]]:
+    """Return the partitions that words name, and an error for each topic that is not there."""
+    named: dict[str, set[int] | None] = {}
+    for word in words:
+        topic, numbers = parse_partitions(word)
+        known = named.get(topic, set())
+        named[topic] = None if numbers is None or known is None else known | numbers
+    view = client.view(named)
+    partitions: list[TopicPartition] = []
+    failures: list[EngineError] = []
+    for topic, wanted in named.items():
+        failure = topic_failure(view, topic)
+        if failure is not None:
+            failures.append(failure)
+            continue
+        numbers = wanted
+        if numbers is None:
+            numbers = {p.partition for p in view.topics[topic].partitions}
+        partitions += [TopicPartition(topic, number) for number in sorted(numbers)]
+    return view, partitions, failures
+
+
+def parse_partitions(word: str) -> tuple[str, set[int] | None]:
+    """Return a topic and the partitions named behind it, None for all; raises UnreadableWord."""
+    topic, colon, ranges = word.partition(":")
+    if not topic:
+        raise UnreadableWord("a topic", word, "TOPIC or TOPIC:PARTITIONS")
+    return topic, parse_numbers(ranges) if colon else None
+
+
+def parse_numbers(text: str) -> set[int]:
+    """Return the numbers of a list such as 0,4-6 (both ends included); raises UnreadableWord."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        is_number = first.isdecimal() and (last.isdecimal() or not dash)
+        low, high = (int(first), int(last or first)) if is_number else (1, 0)
+        if high < low or high - low > _PARTITIONS_MAX:
+            raise UnreadableWord("a list of partitions", text, "numbers such as 0,4-6")
+        found.update(range(low, high + 1))
+    return found
