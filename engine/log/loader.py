@@ -310,20 +310,33 @@ class _Loader:
                 entries = list(read_leader_epochs(self._files, partition.file_path(name)))
             except CorruptFile:
                 entries = None
-        if entries is not None:
+        if entries is not None and not self._lacks_epochs(entries):
             return EpochStore(self._files, partition.path, entries)
-        store = EpochStore(self._files, partition.path, self._epochs_of_batches())
-        if store.entries:
+        # A start that was raised, but not written down before a crash, has lost the first ones.
+        known = entries or []
+        first = known[0].start_offset if known else _INT64_MAX
+        earlier = self._epochs_of_batches(first)
+        store = EpochStore(self._files, partition.path, [*earlier, *known])
+        if earlier:
             store.write()
         return store
 
-    def _epochs_of_batches(self) -> list[EpochStart]:
+    def _lacks_epochs(self, entries: list[EpochStart]) -> bool:
+        if not entries or not len(self._segments):
+            return False
+        start = max(self._request.log_start_offset, self._segments.first.base_offset)
+        return entries[0].start_offset > start
+
+    def _epochs_of_batches(self, end_offset: int) -> list[EpochStart]:
         entries: list[EpochStart] = []
         for segment in self._segments:
+            if segment.base_offset >= end_offset:
+                break
             try:
                 for _, batch in scan_batches(segment.file):
                     epoch = batch.leader_epoch
-                    if epoch >= 0 and (not entries or epoch > entries[-1].epoch):
+                    is_new = epoch >= 0 and (not entries or epoch > entries[-1].epoch)
+                    if is_new and batch.base_offset < end_offset:
                         entries.append(EpochStart(epoch, batch.base_offset))
             except CorruptRecord:
                 break  # recovery finds it again, and decides
