@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config.java_properties import encode_properties, parse_properties
 from engine.errors import CorruptFile
 from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown, parse_clean_shutdown
-from engine.log.java_properties import encode_properties, parse_properties
 from engine.log.meta_properties import (
     MetaProperties,
     encode_meta_properties,

@@ -1,0 +1,87 @@
+"""Leader epochs: what an assignment contradicts goes, ends are where the next one starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.host.memory import MemoryFiles
+from engine.log.epoch_cache import EpochCache
+from engine.log.epoch_store import EpochStore
+from engine.log.leader_epoch_checkpoint import EpochStart
+
+
+def cache(*entries: tuple[int, int]) -> EpochCache:
+    return EpochCache(EpochStart(*entry) for entry in entries)
+
+
+def test_a_new_epoch_is_added_and_an_old_one_is_not_moved_up() -> None:
+    epochs = cache((0, 0))
+    assert epochs.assign(2, 10)
+    assert not epochs.assign(2, 15)
+    assert ((0, 0), (2, 10)) == epochs.entries
+    assert epochs.latest_epoch == 2
+
+
+@pytest.mark.parametrize(
+    ("new", "left"),
+    [
+        ((2, 5), ((0, 0), (2, 5))),
+        ((1, 12), ((0, 0), (1, 12))),
+        ((3, 10), ((0, 0), (3, 10))),
+        ((0, 0), ((0, 0),)),
+    ],
+)
+def test_an_epoch_takes_the_place_of_what_it_contradicts(
+    new: tuple[int, int], left: tuple[tuple[int, int], ...]
+) -> None:
+    epochs = cache((0, 0), (2, 10))
+    assert epochs.assign(*new)
+    assert left == epochs.entries
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [(-1, (-1, -1)), (0, (0, 10)), (1, (0, 10)), (2, (2, 20)), (4, (4, 99)), (5, (-1, -1))],
+)
+def test_an_epoch_ends_where_the_next_one_starts(asked: int, answer: tuple[int, int]) -> None:
+    assert answer == cache((0, 0), (2, 10), (4, 20)).end_offset_for(asked, 99)
+
+
+def test_an_epoch_before_all_known_ones_ends_where_they_start() -> None:
+    assert cache((3, 7)).end_offset_for(1, 99) == (1, 7)
+
+
+def test_truncation_at_the_end_drops_epochs_that_lost_all_records() -> None:
+    epochs = cache((0, 0), (2, 10), (4, 20))
+    assert epochs.truncate_from_end(10)
+    assert ((0, 0),) == epochs.entries
+    assert not epochs.truncate_from_end(10)
+
+
+def test_truncation_at_the_start_moves_the_epoch_of_the_first_record_left() -> None:
+    epochs = cache((0, 0), (2, 10), (4, 20))
+    assert epochs.truncate_from_start(15)
+    assert ((2, 15), (4, 20)) == epochs.entries
+
+
+@pytest.mark.parametrize(("offset", "epoch"), [(6, None), (7, 1), (9, 1), (10, 3), (99, 3)])
+def test_an_offset_was_written_in_the_last_epoch_that_started_by_then(
+    offset: int, epoch: int | None
+) -> None:
+    assert epoch == cache((1, 7), (3, 10)).epoch_for_offset(offset)
+
+
+def test_a_store_writes_every_change_and_nothing_else() -> None:
+    files = MemoryFiles()
+    files.make_dir("/d")
+    files.sync_everything()
+    store = EpochStore(files, "/d", [EpochStart(0, 0)])
+    assert not files.exists("/d/leader-epoch-checkpoint")
+    assert not store.assign(-1, 5)
+    store.assign(3, 8)
+    assert files.after_crash().read_bytes("/d/leader-epoch-checkpoint") == b"0\n2\n0 0\n3 8\n"
+    store.truncate_from_end(8)
+    store.truncate_from_start(4)
+    assert files.read_bytes("/d/leader-epoch-checkpoint") == b"0\n1\n0 4\n"
+    store.clear()
+    assert files.read_bytes("/d/leader-epoch-checkpoint") == b"0\n0\n"
