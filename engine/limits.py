@@ -198,3 +198,7 @@ FETCH_PARTITION_BYTES_MAX = 1 << 20
 # Kafka's clients keep 5 requests in flight, librdkafka with acks=0 or many partitions some more; a
 # client with this many unanswered requests waits, as all Kafka's clients do after one.
 OPEN_REQUESTS_PER_CONNECTION_MAX = 64
+
+# A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
+# a record; an endless one must not fill the memory.
+PRODUCE_LINE_BYTES_MAX = 100 << 20

@@ -24,6 +24,8 @@ _SHELL = "kctl itself"
 NOUNS: dict[str, Noun] = {
     "topics": Noun("topics", "List, describe, create, alter and delete topics", _DATA),
     "configs": Noun("configs", "Show and change settings of topics and brokers", _DATA),
+    "produce": Noun("produce", "Produce records from stdin", _DATA),
+    "consume": Noun("consume", "Print records of topics and partitions", _DATA),
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
@@ -31,6 +33,7 @@ NOUNS: dict[str, Noun] = {
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),
     "spark-sql": Noun("spark_sql", "Ask SQL of log directories on Spark", _OFFLINE),
+    "context": Noun("context", "Keep clusters by name, choose the one to talk to", _SHELL),
     "completions": Noun("completions", "Print the completion script of a shell", _SHELL),
 }
 

@@ -63,6 +63,6 @@ def connect(options: ClusterOptions) -> KafkaClient:
 def _settings(path: str | None) -> ClientSettings:
     if path is None:
         return ClientSettings()
-    from engine.log.java_properties import parse_properties
+    from engine.config.java_properties import parse_properties
 
     return client_settings(parse_properties(RealFiles().read_bytes(path), path))

@@ -1,0 +1,91 @@
+"""`kctl consume`: records of partitions, without a group."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Timeout,
+)
+from kctl.connect import ClusterOptions
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+_POINT = "start, end, an offset, -COUNT, -1h, @MILLISECONDS or 2026-01-31T12:00:00Z."
+
+
+@app.command(
+    epilog="Examples: kctl consume clicks -e -n 10 · kctl consume clicks:0 --from -5 -f "
+    "'%p %o %k %s\\n' · kctl consume clicks --from -1h -o ndjson | jq .value"
+)
+def consume(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
+    ],
+    start: Annotated[
+        str, typer.Option("--from", metavar="POINT", help=f"Where to start: {_POINT}")
+    ] = "start",
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="POINT", help=f"Stop before this point: {_POINT}"),
+    ] = None,
+    exit_at_end: Annotated[
+        bool, typer.Option("-e", "--exit", help="Stop at what is the end now (--until end).")
+    ] = False,
+    max_messages: Annotated[
+        int | None, typer.Option("-n", "--max-messages", min=0, help="Stop after so many records.")
+    ] = None,
+    read_committed: Annotated[
+        bool,
+        typer.Option(
+            "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
+        ),
+    ] = False,
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "-f",
+            "--format",
+            metavar="TEMPLATE",
+            help="%s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, "
+            "%e leader epoch, %S %K sizes, %% percent, \\n \\t \\r \\0 \\xNN.",
+        ),
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help="text (by --format), table, wide, json, ndjson, yaml or csv.",
+        ),
+    ] = "text",
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+) -> int:
+    """Print records of topics or partitions; goes on until --until, -e, -n or Ctrl-C.
+
+    Without --format, each value and a newline. Bytes that are not UTF-8 are base64 in json,
+    ndjson, yaml and csv; `kctl produce --input ndjson` reads what -o ndjson prints.
+    """
+    from kctl.commands.consume_work import ConsumeRequest, consume_records
+
+    request = ConsumeRequest(
+        words=words,
+        start=start,
+        until="end" if exit_at_end and until is None else until,
+        max_messages=max_messages,
+        read_committed=read_committed,
+        template=template,
+        output=output,
+    )
+    return consume_records(ClusterOptions(bootstrap, command_config, context, timeout), request)

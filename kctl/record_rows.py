@@ -1,0 +1,183 @@
+"""Records as rows, and back: what `kctl consume -o ndjson` prints, `kctl produce` reads.
+
+```
+{"topic": "clicks", "partition": 0, "offset": 7, "timestamp": 1767225600000,
+ "timestamp_type": "CreateTime", "leader_epoch": 0,
+ "key": "tidal-0", "key_encoding": "utf-8", "value": "/wAB", "value_encoding": "base64",
+ "headers": [{"key": "trace", "value": "9f", "encoding": "utf-8"}]}
+```
+
+Bytes that are UTF-8 stand as their text, others as base64; the encoding says which. Null has
+neither a text nor an encoding, so that it is not the empty text.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from engine.client.producing import OutgoingRecord
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from engine.records.record import NO_TIMESTAMP, Header, Record
+from kctl.render import Column
+
+UTF_8 = "utf-8"
+BASE64 = "base64"
+
+RECORD_COLUMNS = (
+    Column("topic", "TOPIC"),
+    Column("partition", "PARTITION", right=True),
+    Column("offset", "OFFSET", right=True),
+    Column("timestamp", "TIMESTAMP"),
+    Column("timestamp_type", "TIME-OF", wide=True),
+    Column("leader_epoch", "EPOCH", right=True, wide=True),
+    Column("key", "KEY"),
+    Column("key_encoding", "KEY-AS", wide=True),
+    Column("value", "VALUE"),
+    Column("value_encoding", "VALUE-AS", wide=True),
+    Column("headers", "HEADERS", wide=True),
+)
+
+
+class UnreadableRecord(EngineError):
+    """A line is not a record."""
+
+    hint = "each line must be an object such as `kctl consume -o ndjson` prints"
+
+    def __init__(self, line: int, reason: str) -> None:
+        super().__init__(f"line {line}: {reason}")
+        self.line = line
+        self.reason = reason
+
+
+class _Wrong(Exception):
+    """What is wrong with a field."""
+
+
+class Keep(NamedTuple):
+    """What is taken over from rows besides key, value and headers."""
+
+    partitions: bool = False
+    timestamps: bool = True
+
+
+def record_row(
+    partition: TopicPartition, record: Record, leader_epoch: int, *, is_table: bool = False
+) -> dict[str, Any]:
+    """Return a record as a row; tables have a readable time."""
+    key, key_encoding = text_of(record.key)
+    value, value_encoding = text_of(record.value)
+    return {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "offset": record.offset,
+        "timestamp": _time(record.timestamp_ms, is_table=is_table),
+        "timestamp_type": record.timestamp_type.label,
+        "leader_epoch": leader_epoch if leader_epoch >= 0 else None,
+        "key": key,
+        "key_encoding": key_encoding,
+        "value": value,
+        "value_encoding": value_encoding,
+        "headers": [_header_row(header) for header in record.headers],
+    }
+
+
+def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
+    """Return bytes as text, and how they are encoded in it."""
+    if raw is None:
+        return None, None
+    try:
+        return raw.decode(), UTF_8
+    except UnicodeDecodeError:
+        from base64 import b64encode
+
+        return b64encode(raw).decode(), BASE64
+
+
+def _header_row(header: Header) -> dict[str, Any]:
+    value, encoding = text_of(header[1])
+    return {"key": header[0], "value": value, "encoding": encoding}
+
+
+def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:
+    if timestamp_ms == NO_TIMESTAMP:
+        return None
+    return time_text(timestamp_ms) if is_table else timestamp_ms
+
+
+def time_text(timestamp_ms: int) -> str:
+    """Return a time as ISO 8601 in UTC; a number where no calendar has the day."""
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return str(timestamp_ms)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRecord:
+    """Return the record of an NDJSON line; raises UnreadableRecord with the line's number."""
+    import json
+
+    try:
+        row = json.loads(line)
+        if not isinstance(row, dict):
+            raise _Wrong("expected a JSON object")
+        return OutgoingRecord(
+            topic,
+            _bytes_of(row, "key", "key_encoding"),
+            _bytes_of(row, "value", "value_encoding"),
+            _headers_of(row),
+            _number_of(row, "timestamp") if keep.timestamps else None,
+            _number_of(row, "partition") if keep.partitions else None,
+        )
+    except (ValueError, RecursionError) as error:
+        raise UnreadableRecord(number, f"not JSON: {error}") from None
+    except _Wrong as wrong:
+        raise UnreadableRecord(number, str(wrong)) from None
+
+
+def _number_of(row: dict[str, Any], key: str) -> int | None:
+    found = row.get(key)
+    if found is None:
+        return None
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 1 << 63:
+        raise _Wrong(f"{key} must be a number from 0, or null")
+    return found
+
+
+def _bytes_of(row: dict[str, Any], key: str, encoding_key: str) -> bytes | None:
+    text = row.get(key)
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise _Wrong(f"{key} must be a text or null")
+    encoding = row.get(encoding_key) or UTF_8
+    if encoding == UTF_8:
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            raise _Wrong(f"{key} has half of a surrogate pair") from None
+    if encoding != BASE64:
+        raise _Wrong(f"{encoding_key} must be {UTF_8} or {BASE64}")
+    from base64 import b64decode
+
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise _Wrong(f"{key} is not base64") from None
+
+
+def _headers_of(row: dict[str, Any]) -> tuple[Header, ...]:
+    rows = row.get("headers")
+    if rows is None:
+        return ()
+    if not isinstance(rows, list):
+        raise _Wrong("headers must be a list")
+    found = []
+    for header in rows:
+        if not isinstance(header, dict) or not isinstance(header.get("key"), str):
+            raise _Wrong("a header must be an object with a `key`")
+        found.append((header["key"], _bytes_of(header, "value", "encoding")))
+    return tuple(found)
