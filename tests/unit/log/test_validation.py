@@ -1,0 +1,242 @@
+"""What a leader takes, what it sets in it, and with which error it refuses the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.errors import ApiError
+from engine.log.log_config import LogConfig
+from engine.log.producer_state import AppendOrigin
+from engine.log.validation import LeaderBatch, LeaderRules
+from engine.records.batch import HEADER, BatchView
+from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.codec import Codec
+from engine.records.crc import crc32c
+from engine.records.legacy_builder import LegacySettings, build_messages
+from engine.records.record import Record, TimestampType
+from tests.unit.log.writing import NOW_MS, end_of_transaction, sent, sent_by
+
+CORRUPT, TOO_LARGE, INVALID_TIME, INVALID = 2, 10, 32, 87
+APPEND_TIME = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
+
+
+def accept(data: memoryview, config: LogConfig | None = None, **more: Any) -> LeaderBatch:
+    rules = LeaderRules(config or LogConfig())
+    return rules.accept(data, base_offset=40, leader_epoch=7, now_ms=NOW_MS, **more)
+
+
+def refused(data: memoryview, config: LogConfig | None = None, **more: Any) -> ApiError:
+    with pytest.raises(ApiError) as caught:
+        accept(data, config, **more)
+    return caught.value
+
+
+def with_field(batch: memoryview, field: int, value: int) -> memoryview:
+    """Return a batch with one header field changed, its checksum right."""
+    changed = bytearray(batch)
+    fields = list(HEADER.unpack_from(changed))
+    fields[field] = value
+    HEADER.pack_into(changed, 0, *fields)
+    fields[4] = crc32c(memoryview(changed)[21:])
+    HEADER.pack_into(changed, 0, *fields)
+    return memoryview(changed)
+
+
+def old(
+    count: int = 1, *, magic: int = 1, codec: Codec = Codec.NONE, at_ms: int = NOW_MS
+) -> memoryview:
+    settings = LegacySettings(magic=magic, codec=codec)
+    kind = TimestampType.CREATE_TIME
+    records = [Record(n, at_ms + n, kind, b"k%d" % n, b"v%d" % n) for n in range(count)]
+    return memoryview(build_messages(records, settings))
+
+
+def test_offset_and_epoch_are_set_in_place() -> None:
+    data = sent(3, codec=Codec.LZ4)
+    payload = bytes(data[61:])
+    taken = accept(data)
+    assert not taken.is_rewritten
+    found = BatchView(data)
+    assert (40, 42, 7) == (found.base_offset, found.last_offset, found.leader_epoch)
+    assert found.is_crc_valid()
+    assert payload == data[61:]
+
+
+def test_append_time_is_set_in_place() -> None:
+    data = sent(3, at_ms=5)
+    taken = accept(data, APPEND_TIME)
+    assert (NOW_MS, False) == (taken.log_append_time_ms, taken.is_rewritten)
+    found = BatchView(data)
+    assert found.timestamp_type is TimestampType.LOG_APPEND_TIME
+    assert found.is_crc_valid()
+    assert {NOW_MS} == {record.timestamp_ms for record in found.records()}
+
+
+@pytest.mark.parametrize("target", [codec for codec in Codec if codec is not Codec.GZIP])
+def test_another_codec_compresses_the_same_records_anew(target: Codec) -> None:
+    data = sent_by(5, 8, 3, codec=Codec.GZIP, is_transactional=True)
+    taken = accept(data, LogConfig(compression_type=target))
+    found = taken.batch
+    assert taken.is_rewritten
+    assert (target, 40, 42, 7) == (
+        found.codec, found.base_offset, found.last_offset, found.leader_epoch
+    )  # fmt: skip
+    assert (5, 0, 8, True) == (
+        found.producer_id, found.producer_epoch, found.base_sequence, found.is_transactional
+    )  # fmt: skip
+    assert found.is_crc_valid()
+    assert [b"k0", b"k1", b"k2"] == [record.key for record in found.records()]
+
+
+def test_the_topic_s_own_codec_is_left_alone() -> None:
+    assert not accept(sent(codec=Codec.ZSTD), LogConfig(compression_type=Codec.ZSTD)).is_rewritten
+
+
+def test_markers_are_never_compressed() -> None:
+    config = LogConfig(compression_type=Codec.LZ4)
+    taken = accept(end_of_transaction(1), config, origin=AppendOrigin.COORDINATOR)
+    assert taken.batch.codec is Codec.NONE
+    assert not taken.is_rewritten
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
+def test_old_messages_become_one_batch(magic: int, codec: Codec) -> None:
+    taken = accept(old(3, magic=magic, codec=codec))
+    found = taken.batch
+    assert taken.is_rewritten
+    assert (2, 40, 42, codec) == (found.magic, found.base_offset, found.last_offset, found.codec)
+    records = list(found.records())
+    assert [b"v0", b"v1", b"v2"] == [record.value for record in records]
+    times = [-1, -1, -1] if magic == 0 else [NOW_MS, NOW_MS + 1, NOW_MS + 2]
+    assert times == [record.timestamp_ms for record in records]
+
+
+def test_a_batch_cut_short_is_left_out() -> None:
+    data = memoryview(bytearray(bytes(old(2)) + bytes(old())[:20]))
+    assert accept(data).batch.record_count == 2
+
+
+def bad_crc() -> memoryview:
+    data = sent()
+    data[-1] ^= 1
+    return data
+
+
+def two_batches() -> memoryview:
+    return memoryview(bytearray(bytes(sent()) + bytes(sent())))
+
+
+def bad_magic() -> memoryview:
+    data = sent()
+    data[16] = 3
+    return data
+
+
+def bad_inner_crc() -> memoryview:
+    # A snappy literal shows the value as it is: hurt it, then make the wrapper's checksum right.
+    import struct
+    import zlib
+
+    from engine.records import snappy
+
+    inner = bytearray(old(2))
+    inner[-1] ^= 1
+    checked = struct.pack(">bbqi", 1, 2, NOW_MS, -1)
+    value = snappy.compress(inner)
+    checked += struct.pack(">i", len(value)) + value
+    return memoryview(
+        bytearray(struct.pack(">qiI", 1, len(checked) + 4, zlib.crc32(checked)) + checked)
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (bad_crc(), CORRUPT),
+        (bad_magic(), CORRUPT),
+        (bad_inner_crc(), CORRUPT),
+        (memoryview(bytearray(b"\0" * 61)), CORRUPT),
+        (memoryview(bytearray()), INVALID),
+        (sent()[:60], INVALID),
+        (two_batches(), INVALID),
+        (sent(base_offset=3), INVALID),
+        (with_field(sent(3), 6, 1), INVALID),
+        (with_field(sent(3), 6, -1), INVALID),
+        (with_field(sent(3), 12, 0), INVALID),
+        (with_field(sent(3), 12, 2), INVALID),
+        (with_field(sent_by(1, 0), 11, -1), INVALID),
+        (with_field(sent(), 5, 7), INVALID),
+        (end_of_transaction(1), INVALID),
+        (memoryview(bytearray(bytes(old(2, codec=Codec.GZIP)) * 2)), INVALID),
+        (memoryview(bytearray(bytes(old()) + bytes(old(magic=0)))), INVALID),
+    ],
+)
+def test_what_no_client_may_send_is_refused(data: memoryview, code: int) -> None:
+    assert code == refused(data).code
+
+
+@pytest.mark.parametrize("distance", [-1, 0, 1])
+def test_the_size_of_a_batch_is_bounded(distance: int) -> None:
+    data = sent()
+    config = LogConfig(max_message_bytes=len(data) + distance)
+    if distance >= 0:
+        accept(data, config)
+    else:
+        assert refused(data, config).code == TOO_LARGE
+
+
+def test_a_batch_that_grows_beyond_the_bound_is_refused() -> None:
+    data = sent(1, value=bytes(5000), codec=Codec.GZIP)
+    config = LogConfig(max_message_bytes=1000, compression_type=Codec.NONE)
+    assert refused(data, config).code == TOO_LARGE
+
+
+def test_a_bomb_is_refused_before_it_has_grown() -> None:
+    data = sent(1, value=bytes(40_000), codec=Codec.GZIP)
+    config = LogConfig(max_message_bytes=1000, compression_type=Codec.NONE)
+    assert refused(data, config).code == INVALID
+
+
+def test_compacted_topics_need_keys_and_say_which_records_lack_them() -> None:
+    builder = BatchBuilder(BatchSettings())
+    for key in (b"a", None, b"", None):
+        builder.append(NOW_MS, key, b"v")
+    error = refused(memoryview(builder.build()), LogConfig(is_compacted=True))
+    assert error.code == INVALID
+    assert [1, 3] == [found.batch_index for found in error.record_errors]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("at_ms", "is_taken"),
+    [(-100, True), (-101, False), (50, True), (51, False)],
+)
+def test_times_are_held_to_the_topic_s_bounds(at_ms: int, is_taken: bool) -> None:
+    config = LogConfig(message_timestamp_before_max_ms=100, message_timestamp_after_max_ms=50)
+    data = sent(at_ms=NOW_MS + at_ms)
+    if is_taken:
+        accept(data, config)
+    else:
+        assert refused(data, config).code == INVALID_TIME
+
+
+def test_records_without_a_time_keep_every_bound() -> None:
+    config = LogConfig(message_timestamp_before_max_ms=100)
+    accept(sent(at_ms=-1), config)
+
+
+def test_producers_do_not_set_append_time() -> None:
+    data = sent(timestamp_type=TimestampType.LOG_APPEND_TIME, append_time_ms=5)
+    assert refused(data, APPEND_TIME).code == INVALID_TIME
+
+
+def test_deep_validation_reads_records_and_rights_the_largest_time() -> None:
+    config = LogConfig(is_deep_validation=True)
+    taken = accept(with_field(sent(2), 8, 12), config)
+    assert taken.batch.max_timestamp_ms == NOW_MS + 1
+    assert taken.batch.is_crc_valid()
+    broken = with_field(sent(3), 12, 4)
+    assert refused(with_field(broken, 6, 3), config).code == INVALID
+    assert not accept(with_field(broken, 6, 3)).is_rewritten
