@@ -15,10 +15,10 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
+from engine.config.java_properties import encode_properties, parse_properties
 from engine.errors import CorruptFile
 from engine.host.ports import Files
 from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.java_properties import encode_properties, parse_properties
 from engine.log.small_file import read_bounded
 from engine.naming import InvalidUuid, uuid_bytes
 

@@ -6,13 +6,10 @@ happens to use:
 
 ```
 scala_map_order   a mutable Scala map: buckets 8 or more, at most 3/4 full, sorted by hash inside
-java_map_order    java.util.Properties: buckets 16 or more, less than 3/4 full
+java_order        java.util.Properties (`engine.config.java_properties`)
 ```
 
-Source: Jackson as called by kafka.utils.Json; scala.collection.mutable.HashMap,
-java.util.concurrent.ConcurrentHashMap.
-Differs: keys that share a bucket of a Java map keep the order given; Java's depends on when the
-map grew.
+Source: Jackson as called by kafka.utils.Json; scala.collection.mutable.HashMap.
 """
 
 from __future__ import annotations
@@ -60,20 +57,6 @@ def scala_map_order(keys: Iterable[str], *, buckets: int = _BUCKETS_MIN) -> list
         plain = java_string_hash(key)
         hashes[key] = plain ^ (plain & 0xFFFF_FFFF) >> 16
     return sorted(hashes, key=lambda key: (hashes[key] & buckets - 1, hashes[key]))
-
-
-def java_map_order(keys: Iterable[str]) -> list[str]:
-    """Return the keys as a Properties object gives them out."""
-    known = list(keys)
-    buckets = _BUCKETS_MIN
-    while len(known) >= buckets * 3 // 4:
-        buckets *= 2
-
-    def bucket(key: str) -> int:
-        plain = java_string_hash(key) & 0xFFFF_FFFF
-        return (plain ^ plain >> 16) & buckets - 1
-
-    return sorted(known, key=bucket)
 
 
 class JsonObject:

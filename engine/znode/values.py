@@ -31,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from engine.config.java_properties import java_order
 from engine.model import TopicPartition
 from engine.znode.json_text import (
     InvalidZnodeValue,
@@ -38,7 +39,6 @@ from engine.znode.json_text import (
     JsonObject,
     decode_object,
     encode_json,
-    java_map_order,
     scala_map_order,
 )
 
@@ -303,7 +303,7 @@ def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlock |
 
 def encode_config(config: Mapping[str, str]) -> bytes:
     """Return the text of an entity's configs."""
-    ordered: dict[str, Json] = {key: config[key] for key in java_map_order(config)}
+    ordered: dict[str, Json] = {key: config[key] for key in java_order(config)}
     return encode_json({"version": 1, "config": ordered})
 
 

@@ -1,4 +1,4 @@
-r"""Java's properties files, as `meta.properties` is one.
+r"""Java's properties files: `server.properties`, `meta.properties`, settings of clients.
 
 ```
 # or !            a comment
@@ -12,7 +12,7 @@ Source: java.util.Properties (load reads ISO 8859-1).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from engine.errors import CorruptFile
 
@@ -31,7 +31,8 @@ _WRITTEN_ESCAPES = {
 }
 _UNICODE_DIGITS = 4
 _HEX = frozenset("0123456789abcdefABCDEF")
-# Java makes the table of a Properties with this many buckets and doubles it at three quarters.
+# Java makes the table of a Properties with this many buckets and doubles it at three quarters
+# (ConcurrentHashMap.addCount).
 _BUCKETS_MIN = 16
 
 
@@ -50,7 +51,7 @@ def parse_properties(content: bytes, path: str) -> dict[str, str]:
 def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]) -> bytes:
     """Return a file's content, entries in the order in which Java writes them."""
     lines = [f"#{comment}" for comment in comment_lines]
-    for key in _in_java_order(entries):
+    for key in java_order(entries):
         lines.append(f"{_escaped(key, in_key=True)}={_escaped(entries[key], in_key=False)}")
     return "".join(f"{line}\n" for line in lines).encode("latin-1")
 
@@ -118,15 +119,17 @@ def _escaped(text: str, *, in_key: bool) -> str:
     return "".join(parts)
 
 
-def _in_java_order(keys: Mapping[str, str]) -> list[str]:
-    """Return the keys by hash bucket, as Java's table gives them out.
+def java_order(keys: Iterable[str]) -> list[str]:
+    """Return the keys by hash bucket, as Java's table of properties gives them out.
 
-    Two keys in one bucket come in the order given, as they come in Java in the order put.
+    Differs: two keys in one bucket come in the order given; in Java it also depends on when the
+    table grew.
     """
+    known = list(keys)
     buckets = _BUCKETS_MIN
-    while len(keys) > buckets * 3 // 4:
+    while len(known) >= buckets * 3 // 4:
         buckets *= 2
-    return sorted(keys, key=lambda key: _bucket(key, buckets))
+    return sorted(known, key=lambda key: _bucket(key, buckets))
 
 
 def _bucket(key: str, buckets: int) -> int:

@@ -1,0 +1,261 @@
+"""The settings of a broker that the engine reads, by type, checked against each other.
+
+Settings of logs are not among them: a topic's `TopicConfig` holds its own or the broker's.
+
+Source: kafka.server.KafkaConfig (fields and validateValues) in ZooKeeper mode.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.config.listeners import (
+    Listener,
+    advertised_listeners,
+    inter_broker_listener,
+    parse_listeners,
+    parse_security_protocols,
+)
+from engine.config.settings import BrokerSettings
+from engine.config.topic_config import TopicConfig
+from engine.errors import ConfigError
+
+_DEDUPE_BYTES_MIN = 1 << 20
+
+
+class BrokerConfig(NamedTuple):
+    """Values by key with underscores for dots; a change at run time makes a new object."""
+
+    listeners: str
+    advertised_listeners: str | None
+    listener_security_protocol_map: str
+    inter_broker_listener_name: str | None
+    security_inter_broker_protocol: str
+    control_plane_listener_name: str | None
+
+    broker_id: int
+    node_id: int
+    broker_id_generation_enable: bool
+    reserved_broker_max_id: int
+    broker_rack: str | None
+    log_dir: str
+    log_dirs: str | None
+    zookeeper_connect: str | None
+    zookeeper_session_timeout_ms: int
+    zookeeper_connection_timeout_ms: int | None
+
+    num_network_threads: int
+    num_io_threads: int
+    background_threads: int
+    queued_max_requests: int
+    queued_max_request_bytes: int
+
+    socket_request_max_bytes: int
+    socket_send_buffer_bytes: int
+    socket_receive_buffer_bytes: int
+    socket_listen_backlog_size: int
+    connections_max_idle_ms: int
+    max_connections: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: str
+    max_connection_creation_rate: int
+    connection_failed_authentication_delay_ms: int
+    connections_max_reauth_ms: int
+    request_timeout_ms: int
+
+    auto_create_topics_enable: bool
+    num_partitions: int
+    default_replication_factor: int
+    delete_topic_enable: bool
+    auto_leader_rebalance_enable: bool
+    leader_imbalance_check_interval_seconds: int
+    leader_imbalance_per_broker_percentage: int
+    controlled_shutdown_enable: bool
+    controlled_shutdown_max_retries: int
+    controlled_shutdown_retry_backoff_ms: int
+    controller_socket_timeout_ms: int
+
+    create_topic_policy_class_name: str | None
+    alter_config_policy_class_name: str | None
+
+    num_recovery_threads_per_data_dir: int
+    num_replica_fetchers: int
+    replica_fetch_backoff_ms: int
+    replica_fetch_max_bytes: int
+    replica_fetch_min_bytes: int
+    replica_fetch_response_max_bytes: int
+    replica_fetch_wait_max_ms: int
+    replica_high_watermark_checkpoint_interval_ms: int
+    replica_lag_time_max_ms: int
+    replica_socket_timeout_ms: int
+    replica_socket_receive_buffer_bytes: int
+    replica_selector_class: str | None
+    num_replica_alter_log_dirs_threads: int | None
+
+    fetch_max_bytes: int
+    fetch_purgatory_purge_interval_requests: int
+    producer_purgatory_purge_interval_requests: int
+    delete_records_purgatory_purge_interval_requests: int
+    max_incremental_fetch_session_cache_slots: int
+
+    log_retention_check_interval_ms: int
+    log_flush_scheduler_interval_ms: int
+    log_flush_offset_checkpoint_interval_ms: int
+    log_flush_start_offset_checkpoint_interval_ms: int
+    log_initial_task_delay_ms: int
+    log_dir_failure_timeout_ms: int
+
+    log_cleaner_enable: bool
+    log_cleaner_threads: int
+    log_cleaner_backoff_ms: int
+    log_cleaner_dedupe_buffer_size: int
+    log_cleaner_io_buffer_size: int
+    log_cleaner_io_buffer_load_factor: float
+    log_cleaner_io_max_bytes_per_second: float
+
+    group_min_session_timeout_ms: int
+    group_max_session_timeout_ms: int
+    group_initial_rebalance_delay_ms: int
+    group_max_size: int
+
+    offset_metadata_max_bytes: int
+    offsets_load_buffer_size: int
+    offsets_topic_replication_factor: int
+    offsets_topic_num_partitions: int
+    offsets_topic_segment_bytes: int
+    offsets_topic_compression_codec: int
+    offsets_retention_minutes: int
+    offsets_retention_check_interval_ms: int
+    offsets_commit_timeout_ms: int
+    offsets_commit_required_acks: int
+
+    transaction_max_timeout_ms: int
+    transaction_state_log_replication_factor: int
+    transaction_state_log_min_isr: int
+    transaction_state_log_num_partitions: int
+    transaction_state_log_segment_bytes: int
+    transaction_state_log_load_buffer_size: int
+    transactional_id_expiration_ms: int
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
+    transaction_partition_verification_enable: bool
+    producer_id_expiration_ms: int
+    producer_id_expiration_check_interval_ms: int
+
+    quota_window_num: int
+    quota_window_size_seconds: int
+    replication_quota_window_num: int
+    replication_quota_window_size_seconds: int
+    alter_log_dirs_replication_quota_window_num: int
+    alter_log_dirs_replication_quota_window_size_seconds: int
+    controller_quota_window_num: int
+    controller_quota_window_size_seconds: int
+
+    authorizer_class_name: str
+    sasl_enabled_mechanisms: tuple[str, ...]
+    sasl_mechanism_inter_broker_protocol: str
+    sasl_server_max_receive_size: int
+    ssl_client_auth: str
+    password_encoder_secret: str | None
+    compression_type: str
+    unclean_leader_election_enable: bool
+    min_insync_replicas: int
+    message_max_bytes: int
+
+    @classmethod
+    def of(cls, settings: BrokerSettings) -> BrokerConfig:
+        """Return the checked values; raises ConfigError."""
+        values = [settings.value(field.replace("_", ".")) for field in cls._fields]
+        config = cls._make(values)
+        config._check(TopicConfig.of({}, settings))
+        return config
+
+    @property
+    def data_dirs(self) -> tuple[str, ...]:
+        """The log directories: `log.dirs`, or `log.dir` without it."""
+        found = (self.log_dir if self.log_dirs is None else self.log_dirs).split(",")
+        return tuple(each.strip() for each in found if each.strip())
+
+    @property
+    def security_protocols(self) -> dict[str, str]:
+        """Security protocol by listener name."""
+        return parse_security_protocols(self.listener_security_protocol_map)
+
+    @property
+    def bound_listeners(self) -> tuple[Listener, ...]:
+        """Where the broker accepts connections."""
+        return parse_listeners("listeners", self.listeners, self.security_protocols)
+
+    @property
+    def told_listeners(self) -> tuple[Listener, ...]:
+        """Where others are told to connect: `advertised.listeners`, or the bound ones."""
+        return advertised_listeners(
+            self.advertised_listeners, self.bound_listeners, self.security_protocols
+        )
+
+    @property
+    def between_brokers(self) -> Listener:
+        """The told listener that other brokers use."""
+        return inter_broker_listener(
+            self.told_listeners,
+            self.inter_broker_listener_name,
+            self.security_inter_broker_protocol,
+        )
+
+    def _check(self, logs: TopicConfig) -> None:
+        """Raise ConfigError where values contradict each other."""
+        for key, value, holds, rule in (
+            (
+                "broker.id",
+                self.broker_id,
+                -1 <= self.broker_id <= self.reserved_broker_max_id
+                if self.broker_id_generation_enable
+                else self.broker_id >= 0,
+                f"must be within [-1,...,{self.reserved_broker_max_id}], not -1 if ids are "
+                "not generated",
+            ),
+            ("log.dirs", self.log_dirs, bool(self.data_dirs), "must name a directory"),
+            ("log.roll.ms", logs.segment_ms, logs.segment_ms >= 1, "must be at least 1"),
+            (
+                "log.retention.ms",
+                logs.retention_ms,
+                logs.retention_ms == -1 or logs.retention_ms >= 1,
+                "must be -1 or at least 1",
+            ),
+            (
+                "log.cleaner.dedupe.buffer.size",
+                self.log_cleaner_dedupe_buffer_size,
+                self.log_cleaner_dedupe_buffer_size
+                > _DEDUPE_BYTES_MIN * max(self.log_cleaner_threads, 1),
+                "must be more than 1 MiB for each cleaner",
+            ),
+            (
+                "replica.fetch.wait.max.ms",
+                self.replica_fetch_wait_max_ms,
+                self.replica_fetch_wait_max_ms <= self.replica_socket_timeout_ms,
+                "must not exceed replica.socket.timeout.ms",
+            ),
+            (
+                "replica.fetch.wait.max.ms",
+                self.replica_fetch_wait_max_ms,
+                self.replica_fetch_wait_max_ms <= self.replica_lag_time_max_ms,
+                "must not exceed replica.lag.time.max.ms",
+            ),
+            (
+                "queued.max.request.bytes",
+                self.queued_max_request_bytes,
+                self.queued_max_request_bytes <= 0
+                or self.queued_max_request_bytes >= self.socket_request_max_bytes,
+                "must be at least socket.request.max.bytes, or not positive",
+            ),
+            (
+                "max.connections.per.ip",
+                self.max_connections_per_ip,
+                self.max_connections_per_ip > 0 or bool(self.max_connections_per_ip_overrides),
+                "may be 0 only beside max.connections.per.ip.overrides",
+            ),
+        ):
+            if not holds:
+                raise ConfigError(key, value, rule)
+        # Reading the listeners checks them.
+        assert self.between_brokers

@@ -1,0 +1,127 @@
+"""What DescribeConfigs answers, from nothing but the settings.
+
+| asked for | answered |
+|---|---|
+| a broker | every key that is not internal, and every other key that is set |
+| the default of brokers (empty name) | what is set there |
+| a topic | every key of topics |
+
+The source of a value is that of its first synonym; without one it is the default, even when the
+value was given by another key.
+
+Source: kafka.server.ConfigHelper of 3.9.1; a real broker's answers.
+Differs: keys come sorted by name, from a broker in the order of a hash map; documentation is
+never sent.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.config.key import UpdateMode, broker_keys, topic_keys
+from engine.config.settings import (
+    BrokerSettings,
+    ConfigSource,
+    SettingSynonym,
+    is_shown,
+    known_key,
+)
+from engine.config.topic_config import TopicConfig
+from engine.config.value import format_value
+
+#: The number of a type that no table knows.
+_UNKNOWN_TYPE = 0
+
+
+class DescribedConfig(NamedTuple):
+    """One entry of an answer; the type is DescribeConfigs' number."""
+
+    name: str
+    value: str | None
+    is_read_only: bool
+    source: ConfigSource
+    is_sensitive: bool
+    synonyms: tuple[SettingSynonym, ...]
+    type: int
+
+    @property
+    def is_default(self) -> bool:
+        """Tell whether nobody set it; what version 0 of the API asks for."""
+        return self.source is ConfigSource.DEFAULT
+
+
+def describe_broker(settings: BrokerSettings) -> list[DescribedConfig]:
+    """Return the entries of a broker, sorted by name; raises ConfigError for a bad value."""
+    names = {
+        key.name
+        for key in broker_keys().values()
+        if not key.is_internal and key.update_mode is not UpdateMode.DYNAMIC_ONLY
+    }
+    names.update(settings.static, settings.dynamic_default, settings.dynamic_broker)
+    return [_broker_entry(settings, name, per_broker=True) for name in sorted(names)]
+
+
+def describe_broker_defaults(settings: BrokerSettings) -> list[DescribedConfig]:
+    """Return the entries of what is set for all brokers, sorted by name."""
+    return [
+        _broker_entry(settings, name, per_broker=False) for name in sorted(settings.dynamic_default)
+    ]
+
+
+def describe_topic(
+    settings: BrokerSettings, topic_overrides: dict[str, str]
+) -> list[DescribedConfig]:
+    """Return the entries of a topic, sorted by name; raises ConfigError for a bad value."""
+    config = TopicConfig.of(topic_overrides, settings)
+    entries = []
+    for name, key in topic_keys().items():
+        value = format_value(key, config.value(name))
+        synonyms = []
+        if name in topic_overrides:
+            synonyms.append(SettingSynonym(name, value, ConfigSource.TOPIC))
+        if key.broker_synonyms:
+            synonyms += settings.synonyms_of(key.broker_synonyms[0])
+        entries.append(
+            DescribedConfig(
+                name, value, False, _source(synonyms), False, tuple(synonyms), key.type.value
+            )
+        )
+    return entries
+
+
+def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> DescribedConfig:
+    key = known_key(name)
+    synonyms = settings.synonyms_of(name)
+    if not per_broker:
+        synonyms = [s for s in synonyms if s.source is ConfigSource.DYNAMIC_DEFAULT_BROKER]
+    value = None
+    if is_shown(name):
+        assert key is not None
+        if not per_broker:
+            value = settings.dynamic_default[name]
+        elif key.name == name and key.update_mode is not UpdateMode.DYNAMIC_ONLY:
+            value = format_value(key, settings.value(name))
+        else:
+            value = settings.set_text(name)
+    return DescribedConfig(
+        name=name,
+        value=value,
+        is_read_only=not _is_dynamic(name),
+        source=_source(synonyms),
+        is_sensitive=not is_shown(name),
+        synonyms=tuple(synonyms),
+        type=_UNKNOWN_TYPE if key is None else key.type.value,
+    )
+
+
+def _is_dynamic(name: str) -> bool:
+    """Tell what brokers say: keys behind a listener's name and throttles count as read-only."""
+    key = broker_keys().get(name)
+    return key is not None and key.update_mode in (
+        UpdateMode.PER_BROKER,
+        UpdateMode.CLUSTER_WIDE,
+    )
+
+
+def _source(synonyms: list[SettingSynonym]) -> ConfigSource:
+    return synonyms[0].source if synonyms else ConfigSource.DEFAULT

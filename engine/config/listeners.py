@@ -1,0 +1,111 @@
+"""Listeners: names, addresses and security protocols.
+
+```
+listeners                        NAME://host:port,NAME://[::1]:port     empty host: all addresses
+listener.security.protocol.map   NAME:PROTOCOL,...
+```
+
+Source: SocketServerConfigs.listenerListToEndPoints, KafkaConfig.validateValues.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.errors import ConfigError
+
+_ENDPOINT = re.compile(r"([^:/]+)://(?:\[([0-9a-zA-Z:%._-]*)\]|([^:/\[\]]*)):(-?[0-9]{1,5})", re.A)
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_PORT_MAX = 65535
+_ALL_ADDRESSES = "0.0.0.0"
+
+
+class Listener(NamedTuple):
+    """One listener; an empty host means all addresses."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: str
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.name}://{host}:{self.port}"
+
+
+def parse_security_protocols(text: str) -> dict[str, str]:
+    """Return the security protocol of each listener name; raises ConfigError."""
+    key = "listener.security.protocol.map"
+    found = {}
+    for entry in filter(None, (each.strip() for each in text.split(","))):
+        name, separator, protocol = entry.rpartition(":")
+        if not separator or protocol.strip().upper() not in _PROTOCOLS:
+            raise ConfigError(key, text, f"must be NAME:PROTOCOL of {', '.join(_PROTOCOLS)}")
+        found[name.strip().upper()] = protocol.strip().upper()
+    return found
+
+
+def parse_listeners(key: str, text: str, protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+    """Return the listeners of a list; names and ports are distinct. Raises ConfigError."""
+    found: list[Listener] = []
+    for entry in filter(None, (each.strip() for each in text.split(","))):
+        match = _ENDPOINT.fullmatch(entry)
+        if match is None or int(match.group(4)) not in range(_PORT_MAX + 1):
+            raise ConfigError(key, text, f"{entry} is not NAME://host:port")
+        name = match.group(1).upper()
+        if name not in protocols:
+            raise ConfigError(key, text, f"{name} is not in listener.security.protocol.map")
+        host = match.group(2) if match.group(2) is not None else match.group(3)
+        found.append(Listener(name, host, int(match.group(4)), protocols[name]))
+    if not found:
+        raise ConfigError(key, text, "must name a listener")
+    if len({each.name for each in found}) < len(found):
+        raise ConfigError(key, text, "has one name twice")
+    return tuple(found)
+
+
+def advertised_listeners(
+    text: str | None, bound: Sequence[Listener], protocols: Mapping[str, str]
+) -> tuple[Listener, ...]:
+    """Return what others are told; raises ConfigError.
+
+    Each must be bound under its name, and say more than that all addresses are.
+    """
+    key = "advertised.listeners"
+    found = tuple(bound) if text is None else parse_listeners(key, text, protocols)
+    bound_names = {each.name for each in bound}
+    for each in found:
+        if each.name not in bound_names:
+            raise ConfigError(key, text, f"{each.name} is not among the listeners")
+        if each.host == _ALL_ADDRESSES:
+            raise ConfigError(key, text, f"{_ALL_ADDRESSES} is an address nobody can connect to")
+    ports = {each.port for each in bound if each.port}
+    if len(ports) < sum(1 for each in bound if each.port) and not _on_own_hosts(bound):
+        raise ConfigError("listeners", ",".join(map(str, bound)), "has one port twice")
+    return found
+
+
+def inter_broker_listener(
+    advertised: Sequence[Listener], name: str | None, protocol: str
+) -> Listener:
+    """Return the listener for other brokers: by its name, else by its protocol's."""
+    wanted = protocol if name is None else name.upper()
+    for each in advertised:
+        if each.name == wanted:
+            return each
+    key = "security.inter.broker.protocol" if name is None else "inter.broker.listener.name"
+    raise ConfigError(key, wanted, "is not among the advertised listeners")
+
+
+def _on_own_hosts(listeners: Sequence[Listener]) -> bool:
+    """Tell whether one port is used on one IPv4 and one IPv6 address alone, which is allowed."""
+    by_port: dict[int, list[str]] = {}
+    for each in listeners:
+        by_port.setdefault(each.port, []).append(each.host)
+    return all(
+        len(hosts) == 1 or (len(hosts) == 2 and sum(":" in host for host in hosts) == 1)
+        for port, hosts in by_port.items()
+        if port
+    )

@@ -1,0 +1,176 @@
+"""Where a broker's settings come from, and which one counts.
+
+```
+1  dynamic, of this broker        /config/brokers/<id>
+2  dynamic, of all brokers        /config/brokers/<default>
+3  static                         server.properties
+4  default                        the table
+```
+
+The first source that has a key counts. Some settings have several keys; then it is first the
+source and within it the key that counts:
+
+```
+log.retention.ms   log.retention.minutes   log.retention.hours
+log.roll.ms        log.roll.hours
+log.roll.jitter.ms log.roll.jitter.hours
+log.flush.interval.ms                      log.flush.scheduler.interval.ms
+```
+
+Source: kafka.server.DynamicBrokerConfig; RET-3, LOG-7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from typing import NamedTuple
+
+from engine.config.key import ConfigKey, UpdateMode, broker_keys
+from engine.config.value import ConfigValue, parse_value
+
+
+class ConfigSource(Enum):
+    """Where a value comes from, by its number in DescribeConfigs."""
+
+    TOPIC = 1
+    DYNAMIC_BROKER = 2
+    DYNAMIC_DEFAULT_BROKER = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class SettingSynonym(NamedTuple):
+    """A place where a setting has a value, itself or under another key."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+_RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
+_ROLL = ("log.roll.ms", "log.roll.hours")
+_JITTER = ("log.roll.jitter.ms", "log.roll.jitter.hours")
+_SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(_RETENTION, _RETENTION),
+    **dict.fromkeys(_ROLL, _ROLL),
+    **dict.fromkeys(_JITTER, _JITTER),
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+}
+# Keys that stand behind a listener's and a mechanism's name.
+_MECHANISM_KEYS = (
+    "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.class",
+    "sasl.server.callback.handler.class",
+    "connections.max.reauth.ms",
+)
+_LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
+
+
+class BrokerSettings:
+    """The texts of a broker's settings from all sources; a change makes a new object."""
+
+    __slots__ = ("dynamic_broker", "dynamic_default", "static")
+
+    def __init__(
+        self,
+        static: Mapping[str, str],
+        dynamic_broker: Mapping[str, str] | None = None,
+        dynamic_default: Mapping[str, str] | None = None,
+    ) -> None:
+        self.static = _with_both_ids(static)
+        self.dynamic_broker = dynamic_broker or {}
+        self.dynamic_default = dynamic_default or {}
+
+    def with_dynamic(
+        self, dynamic_broker: Mapping[str, str], dynamic_default: Mapping[str, str]
+    ) -> BrokerSettings:
+        """Return the settings after a change at run time."""
+        return BrokerSettings(self.static, dynamic_broker, dynamic_default)
+
+    def set_text(self, name: str) -> str | None:
+        """Return the text of a key that is set, or None; defaults do not count."""
+        for source in (self.dynamic_broker, self.dynamic_default, self.static):
+            text = source.get(name)
+            if text is not None:
+                return text
+        return None
+
+    def value(self, name: str) -> ConfigValue:
+        """Return the value of one of the table's keys, or its default; raises ConfigError."""
+        key = broker_keys()[name]
+        text = self.set_text(name)
+        return parse_value(key, key.default if text is None else text)
+
+    def synonyms_of(self, name: str) -> list[SettingSynonym]:
+        """Return all places where a setting has a value, the one that counts first.
+
+        They begin where the key itself is set: a setting that only has another key's value
+        (hours instead of ms) tells of none. Passwords have None for a value.
+        """
+        names = synonym_names(name)
+        shown = is_shown(name)
+        defaults = broker_keys()
+        found = []
+        for source, texts in (
+            (ConfigSource.DYNAMIC_BROKER, self.dynamic_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
+            (ConfigSource.STATIC_BROKER, self.static),
+            (ConfigSource.DEFAULT, None),
+        ):
+            for each in names:
+                text = _default_text(defaults.get(each)) if texts is None else texts.get(each)
+                if text is not None:
+                    found.append(SettingSynonym(each, text if shown else None, source))
+        while found and found[0].name != name:
+            del found[0]
+        return found
+
+    def unknown_names(self) -> list[str]:
+        """Return the static keys that no table knows; plug-ins may read them."""
+        return sorted(name for name in self.static if known_key(name) is None)
+
+
+def synonym_names(name: str) -> tuple[str, ...]:
+    """Return the keys that may give a setting its value, highest precedence first."""
+    found = _SYNONYMS.get(name)
+    if found is not None:
+        return found
+    match = _LISTENER_KEY.fullmatch(name)
+    if match is None:
+        return (name,)
+    base = match.group(1)
+    return name, next((key for key in _MECHANISM_KEYS if base.endswith(key)), base)
+
+
+def known_key(name: str) -> ConfigKey | None:
+    """Return the row of a key, also behind a listener's name; None if no table has it."""
+    keys = broker_keys()
+    exact = keys.get(name)
+    if exact is not None:
+        return exact
+    return next((keys[each] for each in synonym_names(name) if each in keys), None)
+
+
+def is_shown(name: str) -> bool:
+    """Tell whether a key's value may be shown; what is not known might be a password."""
+    key = known_key(name)
+    return key is not None and not key.is_sensitive
+
+
+def _default_text(key: ConfigKey | None) -> str | None:
+    if key is None or key.update_mode is UpdateMode.DYNAMIC_ONLY:
+        return None
+    return key.default
+
+
+def _with_both_ids(static: Mapping[str, str]) -> Mapping[str, str]:
+    """Let `broker.id` and `node.id` stand for each other."""
+    broker_id, node_id = static.get("broker.id"), static.get("node.id")
+    if broker_id is None and node_id is not None:
+        return {**static, "broker.id": node_id}
+    if broker_id is not None and node_id is None:
+        return {**static, "node.id": broker_id}
+    return static

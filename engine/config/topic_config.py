@@ -1,0 +1,150 @@
+"""The settings of one topic: its own, and for the rest the broker's.
+
+| setting | from |
+|---|---|
+| set for the topic | that |
+| else, with keys of a broker | the first that has a value: `log.retention.ms`, minutes, hours |
+| else | the default of the table |
+
+Source: org.apache.kafka.storage.internals.log.LogConfig, ServerTopicConfigSynonyms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.config.key import ConfigKey, topic_keys
+from engine.config.settings import BrokerSettings
+from engine.config.value import ConfigValue, parse_value
+from engine.errors import ConfigError
+
+COMPACT = "compact"
+DELETE = "delete"
+
+#: What retention settings have for no limit.
+UNLIMITED = -1
+
+_LONG_MAX = (1 << 63) - 1
+_MS = {
+    "log.retention.minutes": 60_000,
+    "log.retention.hours": 3_600_000,
+    "log.roll.hours": 3_600_000,
+    "log.roll.jitter.hours": 3_600_000,
+}
+# Off in every cluster whose metadata is in znodes, and where no tiered storage is.
+_MUST_BE_FALSE = (
+    "remote.log.copy.disable",
+    "remote.log.delete.on.disable",
+    "remote.storage.enable",
+)
+
+
+class TopicConfig(NamedTuple):
+    """Values of all keys of a topic, each named as its key with underscores for dots."""
+
+    cleanup_policy: tuple[str, ...]
+    compression_gzip_level: int
+    compression_lz4_level: int
+    compression_type: str
+    compression_zstd_level: int
+    delete_retention_ms: int
+    file_delete_delay_ms: int
+    flush_messages: int
+    flush_ms: int
+    follower_replication_throttled_replicas: tuple[str, ...]
+    index_interval_bytes: int
+    leader_replication_throttled_replicas: tuple[str, ...]
+    local_retention_bytes: int
+    local_retention_ms: int
+    max_compaction_lag_ms: int
+    max_message_bytes: int
+    message_downconversion_enable: bool
+    message_format_version: str
+    message_timestamp_after_max_ms: int
+    message_timestamp_before_max_ms: int
+    message_timestamp_difference_max_ms: int
+    message_timestamp_type: str
+    min_cleanable_dirty_ratio: float
+    min_compaction_lag_ms: int
+    min_insync_replicas: int
+    preallocate: bool
+    remote_log_copy_disable: bool
+    remote_log_delete_on_disable: bool
+    remote_storage_enable: bool
+    retention_bytes: int
+    retention_ms: int
+    segment_bytes: int
+    segment_index_bytes: int
+    segment_jitter_ms: int
+    segment_ms: int
+    unclean_leader_election_enable: bool
+
+    @classmethod
+    def of(cls, overrides: Mapping[str, str], settings: BrokerSettings) -> TopicConfig:
+        """Return a topic's values; keys of no topic are left out. Raises ConfigError."""
+        values = [_value(key, overrides.get(name), settings) for name, key in topic_keys().items()]
+        # Fields and keys have one order, which a test holds.
+        return cls._make(values)
+
+    def value(self, name: str) -> ConfigValue:
+        """Return a value by its key."""
+        found: ConfigValue = getattr(self, name.replace(".", "_"))
+        return found
+
+    @property
+    def is_compacted(self) -> bool:
+        """Tell whether the cleaner works on it."""
+        return COMPACT in self.cleanup_policy
+
+    @property
+    def is_deleted(self) -> bool:
+        """Tell whether time and size retention work on it."""
+        return DELETE in self.cleanup_policy
+
+    @property
+    def timestamp_before_ms_max(self) -> int:
+        """How far a record's time may lie in the past; the older key counts if only it is set."""
+        if self.message_timestamp_before_max_ms != _LONG_MAX:
+            return self.message_timestamp_before_max_ms
+        return self.message_timestamp_difference_max_ms
+
+    @property
+    def timestamp_after_ms_max(self) -> int:
+        """How far a record's time may lie in the future."""
+        if self.message_timestamp_after_max_ms != _LONG_MAX:
+            return self.message_timestamp_after_max_ms
+        return self.message_timestamp_difference_max_ms
+
+
+def check_topic_overrides(overrides: Mapping[str, str], settings: BrokerSettings) -> None:
+    """Raise ConfigError unless a topic may be given these settings."""
+    for name in overrides:
+        if name not in topic_keys():
+            raise ConfigError(name, overrides[name], "is no setting of topics")
+    config = TopicConfig.of(overrides, settings)
+    if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
+        raise ConfigError(
+            "min.compaction.lag.ms",
+            config.min_compaction_lag_ms,
+            f"must not exceed max.compaction.lag.ms ({config.max_compaction_lag_ms})",
+        )
+    for name in _MUST_BE_FALSE:
+        if name in overrides and config.value(name):
+            raise ConfigError(name, overrides[name], "needs tiered storage, which is not there")
+
+
+def _value(key: ConfigKey, override: str | None, settings: BrokerSettings) -> ConfigValue:
+    if override is not None:
+        return parse_value(key, override)
+    for name in key.broker_synonyms:
+        value = settings.value(name)
+        if value is None:
+            continue
+        if name in _MS:
+            assert isinstance(value, int)
+            value *= _MS[name]
+        if key.name == "retention.ms" and isinstance(value, int) and value < 0:
+            return UNLIMITED
+        return value
+    return parse_value(key, key.default)

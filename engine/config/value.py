@@ -1,0 +1,170 @@
+"""Values of configs: read from text, checked, and written back as Kafka does.
+
+```
+type       read                                               written
+boolean    true, false in any case                            true
+int ...    decimal digits with a sign, within the type        plain digits
+double     decimal, with or without an exponent               Java's Double.toString: 2.0E7
+list       elements between commas, blanks around them cut    joined by commas
+others     blanks around it cut                               as it is
+```
+
+Source: org.apache.kafka.common.config.ConfigDef (parseType, convertToString, validators).
+Differs: not-a-number and infinity are no doubles; a class is not looked for, only its name kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
+from engine.config.key import ConfigKey, ConfigType
+from engine.errors import ConfigError
+
+#: A value in memory; lists are tuples.
+ConfigValue: TypeAlias = bool | int | float | str | tuple[str, ...] | None
+
+#: What stands for a password in messages.
+HIDDEN = "[hidden]"
+
+_INTEGER = re.compile(r"[+-]?[0-9]+", re.A)
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?", re.A)
+_RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.(?:,(-?[0-9.]+))?\]( or -1)?")
+_CHOICE = re.compile(r"(any case )?\[(.*)\]")
+_RELEASE = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+){0,2}(?:-IV[0-9]+)?", re.A)
+_REPLICAS = re.compile(r"[0-9]+:[0-9]+", re.A)
+_BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
+# No number of 64 bits is longer; more digits would only cost time.
+_DIGITS_MAX = 400
+
+_Check: TypeAlias = Callable[[ConfigValue], bool]
+
+
+def parse_value(key: ConfigKey, text: str | None) -> ConfigValue:
+    """Return a checked value; None is the value of a key that is not set. Raises ConfigError."""
+    if text is None:
+        if key.is_required:
+            raise ConfigError(key.name, None, "must be given")
+        return None
+    value = _parse(key, text)
+    check, rule = _check_of(key.valid)
+    if not check(value):
+        raise ConfigError(key.name, _shown(key, text), rule)
+    return value
+
+
+def format_value(key: ConfigKey, value: ConfigValue) -> str | None:
+    """Return a value's text as brokers show it."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if key.type is ConfigType.DOUBLE:
+        assert isinstance(value, int | float)
+        return java_double_text(float(value))
+    return str(value)
+
+
+def java_double_text(value: float) -> str:
+    """Return what Java prints for a double: 0.5, 100.0, 2.147483647E9."""
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = (whole + fraction).lstrip("0")
+    # The place of the point, counted from the first digit that is not zero.
+    places = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
+    digits = digits.rstrip("0")
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{places - 1}"
+
+
+def _parse(key: ConfigKey, text: str) -> ConfigValue:
+    trimmed = text.strip()
+    if key.type is ConfigType.BOOLEAN:
+        if trimmed.lower() not in ("true", "false"):
+            raise ConfigError(key.name, text, "must be true or false")
+        return trimmed.lower() == "true"
+    if key.type in _BITS:
+        return _parse_integer(key, trimmed)
+    if key.type is ConfigType.DOUBLE:
+        if len(trimmed) > _DIGITS_MAX or not _DOUBLE.fullmatch(trimmed):
+            raise ConfigError(key.name, text[:_DIGITS_MAX], "must be a number")
+        value = float(trimmed.rstrip("dDfF"))
+        if value in (float("inf"), float("-inf")):
+            raise ConfigError(key.name, text, "must be a number that a double can hold")
+        return value
+    if key.type is ConfigType.LIST:
+        return tuple(re.split(r"\s*,\s*", trimmed)) if trimmed else ()
+    return trimmed
+
+
+def _parse_integer(key: ConfigKey, trimmed: str) -> int:
+    bits = _BITS[key.type]
+    if len(trimmed) <= _DIGITS_MAX and _INTEGER.fullmatch(trimmed):
+        value = int(trimmed)
+        if -1 << bits - 1 <= value < 1 << bits - 1:
+            return value
+    raise ConfigError(key.name, trimmed[:_DIGITS_MAX], f"must be a whole number of {bits} bits")
+
+
+@cache
+def _check_of(valid: str) -> tuple[_Check, str]:
+    """Return the check behind a rule of the tables, and how to say it."""
+    if valid == "-":
+        return (lambda value: True), ""
+    if valid == "non-empty string":
+        return (lambda value: value != ""), "must not be empty"
+    if valid == "release":
+        return _is_release, "must be a release of Kafka such as 3.0-IV1"
+    if valid == "replicas":
+        return _are_replicas, "must be * or a list of partition:broker"
+    numbers = _RANGE.fullmatch(valid)
+    if numbers:
+        return _range_check(*numbers.groups()), f"must be within {valid}"
+    choice = _CHOICE.fullmatch(valid)
+    assert choice is not None, valid
+    return _choice_check(choice), f"must be of {valid}"
+
+
+def _range_check(low: str, high: str | None, or_minus_one: str | None) -> _Check:
+    least = float(low) if "." in low else int(low)
+    most = None if high is None else float(high) if "." in high else int(high)
+
+    def within(value: ConfigValue) -> bool:
+        assert isinstance(value, int | float)
+        if or_minus_one and value == -1:
+            return True
+        return value >= least and (most is None or value <= most)
+
+    return within
+
+
+def _choice_check(choice: re.Match[str]) -> _Check:
+    any_case, names = choice.groups()
+    allowed = frozenset(names.split(", "))
+
+    def among(value: ConfigValue) -> bool:
+        if isinstance(value, tuple):
+            return all(element in allowed for element in value)
+        assert isinstance(value, str)
+        return (value.upper() if any_case else value) in allowed
+
+    return among
+
+
+def _is_release(value: ConfigValue) -> bool:
+    return isinstance(value, str) and bool(_RELEASE.fullmatch(value))
+
+
+def _are_replicas(value: ConfigValue) -> bool:
+    assert isinstance(value, tuple)
+    return value in ((), ("*",)) or all(_REPLICAS.fullmatch(element) for element in value)
+
+
+def _shown(key: ConfigKey, text: str) -> str:
+    return HIDDEN if key.is_sensitive else text
