@@ -1,0 +1,187 @@
+"""One segment: index entries, rolls, look-ups, cuts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.errors import CorruptRecord, StorageError
+from engine.host.memory import ManualClock, MemoryFiles
+from engine.host.real import RealFiles
+from engine.log.log_config import LogConfig
+from engine.log.offset_index import parse_offset_index
+from engine.log.segment import BatchAt, Segment, create_segment
+from engine.log.time_index import parse_time_index
+from engine.log.txn_index import AbortedTransaction, read_txn_index
+from engine.naming import FileKind, FileState
+from engine.records.batch import BatchView
+from engine.records.legacy_builder import LegacySettings, build_messages
+from engine.records.record import Record, TimestampType
+from tests.unit.log.writing import NOW_MS, sent
+
+CONFIG = LogConfig(segment_bytes=1000, segment_ms=500, index_interval_bytes=150)
+
+
+def segment(base: int = 100, config: LogConfig = CONFIG) -> tuple[MemoryFiles, Segment]:
+    files = MemoryFiles(clock=ManualClock(wall_ms=5))
+    files.make_dir("/d")
+    return files, create_segment(files, "/d", base, config, now_ms=NOW_MS)
+
+
+def add(found: Segment, offset: int, count: int = 1, at_ms: int = NOW_MS) -> int:
+    """Append a batch and return its size."""
+    data = sent(count, at_ms=at_ms)
+    batch = BatchView(data)
+    batch.patch(base_offset=offset)
+    found.append((data,), len(data), batch.last_offset, (batch.max_timestamp_ms, batch.last_offset))
+    return len(data)
+
+
+def test_an_entry_follows_more_than_the_interval_with_the_chunk_s_largest_offset() -> None:
+    files, found = segment()
+    size = add(found, 100, 2)
+    assert size < 150 < 2 * size
+    add(found, 102, 2, NOW_MS + 50)
+    assert not len(found.index)
+    add(found, 104, 3, NOW_MS + 10)
+    assert [(106, 2 * size)] == list(found.index)
+    # The largest time so far was two batches ago.
+    assert [(NOW_MS + 51, 103)] == list(found.time_index)
+    assert files.size_bytes(found.path(FileKind.INDEX)) == 0
+
+
+def test_closing_adds_the_last_time_and_writes_both_indexes_to_size() -> None:
+    files, found = segment()
+    for number in range(6):
+        add(found, 100 + number, at_ms=NOW_MS + number)
+    found.become_inactive()
+    index = parse_offset_index(files.read_bytes(found.path(FileKind.INDEX)), 100)
+    times = parse_time_index(files.read_bytes(found.path(FileKind.TIMEINDEX)), 100)
+    assert list(found.index) == list(index)
+    assert (0, 0) == (index.padding_bytes, times.padding_bytes)
+    assert times.last_entry == (NOW_MS + 5, 105)
+
+
+@pytest.mark.parametrize(("room", "rolls"), [(-1, True), (0, False), (1, False)])
+def test_a_segment_rolls_when_the_chunk_does_not_fit(room: int, rolls: bool) -> None:
+    _, found = segment()
+    size = add(found, 100)
+    assert rolls is found.should_roll(1000 - size - room, 101, NOW_MS, NOW_MS)
+
+
+@pytest.mark.parametrize(("later_ms", "rolls"), [(500, False), (501, True)])
+def test_a_segment_rolls_when_a_chunk_is_newer_than_the_first_one_by_segment_ms(
+    later_ms: int, rolls: bool
+) -> None:
+    _, found = segment()
+    assert not found.should_roll(10, 100, NOW_MS + later_ms, NOW_MS)
+    add(found, 100)
+    assert rolls is found.should_roll(10, 101, NOW_MS + later_ms, 0)
+    found.roll_jitter_ms = 1
+    assert found.should_roll(10, 101, NOW_MS + later_ms + 1, 0)
+
+
+def test_a_segment_without_times_rolls_by_the_clock() -> None:
+    _, found = segment()
+    add(found, 100, at_ms=-1)
+    assert not found.should_roll(10, 101, -1, NOW_MS + 500)
+    assert found.should_roll(10, 101, -1, NOW_MS + 501)
+
+
+@pytest.mark.parametrize("entries", [3, 4])
+def test_a_segment_rolls_when_an_index_is_full(entries: int) -> None:
+    config = LogConfig(index_interval_bytes=0, segment_index_bytes=8 * 3 + 12 * (entries - 3))
+    _, found = segment(config=config)
+    count = 0
+    while not found.should_roll(10, 200, NOW_MS, NOW_MS):
+        add(found, 100 + count, at_ms=NOW_MS + count)
+        count += 1
+    full_index = len(found.index) == config.segment_index_bytes // 8
+    assert full_index or len(found.time_index) == config.segment_index_bytes // 12 - 1
+
+
+def test_a_segment_rolls_when_an_offset_is_too_far_from_its_base() -> None:
+    _, found = segment()
+    add(found, 100)
+    assert not found.should_roll(10, 100 + (1 << 31) - 1, NOW_MS, NOW_MS)
+    assert found.should_roll(10, 100 + (1 << 31), NOW_MS, NOW_MS)
+
+
+def test_an_offset_is_found_in_the_batch_that_holds_it_or_the_next_one() -> None:
+    _, found = segment()
+    size = add(found, 100, 3)
+    second = add(found, 110, 3)
+    for offset in (99, 100, 102):
+        assert found.translate(offset) == BatchAt(0, size, 102)
+    for offset in (103, 110, 112):
+        assert found.translate(offset) == BatchAt(size, second, 112)
+    assert found.translate(113) is None
+
+
+def test_old_messages_of_the_smallest_size_are_found() -> None:
+    _, found = segment(0)
+    kind = TimestampType.CREATE_TIME
+    records = [Record(n, -1, kind, None, None) for n in range(3)]
+    data = build_messages(records, LegacySettings(magic=0))
+    found.append((data,), len(data), 2, (-1, 2))
+    assert found.translate(2) == BatchAt(52, 26, 2)
+
+
+def test_a_walk_over_many_batches_reads_on() -> None:
+    _, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
+    sizes = [add(found, 100 + number) for number in range(200)]
+    assert found.translate(299) == BatchAt(sum(sizes[:-1]), sizes[-1], 299)
+
+
+def test_damage_on_the_way_is_told() -> None:
+    files, found = segment()
+    add(found, 100)
+    files.open(found.path(FileKind.LOG), write=True).write_at(8, b"\0\0\0\1")
+    with pytest.raises(CorruptRecord):
+        found.translate(105)
+
+
+def test_a_cut_takes_batches_entries_times_and_transactions() -> None:
+    files, found = segment()
+    sizes = [add(found, 100 + 2 * n, 2, NOW_MS + 10 * n) for n in range(6)]
+    found.add_aborted(AbortedTransaction(1, 100, 103, 104))
+    found.add_aborted(AbortedTransaction(1, 106, 109, 110))
+    assert sum(sizes[4:]) == found.truncate_to(109, NOW_MS)
+    assert sum(sizes[:4]) == found.size_bytes == files.size_bytes(found.path(FileKind.LOG))
+    assert found.index.last_offset <= 107
+    assert found.largest == (NOW_MS + 31, 107)
+    entries = read_txn_index(files, found.path(FileKind.TXNINDEX)).entries
+    assert [103] == [entry.last_offset for entry in entries]
+    assert found.truncate_to(100, NOW_MS) == sum(sizes[:4])
+    assert found.largest == (-1, 100)
+
+
+def test_without_times_retention_goes_by_the_file() -> None:
+    _, found = segment()
+    add(found, 100, at_ms=-1)
+    assert found.largest_timestamp_ms == 5
+    add(found, 101)
+    assert found.largest_timestamp_ms == NOW_MS
+
+
+def test_a_borrowed_file_stays_open_until_it_is_given_back(tmp_path: Path) -> None:
+    found = create_segment(RealFiles(), str(tmp_path), 100, CONFIG, now_ms=0)
+    add(found, 100)
+    found.borrow()
+    found.change_state(FileState.DELETED)
+    found.close_file()
+    found.remove_files()
+    assert [] == list(tmp_path.iterdir())
+    assert found.file.read_at(0, 1)
+    found.give_back()
+    with pytest.raises(StorageError):
+        found.file.read_at(0, 1)
+
+
+def test_a_new_segment_empties_files_in_its_place() -> None:
+    files, found = segment()
+    add(found, 100)
+    found.add_aborted(AbortedTransaction(1, 100, 103, 104))
+    again = create_segment(files, "/d", 100, CONFIG, now_ms=0)
+    assert (0, []) == (again.size_bytes, again.aborted)
