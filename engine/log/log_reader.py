@@ -7,6 +7,8 @@ upper bound  → the same way; the end of the log is known without looking
 ```
 
 Source: Kafka's LocalLog.read, UnifiedLog.fetchOffsetByTimestamp; FET-3, FET-5, FET-6, L5.
+Differs: a time that only records below the log's start have is looked for in later segments too;
+Kafka gives up after the first segment that could have it.
 """
 
 from __future__ import annotations
@@ -194,10 +196,10 @@ def offset_for_timestamp(
     if timestamp_ms == MAX_TIMESTAMP:
         return _max_timestamp(segments)
     for segment in segments:
-        if segment.largest_timestamp_ms >= timestamp_ms:
-            found = segment.offset_for_timestamp(timestamp_ms, log_start_offset)
-            if found is None:
-                return None
+        if segment.largest_timestamp_ms < timestamp_ms:
+            continue
+        found = segment.offset_for_timestamp(timestamp_ms, log_start_offset)
+        if found is not None:
             epoch = epochs.epoch_for_offset(found.offset)
             return OffsetAndTimestamp(found.timestamp, found.offset, epoch)
     return None

@@ -16,12 +16,12 @@ from engine.model import TopicPartition
 class LogTasks(Protocol):
     """Runs the tasks of logs; names are Kafka's and serve for messages."""
 
-    def once(self, name: str, delay_ms: int, action: Callable[[], None]) -> None:
+    def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
         """Run `action` once after a delay, on the thread that owns the logs."""
         ...
 
     def every(
-        self, name: str, period_ms: int, action: Callable[[], None], *, first_after_ms: int
+        self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
         """Run `action` again and again until the process stops, on the same thread."""
         ...
@@ -62,15 +62,15 @@ class InlineTasks:
     """Runs work at once and keeps delayed actions until told: enough for tools and tests."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[str, int, Callable[[], None]]] = []
-        self.periodic: list[tuple[str, int, Callable[[], None]]] = []
+        self.waiting: list[tuple[str, int, Callable[[], object]]] = []
+        self.periodic: list[tuple[str, int, Callable[[], object]]] = []
 
-    def once(self, name: str, delay_ms: int, action: Callable[[], None]) -> None:
+    def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
         """Keep the action for `run_waiting`."""
         self.waiting.append((name, delay_ms, action))
 
     def every(
-        self, name: str, period_ms: int, action: Callable[[], None], *, first_after_ms: int
+        self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
     ) -> None:
         """Keep the action for `run_periodic`."""
         self.periodic.append((name, period_ms, action))
@@ -100,3 +100,47 @@ class InlineTasks:
         for found, _, action in self.periodic:
             if found == name:
                 action()
+
+
+class DeferredTasks:
+    """Keeps what is asked of it until `release`, and passes everything on from then.
+
+    For logs that are opened on threads of their own: the tasks behind belong to another one.
+    """
+
+    def __init__(self, tasks: LogTasks) -> None:
+        self._tasks = tasks
+        self._kept: list[Callable[[], None]] | None = []
+
+    def release(self) -> None:
+        """Pass on what was kept."""
+        kept, self._kept = self._kept, None
+        for action in kept or ():
+            action()
+
+    def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
+        """Run `action` once after a delay."""
+        self._pass_on(lambda: self._tasks.once(name, delay_ms, action))
+
+    def every(
+        self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
+    ) -> None:
+        """Run `action` again and again."""
+        self._pass_on(
+            lambda: self._tasks.every(name, period_ms, action, first_after_ms=first_after_ms)
+        )
+
+    def offload(
+        self,
+        name: str,
+        work: Callable[[], None],
+        done: Callable[[StorageError | None], None],
+    ) -> None:
+        """Run `work`, then `done`."""
+        self._pass_on(lambda: self._tasks.offload(name, work, done))
+
+    def _pass_on(self, call: Callable[[], None]) -> None:
+        if self._kept is None:
+            call()
+        else:
+            self._kept.append(call)

@@ -1,0 +1,246 @@
+"""One log directory in use: its lock, its identity, its checkpoints, its logs.
+
+```
+open   1 .lock taken   2 meta.properties read, or written the first time
+       3 .kafka_cleanshutdown noted and removed: whoever dies from here on died uncleanly
+       4 checkpoints read: a damaged one counts as empty, which costs time and no records
+load   5 each <topic>-<partition> and -future opened   6 -delete noted for removal, -stray kept
+close  7 logs closed   8 checkpoints written   9 .kafka_cleanshutdown written   10 .lock removed
+```
+
+An I/O error takes this directory offline and no other (D20): it is not read or written any more,
+its lock stays, and at the next start its logs are recovered.
+
+Source: Kafka's LogManager, BrokerMetadataCheckpoint; `formats.md` on directories; PART-13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
+
+from engine.errors import StorageError
+from engine.host.ports import FileMissing, FileRefused, Files, LogDirOffline
+from engine.log import clean_shutdown, meta_properties
+from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.loader import LoadReport, LoadRequest, load_log
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LogConfig
+from engine.log.log_dir import LOCK_FILE, Partition, read_log_dir
+from engine.log.meta_properties import (
+    MetaProperties,
+    encode_meta_properties,
+    read_meta_properties,
+)
+from engine.log.offset_checkpoint import (
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    encode_offsets,
+)
+from engine.log.tasks import LogHooks
+from engine.model import TopicPartition
+from engine.naming import CLUSTER_METADATA_TOPIC, DirectoryKind
+
+
+class DirectoryLock(Protocol):
+    """Takes the lock of a log directory among processes."""
+
+    def __call__(self, path: str) -> Callable[[], None]:
+        """Lock the file, making it if needed, and return what unlocks it.
+
+        Raises LogDirectoryLocked when another process has it.
+        """
+        ...
+
+
+class LogDirectoryLocked(StorageError):
+    """Another process uses the log directory."""
+
+    hint = "stop the broker that runs on this directory"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: in use by another process")
+        self.path = path
+
+
+class ForeignLogDirectory(StorageError):
+    """A log directory belongs to another broker or cluster."""
+
+    hint = "check broker.id, zookeeper.connect and log.dirs"
+
+    def __init__(self, path: str, what: str, found: object, expected: object) -> None:
+        super().__init__(f"{path}: {what} is {found} there, {expected} here")
+        self.path = path
+        self.what = what
+        self.found = found
+        self.expected = expected
+
+
+class FailedLog(NamedTuple):
+    """A partition directory that could not be opened as a log; its files are left as they are."""
+
+    topic_partition: TopicPartition
+    directory: str
+    error: StorageError
+
+
+class LoadedDirectory(NamedTuple):
+    """What the loading of a directory found; paths are those of partition directories."""
+
+    logs: Mapping[TopicPartition, LocalLog]
+    futures: Mapping[TopicPartition, LocalLog]
+    failed: tuple[FailedLog, ...]
+    to_delete: tuple[str, ...]
+    strays: tuple[str, ...]
+    unknown: tuple[str, ...]
+    reports: Mapping[str, LoadReport]
+    problems: tuple[StorageError, ...]
+
+
+class LogDirectory:
+    """One of the broker's log directories; `offline` says why it is not used any more."""
+
+    def __init__(self, files: Files, path: str, lock: DirectoryLock) -> None:
+        self._files = files
+        self.path = path
+        self._lock = lock
+        self._unlock: Callable[[], None] | None = None
+        self.offline: StorageError | None = None
+        self.was_stopped_cleanly = False
+        #: From the checkpoint, until the partition's own state knows better.
+        self.high_watermarks: Mapping[TopicPartition, int] = {}
+
+    @property
+    def is_online(self) -> bool:
+        """Tell whether the directory is in use."""
+        return self.offline is None
+
+    def open(self, broker_id: int, cluster_id: str, *, now_ms: int) -> None:
+        """Take the directory for a broker, making it the first time; steps 1 and 2.
+
+        Errors: LogDirectoryLocked, ForeignLogDirectory; and those of the host.
+        """
+        self._files.make_dir(self.path)
+        self._unlock = self._lock(f"{self.path}/{LOCK_FILE}")
+        path = f"{self.path}/{meta_properties.FILE_NAME}"
+        try:
+            found = read_meta_properties(self._files, path)
+        except FileMissing:
+            meta = MetaProperties(0, cluster_id, broker_id)
+            self._files.replace_file(path, encode_meta_properties(meta, now_ms))
+            return
+        if found.node_id is not None and found.node_id != broker_id:
+            raise ForeignLogDirectory(self.path, "the broker's id", found.node_id, broker_id)
+        if found.cluster_id is not None and found.cluster_id != cluster_id:
+            raise ForeignLogDirectory(self.path, "the cluster's id", found.cluster_id, cluster_id)
+
+    def load(
+        self, config_of: Callable[[str], LogConfig], hooks: LogHooks, *, now_ms: int
+    ) -> LoadedDirectory:
+        """Open every log; steps 3 to 6. May run on a thread of its own.
+
+        Raises the host's errors, which take the directory offline.
+        """
+        content = read_log_dir(self._files, self.path)
+        state = content.state
+        self.was_stopped_cleanly = state.clean_shutdown is not None
+        if self.was_stopped_cleanly:
+            self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
+            self._files.sync_dir(self.path)
+        self.high_watermarks = state.checkpoints.get(HIGH_WATERMARKS, {})
+        logs: dict[TopicPartition, LocalLog] = {}
+        futures: dict[TopicPartition, LocalLog] = {}
+        failed: list[FailedLog] = []
+        to_delete: list[str] = []
+        strays: list[str] = []
+        reports: dict[str, LoadReport] = {}
+        for partition in content.partitions:
+            key, kind = _key_of(partition)
+            path = partition.files.path
+            if kind is DirectoryKind.DELETE:
+                to_delete.append(path)
+            elif kind is DirectoryKind.STRAY:
+                strays.append(path)
+            elif key is not None and key.topic != CLUSTER_METADATA_TOPIC:
+                request = LoadRequest(
+                    path,
+                    key,
+                    config_of(key.topic),
+                    now_ms,
+                    recovery_point=state.offset(RECOVERY_POINTS, key) or 0,
+                    log_start_offset=state.offset(LOG_STARTS, key) or 0,
+                    was_stopped_cleanly=self.was_stopped_cleanly,
+                )
+                try:
+                    log, reports[path] = load_log(self._files, request, hooks)
+                except StorageError as error:
+                    if is_failure_of_directory(error):
+                        raise
+                    failed.append(FailedLog(key, path, error))
+                    continue
+                (logs if kind is DirectoryKind.LIVE else futures)[key] = log
+        return LoadedDirectory(
+            logs,
+            futures,
+            tuple(failed),
+            tuple(to_delete),
+            tuple(strays),
+            content.unknown,
+            reports,
+            state.problems,
+        )
+
+    # Checkpoints
+
+    def write_recovery_points(self, logs: Iterable[LocalLog]) -> None:
+        """Write down up to where each log of this directory is flushed."""
+        self._write(RECOVERY_POINTS, {log.topic_partition: log.recovery_point for log in logs})
+
+    def write_log_starts(self, logs: Iterable[LocalLog]) -> None:
+        """Write down the starts that no segment's base says."""
+        starts = {
+            log.topic_partition: log.log_start_offset
+            for log in logs
+            if log.log_start_offset > log.segments.first.base_offset
+        }
+        self._write(LOG_STARTS, starts)
+
+    def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write down the high watermarks of this directory's partitions."""
+        self._write(HIGH_WATERMARKS, offsets)
+
+    def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        self._files.replace_file(f"{self.path}/{name}", encode_offsets(offsets))
+
+    # The end
+
+    def close_cleanly(self, logs: Iterable[LocalLog], *, now_ms: int) -> None:
+        """Close the logs and leave the directory in order; steps 7 to 10."""
+        found = list(logs)
+        for log in found:
+            log.close(now_ms)
+        self.write_recovery_points(found)
+        self.write_log_starts(found)
+        marker = encode_clean_shutdown(CleanShutdown())
+        self._files.replace_file(f"{self.path}/{clean_shutdown.FILE_NAME}", marker)
+        self._files.remove(f"{self.path}/{LOCK_FILE}")
+        self.unlock()
+
+    def unlock(self) -> None:
+        """Let other processes use the directory; the lock's file stays."""
+        unlock, self._unlock = self._unlock, None
+        if unlock is not None:
+            unlock()
+
+
+def is_failure_of_directory(error: StorageError) -> bool:
+    """Tell whether an error comes from the host and not from what a file says."""
+    return isinstance(error, LogDirOffline | FileMissing | FileRefused)
+
+
+def _key_of(partition: Partition) -> tuple[TopicPartition | None, DirectoryKind]:
+    directory = partition.directory
+    if directory is None:
+        return None, DirectoryKind.LIVE
+    return directory.topic_partition, directory.kind

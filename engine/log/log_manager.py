@@ -1,0 +1,501 @@
+"""All logs of one broker, over its log directories: found, made, moved, deleted, kept in order.
+
+| task (names and periods are Kafka's) | what it does                                             |
+|--------------------------------------|----------------------------------------------------------|
+| kafka-log-retention                  | retention of every log that is not only compacted        |
+| kafka-log-flusher                    | flush.ms                                                 |
+| kafka-recovery-point-checkpoint      | recovery points of each directory                        |
+| kafka-log-start-offset-checkpoint    | log starts of each directory                             |
+| kafka-delete-logs                    | removes a `-delete` directory after its delay            |
+| PeriodicProducerExpirationCheck      | producer.id.expiration.ms                                |
+
+An error of the host takes the directory offline: its logs are gone from here, the others go on, and
+`on_offline` is told which partitions that were. One thread owns all this; only loading uses a
+thread for each directory.
+
+Crash story of the changes of names (each synced before the next step):
+
+```
+create   folder made                                            an empty log, or nothing
+delete   <log> → -delete · checkpoints · files removed later    the log, or a leftover to remove
+move     -future → <log> · old <log> → -delete                  between the two: both copies, which
+                                                                stops the next start (as in Kafka)
+```
+
+Source: SCH-5 … SCH-9, REPL-14; Kafka's LogManager; KIP-112, KIP-113.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from threading import Thread
+from typing import NamedTuple
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import Clock, Entropy, FileMissing, FileRefused, Files
+from engine.log.loader import LoadRequest, load_log
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LONG_MAX, LogConfig
+from engine.log.log_directory import (
+    DirectoryLock,
+    FailedLog,
+    LoadedDirectory,
+    LogDirectory,
+    is_failure_of_directory,
+)
+from engine.log.tasks import DeferredTasks, LogHooks, LogTasks
+from engine.model import TopicPartition
+from engine.naming import DirectoryKind, PartitionDirectory
+
+_KAFKA_STORAGE_ERROR = 56
+_UNIQUE_ID_BYTES = 16
+
+
+class KafkaStorageError(ApiError):
+    """A partition's directory is offline, or its log cannot be opened."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(_KAFKA_STORAGE_ERROR, "KAFKA_STORAGE_ERROR", reason)
+        self.reason = reason
+
+
+class DuplicateLog(StorageError):
+    """Two directories have a live copy of one partition; nothing says which is the right one."""
+
+    hint = "remove the older of the two partition directories"
+
+    def __init__(self, topic_partition: TopicPartition, directory: str, other: str) -> None:
+        super().__init__(f"{topic_partition} is in {directory} and in {other}")
+        self.topic_partition = topic_partition
+        self.directory = directory
+        self.other = other
+
+
+class LogManagerConfig(NamedTuple):
+    """The broker's settings that logs go by, with Kafka's defaults."""
+
+    log_dirs: Sequence[str]
+    broker_id: int
+    cluster_id: str
+    retention_check_interval_ms: int = 300_000
+    flush_scheduler_interval_ms: int = LONG_MAX
+    recovery_point_checkpoint_ms: int = 60_000
+    log_start_offset_checkpoint_ms: int = 60_000
+    producer_id_expiration_check_ms: int = 600_000
+    initial_task_delay_ms: int = 30_000
+
+
+class LogSurroundings(NamedTuple):
+    """What logs ask of the broker around them.
+
+    `on_offline` is told the directory, the error, and the partitions that were there.
+    """
+
+    tasks: LogTasks
+    clock: Clock
+    entropy: Entropy
+    lock: DirectoryLock
+    config_of: Callable[[str], LogConfig]
+    high_watermark_of: Callable[[TopicPartition], int]
+    on_offline: Callable[[str, StorageError, Sequence[TopicPartition]], None]
+
+
+class LogManager:
+    """The logs of one broker."""
+
+    def __init__(
+        self, files: Files, config: LogManagerConfig, surroundings: LogSurroundings
+    ) -> None:
+        self._files = files
+        self._config = config
+        self._around = surroundings
+        self.directories = [
+            LogDirectory(files, path, surroundings.lock) for path in config.log_dirs
+        ]
+        self._logs: dict[TopicPartition, LocalLog] = {}
+        self._futures: dict[TopicPartition, LocalLog] = {}
+        self._failed: dict[TopicPartition, FailedLog] = {}
+        self._home: dict[str, LogDirectory] = {}
+
+    # Starting
+
+    def start(self) -> dict[str, LoadedDirectory]:
+        """Open all directories and logs; returns what was found in each that works.
+
+        A directory that fails goes offline. Errors: LogDirectoryLocked, ForeignLogDirectory,
+        DuplicateLog; KafkaStorageError when no directory is left.
+        """
+        now_ms = self._around.clock.wall_ms()
+        for directory in self.directories:
+            with self._guarded(directory):
+                directory.open(self._config.broker_id, self._config.cluster_id, now_ms=now_ms)
+        found = self._load_all(now_ms)
+        for directory in self._online():
+            self._take_over(directory, found[directory.path])
+        if not self._online():
+            raise KafkaStorageError("every log directory is offline")
+        self._schedule()
+        return found
+
+    def _load_all(self, now_ms: int) -> dict[str, LoadedDirectory]:
+        found: dict[str, LoadedDirectory] = {}
+        failures: dict[str, StorageError] = {}
+        waiting: list[DeferredTasks] = []
+
+        def load(directory: LogDirectory, hooks: LogHooks) -> None:
+            try:
+                found[directory.path] = directory.load(self._around.config_of, hooks, now_ms=now_ms)
+            except StorageError as error:
+                failures[directory.path] = error
+
+        threads = []
+        for directory in self._online():
+            tasks = DeferredTasks(self._around.tasks)
+            waiting.append(tasks)
+            hooks = self._hooks_of(directory, tasks)
+            threads.append(Thread(target=load, args=(directory, hooks), daemon=True))
+        # One directory needs no thread: the only one that waits for it is this.
+        for thread in threads:
+            thread.start() if len(threads) > 1 else thread.run()
+        for thread in threads:
+            if len(threads) > 1:
+                thread.join()
+        for tasks in waiting:
+            tasks.release()
+        for directory in self._online():
+            if directory.path in failures:
+                self._fail(directory, failures[directory.path])
+        return found
+
+    def _hooks_of(self, directory: LogDirectory, tasks: LogTasks) -> LogHooks:
+        return LogHooks(
+            tasks,
+            on_failure=lambda error: self.take_offline(directory.path, error),
+            on_truncated=lambda partition: self._checkpoint(directory, starts=False),
+            jitter_ms=self._around.entropy.random_below,
+        )
+
+    def _take_over(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:
+        for logs, known in ((loaded.logs, self._logs), (loaded.futures, self._futures)):
+            for key, log in logs.items():
+                if key in known:
+                    raise DuplicateLog(key, known[key].directory, log.directory)
+                known[key] = log
+                self._home[log.directory] = directory
+        for failed in loaded.failed:
+            self._failed[failed.topic_partition] = failed
+        for path in loaded.to_delete:
+            self._remove_later(directory, path, self._around.config_of("").file_delete_delay_ms)
+
+    def _schedule(self) -> None:
+        config, every = self._config, self._around.tasks.every
+        first = config.initial_task_delay_ms
+        for name, period, action in (
+            ("kafka-log-retention", config.retention_check_interval_ms, self.clean_up),
+            ("kafka-log-flusher", config.flush_scheduler_interval_ms, self.flush_dirty),
+            (
+                "kafka-recovery-point-checkpoint",
+                config.recovery_point_checkpoint_ms,
+                self.checkpoint_recovery_points,
+            ),
+            (
+                "kafka-log-start-offset-checkpoint",
+                config.log_start_offset_checkpoint_ms,
+                self.checkpoint_log_starts,
+            ),
+            (
+                "PeriodicProducerExpirationCheck",
+                config.producer_id_expiration_check_ms,
+                self.expire_producers,
+            ),
+        ):
+            if period < LONG_MAX:
+                every(name, period, action, first_after_ms=first)
+
+    # Finding and making
+
+    @property
+    def logs(self) -> Mapping[TopicPartition, LocalLog]:
+        """Return the logs of partitions."""
+        return self._logs
+
+    @property
+    def futures(self) -> Mapping[TopicPartition, LocalLog]:
+        """Return the logs that partitions are being moved to."""
+        return self._futures
+
+    def get(self, topic_partition: TopicPartition, *, is_future: bool = False) -> LocalLog | None:
+        """Return a log, None if it is not here."""
+        return (self._futures if is_future else self._logs).get(topic_partition)
+
+    def directory_of(self, log: LocalLog) -> str:
+        """Return the log directory that a log lies in."""
+        return self._home[log.directory].path
+
+    def checkpointed_high_watermark(self, topic_partition: TopicPartition) -> int:
+        """Return what the checkpoint of a log's directory said at the start, 0 without (PART-2)."""
+        log = self._logs.get(topic_partition)
+        if log is None:
+            return 0
+        stored = self._home[log.directory].high_watermarks.get(topic_partition, 0)
+        return max(min(stored, log.log_end_offset), log.log_start_offset)
+
+    def get_or_create(
+        self,
+        topic_partition: TopicPartition,
+        *,
+        is_new: bool = False,
+        is_future: bool = False,
+        directory: str | None = None,
+    ) -> LocalLog:
+        """Return a log, made in `directory` or where the fewest are if it is not here.
+
+        Without `is_new` nothing is made while a directory is offline: the log may be there.
+        Raises KafkaStorageError, also for a log that could not be opened at the start.
+        """
+        known = self.get(topic_partition, is_future=is_future)
+        if known is not None:
+            return known
+        failed = self._failed.get(topic_partition)
+        if failed is not None:
+            raise KafkaStorageError(f"the log of {topic_partition} is damaged: {failed.error}")
+        offline = [found.path for found in self.directories if not found.is_online]
+        if offline and not is_new:
+            raise KafkaStorageError(f"{topic_partition} may be in {offline[0]}, which is offline")
+        home = self._chosen(directory)
+        kind = DirectoryKind.FUTURE if is_future else DirectoryKind.LIVE
+        path = f"{home.path}/{self._name(topic_partition, kind)}"
+        with self._guarded(home):
+            log = self._make(home, topic_partition, path)
+            (self._futures if is_future else self._logs)[topic_partition] = log
+            self._home[path] = home
+            return log
+        raise KafkaStorageError(f"{home.path} is offline")
+
+    def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
+        self._files.make_dir(path)
+        self._files.sync_dir(home.path)
+        request = LoadRequest(
+            path, key, self._around.config_of(key.topic), self._around.clock.wall_ms()
+        )
+        return load_log(self._files, request, self._hooks_of(home, self._around.tasks))[0]
+
+    def _chosen(self, directory: str | None) -> LogDirectory:
+        online = self._online()
+        if directory is not None:
+            online = [found for found in online if found.path == directory]
+        if not online:
+            raise KafkaStorageError(f"{directory or 'every log directory'} is offline")
+        return min(online, key=lambda found: len(self._logs_in(found)))
+
+    # Deleting and moving
+
+    def delete(self, topic_partition: TopicPartition, *, is_future: bool = False) -> bool:
+        """Rename a log's directory and remove it after its delay; tells whether it was here."""
+        log = (self._futures if is_future else self._logs).pop(topic_partition, None)
+        if log is None:
+            return False
+        home = self._home[log.directory]
+        with self._guarded(home):
+            path = self._retire(log, home, DirectoryKind.DELETE)
+            self._remove_later(home, path, log.config.file_delete_delay_ms)
+        return True
+
+    def mark_stray(self, topic_partition: TopicPartition) -> bool:
+        """Put a log aside that the controller says is not ours; its files are kept."""
+        log = self._logs.pop(topic_partition, None)
+        if log is None:
+            return False
+        home = self._home[log.directory]
+        with self._guarded(home):
+            self._retire(log, home, DirectoryKind.STRAY)
+        return True
+
+    def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
+        """Put a log that has caught up in the place of the one it was copied from."""
+        future = self._futures[topic_partition]
+        home = self._home[future.directory]
+        with self._guarded(home):
+            self._rename(future, home, f"{home.path}/{topic_partition}")
+        old = self._logs.get(topic_partition)
+        self._logs[topic_partition] = self._futures.pop(topic_partition)
+        if old is not None:
+            old_home = self._home[old.directory]
+            with self._guarded(old_home):
+                path = self._retire(old, old_home, DirectoryKind.DELETE)
+                self._remove_later(old_home, path, old.config.file_delete_delay_ms)
+        with self._guarded(home):
+            self._checkpoint(home)
+        return future
+
+    def _retire(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
+        """Rename a log that is out of the maps already, and forget it; returns its new path."""
+        path = f"{home.path}/{self._name(log.topic_partition, kind)}"
+        self._rename(log, home, path)
+        del self._home[path]
+        log.close_files()
+        self._checkpoint(home)
+        return path
+
+    def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
+        self._files.rename(log.directory, path)
+        self._files.sync_dir(home.path)
+        del self._home[log.directory]
+        log.rename_directory(path)
+        self._home[path] = home
+
+    def _name(self, key: TopicPartition, kind: DirectoryKind) -> str:
+        if kind is DirectoryKind.LIVE:
+            return str(key)
+        unique_id = self._around.entropy.random_bytes(_UNIQUE_ID_BYTES).hex()
+        return PartitionDirectory(key.topic, key.partition, kind, unique_id).name
+
+    def _remove_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
+        def remove() -> None:
+            with self._guarded(directory), suppress(FileMissing):
+                self._remove_directory(path)
+
+        self._around.tasks.once("kafka-delete-logs", delay_ms, remove)
+
+    def _remove_directory(self, path: str) -> None:
+        """Remove a directory and its files; what is foreign in it, a folder or a link, stays."""
+        for name in self._files.list_dir(path):
+            with suppress(FileMissing):
+                if not self._files.is_dir(f"{path}/{name}"):
+                    self._files.remove(f"{path}/{name}")
+        with suppress(FileRefused):
+            self._files.remove(path)
+
+    # Keeping order
+
+    def clean_up(self) -> int:
+        """Apply retention to every log and return how many segments went (RET-2)."""
+        now_ms = self._around.clock.wall_ms()
+        count = 0
+        for directory, log in self._each():
+            with self._guarded(directory):
+                watermark = self._around.high_watermark_of(log.topic_partition)
+                count += sum(log.delete_old_segments(watermark, now_ms).values())
+        return count
+
+    def flush_dirty(self) -> None:
+        """Flush the logs whose flush.ms has passed."""
+        now_ms = self._around.clock.wall_ms()
+        for directory, log in self._each():
+            if now_ms - log.last_flush_ms >= log.config.flush_ms:
+                with self._guarded(directory):
+                    log.flush(now_ms)
+
+    def checkpoint_recovery_points(self) -> None:
+        """Write the recovery points of every directory (SCH-7)."""
+        for directory in self._online():
+            with self._guarded(directory):
+                directory.write_recovery_points(self._logs_in(directory))
+
+    def checkpoint_log_starts(self) -> None:
+        """Write the log starts of every directory (SCH-8)."""
+        for directory in self._online():
+            with self._guarded(directory):
+                directory.write_log_starts(self._logs_in(directory))
+
+    def checkpoint_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Write the high watermarks of partitions, each to the directory of its log (PART-13)."""
+        for directory in self._online():
+            here = {
+                log.topic_partition: offsets[log.topic_partition]
+                for log in self._logs_in(directory)
+                if log.topic_partition in offsets
+            }
+            with self._guarded(directory):
+                directory.write_high_watermarks(here)
+
+    def expire_producers(self) -> None:
+        """Forget producers that have been idle for too long, in every log."""
+        now_ms = self._around.clock.wall_ms()
+        for log in self._all():
+            log.remove_expired_producers(now_ms)
+
+    def reconfigure(self, topic: str) -> None:
+        """Give the logs of a topic its new settings."""
+        config = self._around.config_of(topic)
+        for log in self._all():
+            if log.topic_partition.topic == topic:
+                log.configure(config)
+
+    def _checkpoint(self, directory: LogDirectory, *, starts: bool = True) -> None:
+        logs = self._logs_in(directory)
+        directory.write_recovery_points(logs)
+        if starts:
+            directory.write_log_starts(logs)
+
+    # Directories
+
+    def take_offline(self, path: str, error: StorageError) -> None:
+        """Stop using a log directory after an error of the host; its logs are gone from here."""
+        for directory in self.directories:
+            if directory.path == path and directory.is_online:
+                self._fail(directory, error)
+
+    def _fail(self, directory: LogDirectory, error: StorageError) -> None:
+        directory.offline = error
+        lost = self._logs_in(directory)
+        for log in lost:
+            for known in (self._logs, self._futures):
+                if known.get(log.topic_partition) is log:
+                    del known[log.topic_partition]
+            self._home.pop(log.directory, None)
+            with suppress(StorageError):
+                log.close_files()
+        self._around.on_offline(directory.path, error, [log.topic_partition for log in lost])
+
+    def _guarded(self, directory: LogDirectory) -> _Guard:
+        return _Guard(self, directory.path)
+
+    def _online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.is_online]
+
+    def _each(self) -> Iterator[tuple[LogDirectory, LocalLog]]:
+        """Yield every log with its directory, as long as that is online."""
+        for directory in self._online():
+            for log in self._logs_in(directory):
+                if directory.is_online:
+                    yield directory, log
+
+    def _all(self) -> list[LocalLog]:
+        return [*self._logs.values(), *self._futures.values()]
+
+    def _logs_in(self, directory: LogDirectory) -> list[LocalLog]:
+        return [log for log in self._all() if self._home[log.directory] is directory]
+
+    def stop(self) -> None:
+        """Close everything so that the next start needs no recovery, where that is possible."""
+        now_ms = self._around.clock.wall_ms()
+        for directory in self._online():
+            logs = self._logs_in(directory)
+            with self._guarded(directory):
+                directory.close_cleanly(logs, now_ms=now_ms)
+        for directory in self.directories:
+            directory.unlock()
+        self._logs.clear()
+        self._futures.clear()
+        self._home.clear()
+
+
+class _Guard:
+    """Takes a directory offline when the host fails inside of the block, and goes on behind it."""
+
+    __slots__ = ("_manager", "_path")
+
+    def __init__(self, manager: LogManager, path: str) -> None:
+        self._manager = manager
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, StorageError) and is_failure_of_directory(error):
+            self._manager.take_offline(self._path, error)
+            return True
+        return False

@@ -1,0 +1,343 @@
+"""All logs of a broker: directories, their failures, deletion, moves, tasks, stops."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from engine.host.ports import LogDirOffline
+from engine.log.log_dir import read_log_dir
+from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
+from engine.log.log_manager import DuplicateLog, KafkaStorageError
+from engine.log.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_offsets
+from tests.unit.log.logs import batch
+from tests.unit.log.managing import CLUSTER, T0, T1, U0, A, B, Host
+from tests.unit.log.writing import NOW_MS, SMALL, batches_of, fill
+
+
+def names(host: Host, path: str) -> list[str]:
+    return [name for name in host.files.list_dir(path) if "-" in name and "checkpoint" not in name]
+
+
+def test_the_first_start_writes_an_identity_and_takes_the_locks() -> None:
+    host = Host()
+    host.started()
+    for path in (A, B):
+        found = read_log_dir(host.files, path).state.meta
+        assert found is not None
+        assert (0, CLUSTER, 1) == (found.version, found.cluster_id, found.node_id)
+    assert {"/a/.lock", "/b/.lock"} == host.locked
+
+
+def test_a_directory_in_use_or_of_another_broker_stops_the_start() -> None:
+    host = Host()
+    first = host.started()
+    with pytest.raises(LogDirectoryLocked):
+        host.manager().start()
+    first.stop()
+    with pytest.raises(ForeignLogDirectory) as caught:
+        host.manager(broker_id=2).start()
+    assert (1, 2) == (caught.value.found, caught.value.expected)
+    host.locked.clear()
+    with pytest.raises(ForeignLogDirectory):
+        host.manager(cluster_id="other").start()
+
+
+def test_new_logs_go_where_the_fewest_are() -> None:
+    manager = Host().started()
+    for key in (T0, T1, U0):
+        manager.get_or_create(key, is_new=True)
+    homes = [manager.directory_of(log) for log in manager.logs.values()]
+    assert [A, B, A] == homes
+    assert manager.get_or_create(T0) is manager.get(T0)
+    asked = manager.get_or_create(U0._replace(partition=1), is_new=True, directory=A)
+    assert manager.directory_of(asked) == A
+
+
+def test_a_clean_stop_is_noted_and_the_next_start_reads_nothing_again() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True), [10] * 5)
+    manager.stop()
+    assert host.files.exists("/a/.kafka_cleanshutdown")
+    assert not host.files.exists("/a/.lock")
+    assert not host.locked
+    again = host.manager()
+    found = again.start()
+    assert not host.files.exists("/a/.kafka_cleanshutdown")
+    assert [0] == [report.recovered_segments for report in found[A].reports.values()]
+    log = again.get(T0)
+    assert log is not None
+    assert (50, 50) == (log.log_end_offset, log.recovery_point)
+
+
+def test_after_a_kill_logs_are_recovered_from_their_recovery_points() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True), [10] * 5)
+    manager.checkpoint_recovery_points()
+    again = host.killed().manager()
+    found = again.start()
+    (report,) = found[A].reports.values()
+    log = again.get(T0)
+    assert log is not None
+    # Of three segments, two were flushed when the next one began.
+    assert (1, 50, 40) == (report.recovered_segments, log.log_end_offset, log.recovery_point)
+
+
+def test_checkpoints_have_what_their_names_say() -> None:
+    host = Host()
+    manager = host.started()
+    log = manager.get_or_create(T0, is_new=True)
+    fill(log, [10] * 5)
+    fill(manager.get_or_create(T1, is_new=True), [3])
+    log.maybe_increment_log_start_offset(5, 50)
+    manager.checkpoint_recovery_points()
+    manager.checkpoint_log_starts()
+    manager.checkpoint_high_watermarks({T0: 44, T1: 2, U0: 9})
+    assert read_offsets(host.files, f"{A}/{RECOVERY_POINTS}") == {T0: 40}
+    assert read_offsets(host.files, f"{B}/{LOG_STARTS}") == {}
+    assert read_offsets(host.files, f"{A}/{LOG_STARTS}") == {T0: 5}
+    assert read_offsets(host.files, f"{A}/{HIGH_WATERMARKS}") == {T0: 44}
+    again = host.killed().started()
+    assert again.logs[T0].log_start_offset == 5
+    assert again.checkpointed_high_watermark(T0) == 44
+    assert again.checkpointed_high_watermark(U0) == 0
+
+
+def test_damaged_checkpoints_cost_time_and_no_records() -> None:
+    host = Host()
+    fill(host.started().get_or_create(T0, is_new=True), [10] * 5)
+    again = host.killed()
+    again.files.replace_file(f"{A}/{RECOVERY_POINTS}", b"nonsense")
+    assert again.started().logs[T0].log_end_offset == 50
+
+
+# Failures of directories
+
+
+def test_a_failing_directory_goes_offline_alone() -> None:
+    host = Host()
+    manager = host.started()
+    for key in (T0, T1):
+        fill(manager.get_or_create(key, is_new=True), [3])
+    host.files.fail("sync", errno.EIO, path_end=f"{A}/{RECOVERY_POINTS}.tmp")
+    manager.checkpoint_recovery_points()
+    assert [(A, [T0])] == [(path, lost) for path, _, lost in host.offline]
+    assert (None, 3) == (manager.get(T0), manager.logs[T1].log_end_offset)
+    with pytest.raises(KafkaStorageError) as caught:
+        manager.get_or_create(T0)
+    assert caught.value.code == 56
+    assert manager.directory_of(manager.get_or_create(U0, is_new=True)) == B
+    manager.checkpoint_recovery_points()
+    manager.stop()
+    assert len(host.offline) == 1
+    assert not host.files.exists(f"{A}/.kafka_cleanshutdown")
+    assert host.files.exists(f"{B}/.kafka_cleanshutdown")
+
+
+def test_a_directory_that_fails_at_the_start_is_left_out() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True), [3])
+    fill(manager.get_or_create(T1, is_new=True), [3])
+    manager.stop()
+    host.files.fail("list", errno.EIO, path_end=A)
+    again = host.manager()
+    again.start()
+    assert [A] == [path for path, _, _ in host.offline]
+    assert {T1} == set(again.logs)
+
+
+def test_a_broker_without_a_directory_does_not_start() -> None:
+    host = Host()
+    host.files.fail("create", errno.EIO, times=9)
+    with pytest.raises(KafkaStorageError):
+        host.started()
+
+
+def test_a_failed_sync_of_a_rolled_segment_takes_the_directory_offline() -> None:
+    host = Host()
+    manager = host.started()
+    log = manager.get_or_create(T0, is_new=True)
+    host.files.fail("sync", errno.EIO, path_end=".log")
+    fill(log, [10, 10, 10])
+    ((path, error, lost),) = host.offline
+    assert (A, [T0]) == (path, lost)
+    assert isinstance(error, LogDirOffline)
+
+
+def test_a_log_that_cannot_be_opened_leaves_the_others_alone() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    for key in (T0, T1):
+        fill(manager.get_or_create(key, is_new=True), [3])
+    log = manager.logs[T0].active_segment.file.path
+    manager.stop()
+    content = host.files.read_bytes(log)
+    host.files.remove(f"{A}/.kafka_cleanshutdown")
+    host.files.rename(log, log.replace(f"{0:020d}", f"{500:020d}"))
+    again = host.manager(dirs=(A,))
+    found = again.start()
+    assert [T0] == [failed.topic_partition for failed in found[A].failed]
+    assert {T1} == set(again.logs)
+    with pytest.raises(KafkaStorageError):
+        again.get_or_create(T0, is_new=True)
+    assert content == host.files.read_bytes(log.replace(f"{0:020d}", f"{500:020d}"))
+
+
+def test_two_copies_of_a_partition_stop_the_start() -> None:
+    host = Host()
+    manager = host.started()
+    manager.get_or_create(T0, is_new=True, directory=A)
+    host.files.make_dir(f"{B}/{T0}")
+    with pytest.raises(DuplicateLog) as caught:
+        host.killed().started()
+    assert {f"{A}/{T0}", f"{B}/{T0}"} == {caught.value.directory, caught.value.other}
+
+
+def test_what_is_not_ours_is_left_alone() -> None:
+    host = Host()
+    manager = host.started()
+    manager.stop()
+    host.files.make_dir(f"{A}/lost+found")
+    host.files.make_dir(f"{A}/__cluster_metadata-0")
+    found = host.manager().start()
+    assert found[A].unknown == ("lost+found",)
+    assert host.files.list_dir(f"{A}/__cluster_metadata-0") == []
+
+
+# Deleting, moving
+
+
+def test_a_deleted_log_is_renamed_and_removed_later() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True), [3])
+    manager.checkpoint_recovery_points()
+    assert manager.delete(T0)
+    assert not manager.delete(T0)
+    (name,) = names(host, A)
+    assert name.startswith("t-0.")
+    assert name.endswith("-delete")
+    assert read_offsets(host.files, f"{A}/{RECOVERY_POINTS}") == {}
+    assert manager.get_or_create(T0, is_new=True, directory=A).log_end_offset == 0
+    host.tasks.run_waiting()
+    assert names(host, A) == ["t-0"]
+
+
+def test_an_unfinished_deletion_goes_on_at_the_next_start() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True), [3])
+    manager.delete(T0)
+    again = host.killed()
+    again.started()
+    assert len(names(again, A)) == 1
+    again.tasks.run_waiting()
+    assert names(again, A) == []
+
+
+def test_a_stray_log_is_put_aside_and_kept() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True), [3])
+    assert manager.mark_stray(T0)
+    assert not manager.mark_stray(T0)
+    host.tasks.run_waiting()
+    again = host.killed()
+    found = again.manager().start()
+    assert {} == {**found[A].logs, **found[B].logs}
+    (path,) = found[A].strays
+    assert again.files.exists(f"{path}/{0:020d}.log")
+
+
+def test_a_future_log_takes_the_place_of_the_old_one() -> None:
+    host = Host()
+    manager = host.started()
+    old = manager.get_or_create(T0, is_new=True)
+    fill(old, [3, 4])
+    future = manager.get_or_create(T0, is_new=True, is_future=True, directory=B)
+    future.append_as_follower(memoryview(old.read(0, 1 << 20).read()), NOW_MS)
+    restarted = host.killed().started()
+    assert restarted.futures[T0].log_end_offset == 7
+    assert manager.promote_future(T0) is future
+    assert (manager.get(T0), manager.get(T0, is_future=True)) == (future, None)
+    assert (B, f"{B}/t-0") == (manager.directory_of(future), future.directory)
+    fill(future, [1])
+    host.tasks.run_waiting()
+    assert ([], ["t-0"]) == (names(host, A), names(host, B))
+    again = host.killed().started()
+    assert [0, 3, 7] == [base for base, _ in batches_of(again.logs[T0])]
+
+
+# Tasks
+
+
+def test_tasks_run_with_kafka_s_periods() -> None:
+    host = Host()
+    host.started()
+    assert {
+        "kafka-log-retention": 300_000,
+        "kafka-recovery-point-checkpoint": 60_000,
+        "kafka-log-start-offset-checkpoint": 60_000,
+        "PeriodicProducerExpirationCheck": 600_000,
+    } == {name: period for name, period, _ in host.tasks.periodic}
+
+
+def test_retention_runs_over_all_logs_below_their_high_watermarks() -> None:
+    host = Host()
+    host.configs["t"] = SMALL._replace(retention_ms=1000)
+    manager = host.started()
+    for key in (T0, T1):
+        fill(manager.get_or_create(key, is_new=True), [10] * 5)
+    host.high_watermarks[T1] = 25
+    host.clock.advance(5000)
+    assert manager.clean_up() == 4
+    assert (50, 20) == (manager.logs[T0].log_start_offset, manager.logs[T1].log_start_offset)
+
+
+def test_flush_ms_is_kept_by_a_task() -> None:
+    host = Host()
+    host.configs["t"] = SMALL._replace(flush_ms=1000)
+    manager = host.started(flush_scheduler_interval_ms=500)
+    log = manager.get_or_create(T0, is_new=True)
+    fill(manager.get_or_create(U0, is_new=True), [3])
+    log.flush(NOW_MS)
+    fill(log, [3])
+    host.clock.advance(999)
+    host.tasks.run_periodic("kafka-log-flusher")
+    assert log.recovery_point == 0
+    host.clock.advance(1)
+    host.tasks.run_periodic("kafka-log-flusher")
+    assert (3, 0) == (log.recovery_point, manager.logs[U0].recovery_point)
+
+
+def test_new_settings_reach_the_logs_of_their_topic() -> None:
+    host = Host()
+    manager = host.started()
+    first, other = manager.get_or_create(T0, is_new=True), manager.get_or_create(U0, is_new=True)
+    host.configs["t"] = SMALL._replace(segment_bytes=1 << 20)
+    manager.reconfigure("t")
+    assert (1 << 20, 600) == (first.config.segment_bytes, other.config.segment_bytes)
+
+
+def test_a_truncation_is_written_down_before_anything_else() -> None:
+    host = Host()
+    manager = host.started()
+    log = manager.get_or_create(T0, is_new=True)
+    fill(log, [10] * 5)
+    log.flush(NOW_MS)
+    manager.checkpoint_recovery_points()
+    log.truncate_to(20, NOW_MS)
+    assert read_offsets(host.files, f"{A}/{RECOVERY_POINTS}") == {T0: 20}
+
+
+def test_a_directory_of_another_making_is_served() -> None:
+    host = Host()
+    host.started().stop()
+    host.files.make_dir(f"{A}/{T0}")
+    handle = host.files.open(f"{A}/{T0}/{0:020d}.log", write=True, create=True)
+    handle.append((batch(0, 3), batch(3, 2)))
+    assert host.started().logs[T0].log_end_offset == 5
