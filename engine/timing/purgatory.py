@@ -85,6 +85,11 @@ class Purgatory(Generic[Op]):
         """Count the entries under all keys, dead ones among them."""
         return sum(map(len, self._watchers.values()))
 
+    @property
+    def key_count(self) -> int:
+        """Count the keys that have entries."""
+        return len(self._watchers)
+
     def try_complete_else_watch(self, operation: Op, keys: Iterable[Hashable]) -> bool:
         """Complete an operation now, or let it wait; True if completed, and the reply is owed.
 

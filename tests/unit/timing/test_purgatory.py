@@ -68,7 +68,7 @@ def test_an_event_between_try_and_watch_is_seen_by_the_second_try() -> None:
     assert 2 == operation.looks
     assert 0 == purgatory.delayed_count
     assert [] == purgatory.check("a")
-    assert 0 == purgatory.watched_count
+    assert (0, 0) == (purgatory.watched_count, purgatory.key_count)
 
 
 def test_a_look_that_leads_to_its_own_completion_arms_no_timer() -> None:
@@ -133,7 +133,7 @@ def test_dead_entries_are_swept_when_they_exceed_the_interval() -> None:
     assert [waiting] == purgatory.check("other")
     assert 3 == purgatory.watched_count
     assert [] == purgatory.advance(2)
-    assert 0 == purgatory.watched_count
+    assert (0, 0) == (purgatory.watched_count, purgatory.key_count)
 
 
 def test_watching_alone_keeps_the_lists_bounded() -> None:

@@ -108,6 +108,13 @@ def test_a_coarse_tick_is_never_early() -> None:
     assert [395] == expired_at(wheel, 400)
 
 
+def test_a_coarse_tick_is_not_early_on_its_way_down_either() -> None:
+    wheel: TimingWheel[Timer] = TimingWheel(0, tick_ms=10, wheel_size=4)
+    wheel.insert(Timer(415))
+    assert [] == expired_at(wheel, 419)
+    assert [415] == expired_at(wheel, 420)
+
+
 def test_a_clock_told_to_go_back_stays() -> None:
     wheel, _ = wheel_with(30)
     assert [] == expired_at(wheel, 10)

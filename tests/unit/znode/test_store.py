@@ -20,7 +20,16 @@ from engine.znode.errors import (
     ZnodeLimitExceeded,
     ZnodeStoreFailed,
 )
-from engine.znode.model import Check, Create, Delete, Operation, SetData, Stat, WatchKind
+from engine.znode.model import (
+    Check,
+    Create,
+    Delete,
+    Operation,
+    SetData,
+    Stat,
+    WatchEvent,
+    WatchKind,
+)
 from engine.znode.sqlite_journal import SqliteJournal
 from engine.znode.store import ZnodeStore
 from tests.unit.znode.stores import TIMEOUT_MS, Told, store_with_session
@@ -93,10 +102,12 @@ def test_a_refusal_is_typed_and_changes_nothing(
 ) -> None:
     store, me, _ = store_with_session()
     store.multi(me, [Create("/a"), Create("/a/b"), Create("/e", None, True)])
-    zxid, stat = store.zxid, store.exists(me, "/a")
+    zxid, stat, root = store.zxid, store.exists(me, "/a"), store.exists(me, "/")
+    twice = [Create("/new"), SetData("/a", b"1"), Create("/new2"), SetData("/a", b"2")]
     with pytest.raises(error) as raised:
-        store.multi(me, [Create("/new"), operation, Create("/newer")])
-    assert 1 == raised.value.operation_index
+        store.multi(me, [*twice, operation, Create("/newer")])
+    assert 4 == raised.value.operation_index
+    assert (stat, root) == (store.exists(me, "/a"), store.exists(me, "/"))
     with pytest.raises(error) as raised:
         store.apply(me, operation)
     assert raised.value.operation_index is None
@@ -159,6 +170,11 @@ def test_bounds_are_refused_at_the_next_one(monkeypatch: pytest.MonkeyPatch) -> 
     store.watch(me, "/a", WatchKind.DATA, watcher)
     with pytest.raises(ZnodeLimitExceeded, match="watches"):
         store.watch(me, "/b", WatchKind.DATA, watcher)
+    store.apply(me, SetData("/a", b""))
+    other = store.open_session(1)
+    store.watch(other, "/b", WatchKind.DATA, watcher)
+    store.close_session(other)
+    store.watch(me, "/b", WatchKind.DATA, watcher)
     store.open_session(1)
     with pytest.raises(ZnodeLimitExceeded, match="sessions"):
         store.open_session(1)
@@ -217,6 +233,21 @@ def test_what_a_watcher_sets_off_is_told_behind_what_it_was_told() -> None:
     assert [("a", "CREATED", "/a"), ("b", "CREATED", "/b")] == told.take()
 
 
+def test_watchers_that_set_each_other_off_are_not_nested() -> None:
+    store, me, _ = store_with_session()
+    last = 400
+
+    def create_next(event: WatchEvent) -> None:
+        number = int(event.path[2:]) + 1
+        if number <= last:
+            store.watch(me, f"/n{number}", WatchKind.DATA, create_next)
+            store.apply(me, Create(f"/n{number}"))
+
+    store.watch(me, "/n0", WatchKind.DATA, create_next)
+    store.apply(me, Create("/n0"))
+    assert store.exists(me, f"/n{last}") is not None
+
+
 def test_the_end_of_a_session_removes_its_nodes_in_one_transaction() -> None:
     store, me, _ = store_with_session()
     other = store.open_session(TIMEOUT_MS)
@@ -260,6 +291,8 @@ def test_sessions_survive_a_restart_with_their_whole_timeout(tmp_path: Path) -> 
     path = str(tmp_path / "znodes.db")
     store, me, clock = store_with_session(path)
     store.multi(me, [Create("/a", b"1"), Create("/e", None, True)])
+    store.apply(me, Create("/gone"))
+    store.apply(me, Delete("/gone"))
     stat, zxid = store.exists(me, "/a"), store.zxid
     clock.advance(TIMEOUT_MS - 1)
     store.close()
@@ -267,6 +300,7 @@ def test_sessions_survive_a_restart_with_their_whole_timeout(tmp_path: Path) -> 
     assert zxid == store.zxid
     assert TIMEOUT_MS == store.resume_session(me)
     assert (b"1", stat) == store.get(me, "/a")
+    assert ["a", "e"] == store.children(me, "/")[0]
     clock.advance(TIMEOUT_MS)
     assert [me] == store.expire_sessions()
     newer = store.open_session(TIMEOUT_MS)
