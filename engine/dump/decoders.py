@@ -20,6 +20,7 @@ from typing import Protocol
 
 from engine.dump.java_text import printable
 from engine.errors import EngineError, StorageError
+from engine.records.legacy import SizeBeyondMessage
 
 _INT = struct.Struct(">i")
 _LONG = struct.Struct(">q")
@@ -59,6 +60,15 @@ class Decoder(Protocol):
         """Return what is printed for key and value."""
         ...
 
+    def unreadable(
+        self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
+    ) -> tuple[Text, Text]:
+        """Return what is printed for a message whose sizes do not hold, or raise.
+
+        `key` is None where it has none or cannot be read itself.
+        """
+        ...
+
 
 class TextDecoder:
     """Reads both as UTF-8 text, as Kafka does without options."""
@@ -73,6 +83,12 @@ class TextDecoder:
             None if key is None else printable(key),
             None if value is None else printable(value),
         )
+
+    def unreadable(
+        self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
+    ) -> tuple[Text, Text]:
+        """Raise: these bytes cannot be shown."""
+        raise error
 
 
 class PairDecoder:
@@ -110,6 +126,12 @@ class PairDecoder:
         except struct.error as error:
             raise UndecodableRecord(offset, "number", str(error)) from error
 
+    def unreadable(
+        self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
+    ) -> tuple[Text, Text]:
+        """Raise: these bytes cannot be decoded."""
+        raise error
+
 
 class InternalTopicDecoder:
     """Reads the records of one of Kafka's internal topics."""
@@ -118,6 +140,8 @@ class InternalTopicDecoder:
         from engine.wire.record_decoders import decoder_for
 
         self._kind = kind
+        # The older transaction decoder lets every fault end the tool.
+        self._dies = kind == "transaction_log" and kafka_version == "3.9.1"
         self._decode = decoder_for(kind, kafka_version)
 
     def open(self) -> list[str]:
@@ -131,6 +155,25 @@ class InternalTopicDecoder:
             None if shown_key is None else shown_key.encode("utf-8", "replace"),
             None if shown_value is None else shown_value.encode("utf-8", "replace"),
         )
+
+    def unreadable(
+        self, offset: int, has_key: bool, key: Text, error: SizeBeyondMessage
+    ) -> tuple[Text, Text]:
+        """Return why a record is passed over, where Kafka's tool goes on; else raise."""
+        why = f"newLimit > capacity: ({error.size_bytes} > {error.left_bytes})"
+        if self._kind == "cluster_metadata":
+            return None, f"Error at {offset}, skipping. {why}".encode()
+        passed_over = f"Error at offset {offset}, skipping. {why}".encode()
+        if self._kind == "remote_log_metadata":
+            return None, passed_over
+        if has_key and not self._dies:
+            return passed_over, None
+        if key is not None and self._dies:
+            shown, _ = self.texts(offset, key, None)
+            # A key of an unknown version is shown without a look at the value.
+            if shown is not None and shown.startswith(b"unknown::"):
+                return shown, None
+        raise error
 
 
 def _array_text(raw: bytes) -> bytes:

@@ -215,6 +215,10 @@ def _put_record(
     delta, position = _varint(raw, position, end, 5)
     if position < 0 or delta < -0x80000000 or delta > 0x7FFFFFFF:
         return -1, at
+    # Sequences wrap by rules that damaged deltas bend: that is the other path's affair.
+    base_sequence = numbers[_BASE_SEQUENCE]
+    if base_sequence >= 0 and (delta < 0 or delta > 0x7FFFFFFF - base_sequence):
+        return -1, at
     key_size, key_at = _varint(raw, position, end, 5)
     if key_at < 0 or key_size < -1 or key_size > end - key_at:
         return -1, at
@@ -226,7 +230,6 @@ def _put_record(
         return -1, at
     _note_offset(numbers, gaps, numbers[_BASE_OFFSET] + delta)
     at = _put_metadata(out, at, words, numbers, delta_ms, delta)
-    base_sequence = numbers[_BASE_SEQUENCE]
     sequence = base_sequence + delta if base_sequence >= 0 else -1
     at = _put_sizes(out, at, words, key_size, value_size, sequence)
     if headers:

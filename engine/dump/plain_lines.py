@@ -71,6 +71,8 @@ class PlainLines:
         base_offset, base_ms, append_ms, base_sequence, count, label = batch
         contents = self._print_data
         end = len(raw)
+        least_delta = 0 if base_sequence >= 0 else -0x80000000
+        most_delta = 0x7FFFFFFF - max(base_sequence, 0)
         # Lengths below 64 take one byte: most deltas and keys, so that case is written out.
         for _ in range(count):
             size, position = _varint(raw, position)
@@ -97,7 +99,8 @@ class PlainLines:
             names, position = _header_names(raw, position) if raw[position] else (b"", position + 1)
             if position != record_end or position > end or key_size < -1 or value_size < -1:
                 return None
-            if not -0x80000000 <= delta <= 0x7FFFFFFF:
+            # Sequences wrap by rules that damaged deltas bend: that is the other path's affair.
+            if not least_delta <= delta <= most_delta:
                 return None
             offset = base_offset + delta
             if offset != last + 1 and (last != -1 or self._check_first_gap):

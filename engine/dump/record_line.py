@@ -10,7 +10,7 @@ from engine.dump.batch_line import ShallowBatch
 from engine.dump.java_text import printable
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
-from engine.records.legacy import LegacyMessage
+from engine.records.legacy import LegacyMessage, SizeBeyondMessage
 from engine.records.record import Record
 
 _V2 = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
@@ -76,7 +76,15 @@ def write_record(
 
 
 def _contents(record: Record | LegacyMessage, options: DumpOptions, prefix: bytes) -> bytes:
-    key, value = options.decoder.texts(record.offset, record.key, record.value)
+    raw_key: bytes | None = None
+    try:
+        raw_key = record.key
+        raw_value = record.value
+    except SizeBeyondMessage as error:
+        has_key = record.key_size >= 0
+        key, value = options.decoder.unreadable(record.offset, has_key, raw_key, error)
+    else:
+        key, value = options.decoder.texts(record.offset, raw_key, raw_value)
     shown = b""
     if key is not None:
         shown = b"%bkey: %b" % (prefix, key)

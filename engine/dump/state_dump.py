@@ -24,7 +24,8 @@ from engine.records.record import decrement_sequence
 
 _HEAD = struct.Struct(">hIi")
 _PRODUCER = struct.Struct(">qhiqiqiq")
-_ABORTED = struct.Struct(">hqqqq")
+# Kafka reads one byte of the version.
+_ABORTED = struct.Struct(">bxqqqq")
 _ENTRIES_POSITION = 6
 
 

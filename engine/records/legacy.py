@@ -56,6 +56,15 @@ _CRC_AT, _MAGIC_AT, _ATTRIBUTES_AT, _TIME_AT = 12, 16, 17, 18
 _KEY_AT_V0, _KEY_AT_V1 = 18, 26
 
 
+class SizeBeyondMessage(CorruptRecord):
+    """A key or value claims more bytes than its message has left."""
+
+    def __init__(self, size_bytes: int, left_bytes: int, position: int) -> None:
+        super().__init__(f"at most {left_bytes} bytes", size_bytes, position=position)
+        self.size_bytes = size_bytes
+        self.left_bytes = left_bytes
+
+
 class LegacyMessage:
     """One message of magic 0 or 1 inside a buffer: alone, or taken out of a wrapper.
 
@@ -213,7 +222,7 @@ class LegacyMessage:
         start = at + _SIZE.size
         left = self._position + self._size - start
         if size > left:
-            raise CorruptRecord(f"at most {left} bytes", size, position=self._place)
+            raise SizeBeyondMessage(size, left, self._place)
         return bytes(self._buffer[start : start + size])
 
     def _require_whole(self) -> None:
