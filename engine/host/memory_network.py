@@ -1,7 +1,7 @@
 """A network inside one process: frames pass through a queue that the test turns.
 
-`MemoryTimers.run_until_idle` delivers; nothing moves by itself, so every order can be made. Parts are
-joined as the wire would join them; a file region is read through the descriptor's file.
+`MemoryTimers.run_until_idle` delivers; nothing moves by itself, so every order can be made.
+Parts are joined as the wire would join them; a file region is read through its descriptor.
 """
 
 from __future__ import annotations
