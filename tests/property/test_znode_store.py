@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -214,7 +215,8 @@ class Run:
             assert stat.child_count == len(children)
 
 
-@settings(max_examples=60)
+@pytest.mark.slow
+@settings(max_examples=40)
 @given(STEPS)
 def test_the_store_behaves_as_zookeepers_rules_say(steps: list[tuple[str, int, Any]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
