@@ -139,7 +139,7 @@ FRAME_BYTES_MAX = 104_857_600
 # One process with a descriptor limit of 4096 keeps half of them for files.
 CONNECTIONS_MAX = 2000
 
-# One client host with a pool per service stays below; one that leaks is stopped before it takes all.
+# A client host with a pool per service stays below; one that leaks is stopped before it has all.
 CONNECTIONS_PER_ADDRESS_MAX = 200
 
 # A request that is half there for this long is a dead peer or one that only holds memory.
