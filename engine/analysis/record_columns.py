@@ -1,6 +1,5 @@
-"""Batches to the columns of the view `records`, with plain Python: one list a column.
-
-A compiled tier (`compiled_columns.py`) gives the same columns for batches of format 2.
+"""Batches to the columns of the view `records`: records are turned into columns batch by batch, and
+what follows from keys and values is computed by Arrow for all rows at once.
 """
 
 from __future__ import annotations
@@ -12,24 +11,8 @@ from engine.analysis.columns import ViewColumn
 from engine.analysis.splits import Split
 from engine.limits import ARROW_BATCH_BYTES, ARROW_BATCH_RECORDS_MAX
 from engine.records.crc import crc32c
-from engine.records.record import Record
+from engine.records.record import Header, Record
 from engine.records.view import RecordBatch
-
-#: Columns that differ from record to record, and how they are read.
-_OF_RECORD: dict[str, Callable[[Record], Any]] = {
-    "key": lambda r: r.key,
-    "value": lambda r: r.value,
-    "offset": lambda r: r.offset,
-    "timestamp": lambda r: r.timestamp_ms * 1000,
-    "timestampType": lambda r: int(r.timestamp_type),
-    "headers": lambda r: _headers(r) if r.headers else None,
-    "sequence": lambda r: r.sequence,
-    "key_size": lambda r: r.key_size,
-    "value_size": lambda r: r.value_size,
-    "value_hash": lambda r: None if r.value is None else crc32c(r.value),
-    "is_tombstone": lambda r: r.value is None and r.key is not None,
-    "schema_id": lambda r: schema_id_of(r.value),
-}
 
 #: Columns that are the same throughout a batch.
 _OF_BATCH: dict[str, Callable[[RecordBatch], Any]] = {
@@ -39,21 +22,33 @@ _OF_BATCH: dict[str, Callable[[RecordBatch], Any]] = {
     "isTransactional": lambda b: b.is_transactional,
     "isControl": lambda b: b.is_control,
     "codec": lambda b: b.codec.label,
+    "timestampType": lambda b: int(b.timestamp_type),
 }
+#: Columns that Arrow computes, and the one each is computed from.
+_DERIVED = {
+    "key_size": "key",
+    "value_size": "value",
+    "value_hash": "value",
+    "is_tombstone": "value",
+    "schema_id": "value",
+}
+_ENVELOPE_BYTES = 5
 
 
 def schema_id_of(value: bytes | None) -> int | None:
     """Return the id in a schema-registry envelope (a zero byte, then an int32), else None."""
-    if value is None or len(value) < 5 or value[0]:
+    if value is None or len(value) < _ENVELOPE_BYTES or value[0]:
         return None
-    return int.from_bytes(value[1:5], "big", signed=True)
+    return int.from_bytes(value[1:_ENVELOPE_BYTES], "big", signed=True)
 
 
-def _headers(record: Record) -> list[dict[str, Any]]:
+def _header_list(headers: tuple[Header, ...]) -> list[dict[str, Any]] | None:
+    if not headers:
+        return None
     # A name that is no UTF-8 keeps its bytes visible: Arrow strings must be valid.
     return [
         {"key": name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), "value": value}
-        for name, value in record.headers
+        for name, value in headers
     ]
 
 
@@ -63,8 +58,11 @@ class RecordColumns:
     def __init__(self, columns: tuple[ViewColumn, ...], schema: Any, split: Split) -> None:
         self._schema = schema
         self._split = split
-        self._lists: dict[str, list[Any]] = {column.name: [] for column in columns}
-        self._needs_values = any(name in self._lists for name in _OF_RECORD)
+        self._names = {column.name for column in columns}
+        needed = {_DERIVED.get(name, name) for name in self._names}
+        if "is_tombstone" in self._names:
+            needed.add("key")
+        self._lists: dict[str, list[Any]] = {name: [] for name in sorted(needed)}
         self.row_count = 0
         self._size_bytes = 0
 
@@ -82,16 +80,29 @@ class RecordColumns:
         start = self._split.log_start_offset
         if records and records[0].offset < start:
             records = [record for record in records if record.offset >= start]
-        count = len(records)
+        if not records:
+            return 0
+        offsets, times, kinds, keys, values, headers, sequences, _, _ = zip(*records, strict=True)
+        varying = {
+            "offset": offsets, "timestamp": times, "key": keys, "value": values,
+            "sequence": sequences,
+        }  # fmt: skip
         for name, column in self._lists.items():
-            read = _OF_RECORD.get(name)
-            if read is not None:
-                column.extend(map(read, records))
+            if name in varying:
+                column.extend(varying[name])
+            elif name == "headers":
+                column.extend(map(_header_list, headers))
+            elif name == "timestampType" and batch.magic < 2:
+                # Messages of magic 0 may lie in a wrapper of magic 1.
+                column.extend(map(int, kinds))
             else:
-                column.extend([self._constant(name, position, batch, records)] * count)
-        self.row_count += count
-        self._size_bytes += sum(max(r.value_size, 0) + max(r.key_size, 0) + 64 for r in records)
-        return count
+                column.extend([self._constant(name, position, batch, records)] * len(records))
+        self.row_count += len(records)
+        # The batch's own size stands for keys and values that were compressed in it, too.
+        self._size_bytes += max(batch.size_bytes, sum(len(v) for v in values if v)) + 64 * len(
+            records
+        )
+        return len(records)
 
     def _constant(self, name: str, position: int, batch: RecordBatch, records: list[Record]) -> Any:
         if name == "topic":
@@ -104,15 +115,42 @@ class RecordColumns:
             return position
         if name == "baseOffset":
             # An old wrapper says its last offset only; its first record says the first.
-            return batch.base_offset if batch.magic >= 2 else records[0].offset if records else 0
+            return batch.base_offset if batch.magic >= 2 else records[0].offset
         return _OF_BATCH[name](batch)
 
     def take(self) -> Any:
         """Return the collected rows as a pyarrow record batch, and start again."""
         import pyarrow as pa
 
-        arrays = [pa.array(self._lists[f.name], type=f.type) for f in self._schema]
+        types = {"key": pa.binary(), "value": pa.binary(), "timestamp": pa.int64()}
+        types |= {f.name: f.type for f in self._schema if f.name not in types}
+        plain = {name: pa.array(rows, types[name]) for name, rows in self._lists.items()}
+        arrays = [self._array(field, plain) for field in self._schema]
         for column in self._lists.values():
             column.clear()
         self.row_count = self._size_bytes = 0
         return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
+
+    def _array(self, field: Any, plain: dict[str, Any]) -> Any:
+        """Return one column, computed where it follows from another."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        name = field.name
+        if name == "timestamp":
+            return pc.multiply(plain[name], 1000).cast(field.type)
+        if name in ("key_size", "value_size"):
+            sizes = pc.binary_length(plain[_DERIVED[name]])
+            return pc.fill_null(sizes, -1).cast(field.type)
+        if name == "is_tombstone":
+            return pc.and_(pc.is_null(plain["value"]), pc.is_valid(plain["key"]))
+        if name == "value_hash":
+            hashes = [None if v is None else crc32c(v) for v in self._lists["value"]]
+            return pa.array(hashes, field.type)
+        if name == "schema_id":
+            # Most values are text; only those that start with a zero byte are looked into.
+            return pa.array(
+                [schema_id_of(v) if v and not v[0] else None for v in self._lists["value"]],
+                field.type,
+            )
+        return plain[name]
