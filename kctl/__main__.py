@@ -89,7 +89,20 @@ def _report(error: Exception) -> int:
         if error.hint:
             sys.stderr.write(f"hint: {error.hint}\n")
         return int(getattr(error, "exit_code", exits.FAILED))
+    if isinstance(error, OSError) and error.filename is None:
+        # Files are read and written by ports with errors of their own: this is the output.
+        sys.stdout = _nowhere()
+        sys.stderr.write(f"error: the output cannot be written: {error.strerror}\n")
+        sys.stderr.write("hint: what was written before is incomplete; make room and run again\n")
+        return exits.FAILED
     return _internal(error)
+
+
+def _nowhere() -> Any:
+    """Return a stream for what is still buffered, which the interpreter flushes at its end."""
+    if sys.__stdout__ is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
+    return sys.__stdout__
 
 
 def _internal(error: Exception) -> int:
@@ -102,9 +115,7 @@ def _internal(error: Exception) -> int:
 
 def _reader_gone() -> int:
     """Point stdout nowhere, so that the interpreter's last flush does not complain."""
-    if sys.__stdout__ is not None:
-        sys.stdout = sys.__stdout__
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.stdout = _nowhere()
     return exits.BROKEN_PIPE
 
 

@@ -158,7 +158,9 @@ def find_log_dir(files: Files, path: str) -> LogDir:
     names = files.list_dir(path)
     if not any(_is_log(name) for name in names):
         found = read_log_dir(files, path)
-        if not found.partitions and found.state.meta is None:
+        # Folders elsewhere end in a dash and a number, too, but hold other things.
+        ours = [p for p in found.partitions if p.files.segments or not p.files.unknown]
+        if found.state.meta is None and not ours:
             raise NoLogDirectory(path)
         return found
     directory = _directory(posixpath.basename(path))

@@ -82,3 +82,17 @@ def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
     )
     assert b"" == run.stderr
     assert exits.BROKEN_PIPE == run.returncode
+
+
+@pytest.mark.parametrize("command", ["dump-log --files {segment}", "logs dirs {folder}"])
+def test_a_full_disk_under_the_output_is_a_clear_error(command: str) -> None:
+    folder = ROOT / "tests/golden/plain/data"
+    segment = folder / "clicks-0/00000000000000000000.log"
+    words = command.format(folder=folder, segment=segment).split()
+    with Path("/dev/full").open("wb") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "kctl", *words], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert exits.FAILED == run.returncode
+    assert b"error: the output cannot be written: No space left on device" in run.stderr
+    assert b"Traceback" not in run.stderr
