@@ -6,6 +6,7 @@ turn, and only when the last one fails is the stream closed.
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import socket
@@ -139,6 +140,8 @@ class RealStream:
         if self._phase == "connecting":
             self._try_next(reason)
         elif self._phase != "closed":
+            if self._phase == "handshake":
+                reason = f"TLS: {reason}"
             self.close()
             self._owner.report_closed(self, reason)
 
@@ -249,6 +252,10 @@ def tls_context(tls: TlsSettings) -> ssl.SSLContext:
     """Return the TLS context of settings; `OSError` for files that cannot be used."""
     import ssl
 
+    for path in (tls.ca_path, tls.certificate_path, tls.key_path):
+        # OpenSSL does not say which file it misses.
+        if path is not None and not os.access(path, os.R_OK):
+            raise FileNotFoundError(errno.ENOENT, f"{path} cannot be read")
     context = ssl.create_default_context(cafile=tls.ca_path, cadata=tls.ca_pem)
     if not tls.verifies_host:
         context.check_hostname = False

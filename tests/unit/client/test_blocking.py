@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.client.blocking import CONTROLLER, leader_of
+from engine.client.errors import ConnectionLost, NotKafka, TimedOut, Unreachable
+from engine.client.offsets import FoundOffset, list_offsets
+from engine.client.topic_admin import NewTopic, create_topics
+from engine.errors import ApiError
+from engine.host.streams import StreamEvent
+from engine.model import TopicPartition
+from engine.wire.structs import message_class
+from tests.client_session import FramedStream
+from tests.unit.client.fake_broker import FakeCluster
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+class TestBootstrap:
+    def test_one_connection_serves_all_questions_to_any_broker(self) -> None:
+        cluster = FakeCluster()
+        client = cluster.client(1, 2)
+        client.view([])
+        client.view(None)
+        assert 1 == len(cluster.opened)
+
+    def test_the_next_address_is_tried_when_one_does_not_answer(self) -> None:
+        cluster = RefusingCluster({1})
+        assert 1 == cluster.client(1, 2).view([]).controller_id
+        assert [("Metadata", 2)] == [a for a in cluster.asked if a[0] == "Metadata"]
+
+    def test_all_refused_names_all(self) -> None:
+        with pytest.raises(Unreachable, match=r"9001: refused; 127\.0\.0\.1:9002: refused"):
+            RefusingCluster({1, 2}).client(1, 2).view([])
+
+    def test_nothing_is_waited_for_when_all_are_refused(self) -> None:
+        cluster = RefusingCluster({1})
+        with pytest.raises(Unreachable):
+            cluster.client(1).view([])
+        assert 1_000 == cluster.clock.now_ms
+
+    def test_an_address_that_is_silent_is_left_after_the_connect_timeout(self) -> None:
+        cluster = FakeCluster()
+        answer = cluster.handlers["ApiVersions"]
+        cluster.handlers["ApiVersions"] = lambda body, version, address: (
+            None if address[1] == 9001 else answer(body, version, address)
+        )
+        client = cluster.client(1, 2, connect_timeout_ms=700)
+        assert 1 == client.view([]).controller_id
+        assert 1_700 == cluster.clock.now_ms
+
+    def test_silence_after_the_handshake_is_a_timeout(self) -> None:
+        cluster = FakeCluster()
+        cluster.handlers["Metadata"] = lambda body, version, address: None
+        with pytest.raises(TimedOut, match=r"Metadata to 127\.0\.0\.1:9001: no answer within 30 s"):
+            cluster.client().view([])
+        assert 31_000 == cluster.clock.now_ms
+
+
+class RefusingCluster(FakeCluster):
+    """A cluster some of whose brokers are not there."""
+
+    def __init__(self, refusing: set[int]) -> None:
+        super().__init__()
+        self.refusing = refusing
+
+    def connect(self, host: str, port: int, tls: Any = None) -> Any:
+        if port - 9000 not in self.refusing:
+            return super().connect(host, port, tls)
+        stream = FramedStream(self, host, port)
+        self.events.append(StreamEvent(stream, "closed", reason="refused"))
+        return stream
+
+
+class TestController:
+    def test_creating_goes_to_the_controller(self) -> None:
+        cluster = FakeCluster()
+        cluster.controller = 2
+        cluster.handlers["CreateTopics"] = created
+        create_topics(cluster.client(), [NewTopic("n", 1, 1)])
+        assert ("CreateTopics", 2) in cluster.asked
+
+    def test_a_broker_that_is_no_controller_any_more_is_asked_once(self) -> None:
+        cluster = FakeCluster()
+
+        def moved(body: Any, version: int, address: tuple[str, int]) -> Any:
+            cluster.controller = 2
+            return created(body, version, address, code=0 if address[1] == 9002 else 41)
+
+        cluster.handlers["CreateTopics"] = moved
+        found = create_topics(cluster.client(), [NewTopic("n", 1, 1)])
+        assert not isinstance(found["n"], ApiError)
+        assert ["Metadata", "CreateTopics", "Metadata", "CreateTopics"] == cluster.asked_apis()
+
+    def test_a_final_error_is_handed_out(self) -> None:
+        cluster = FakeCluster()
+        cluster.handlers["CreateTopics"] = lambda *args: created(*args, code=36)
+        found = create_topics(cluster.client(), [NewTopic("n", 1, 1)])["n"]
+        assert isinstance(found, ApiError)
+        assert (36, "TOPIC_ALREADY_EXISTS") == (found.code, found.name)
+
+    def test_a_change_is_not_asked_again_when_the_connection_breaks(self) -> None:
+        cluster = FakeCluster()
+        asked = []
+
+        def breaks(body: Any, version: int, address: tuple[str, int]) -> Any:
+            asked.append(address)
+            stream = cluster.opened[-1]
+            cluster.events.append(StreamEvent(stream, "closed", reason="gone"))
+
+        cluster.handlers["CreateTopics"] = breaks
+        with pytest.raises(ConnectionLost, match="gone"):
+            create_topics(cluster.client(), [NewTopic("n", 1, 1)])
+        assert 1 == len(asked)
+
+    def test_no_controller_at_all_is_waited_for_and_then_told(self) -> None:
+        cluster = FakeCluster()
+        cluster.controller = -1
+        with pytest.raises(TimedOut, match="controller"):
+            cluster.client().ask("CreateTopics", None, to=CONTROLLER)
+
+    def test_a_broker_that_is_not_alive_names_those_that_are(self) -> None:
+        with pytest.raises(ApiError, match="no broker 7 is alive; alive: 1, 2"):
+            FakeCluster().client().ask("Metadata", None, to=7)
+
+
+def created(body: Any, version: int, address: tuple[str, int], code: int = 0) -> Any:
+    response = message_class("CreateTopicsResponse")
+    rows = [response.CreatableTopicResult(name=t.name, error_code=code) for t in body.topics]
+    return response(topics=rows)
+
+
+class TestLeaders:
+    def offsets(self, cluster: FakeCluster, codes: dict[int, list[int]]) -> None:
+        """Answer ListOffsets with the broker's id as the offset, or first with some codes."""
+        response = message_class("ListOffsetsResponse")
+
+        def answer(body: Any, version: int, address: tuple[str, int]) -> Any:
+            broker = address[1] - 9000
+            code = codes[broker].pop(0) if codes.get(broker) else 0
+            if code == 6:
+                cluster.leaders = dict.fromkeys(cluster.leaders, 2)
+            return response(
+                topics=[
+                    response.ListOffsetsTopicResponse(
+                        name=topic.name,
+                        partitions=[
+                            response.ListOffsetsPartitionResponse(
+                                partition_index=p.partition_index,
+                                error_code=code,
+                                offset=broker,
+                                leader_epoch=-1,
+                            )
+                            for p in topic.partitions
+                        ],
+                    )
+                    for topic in body.topics
+                ]
+            )
+
+        cluster.handlers["ListOffsets"] = answer
+
+    def ask(self, cluster: FakeCluster, *partitions: TopicPartition) -> dict[Any, Any]:
+        return list_offsets(cluster.client(), dict.fromkeys(partitions, -1))
+
+    def test_each_leader_gets_one_request(self) -> None:
+        cluster = FakeCluster()
+        self.offsets(cluster, {})
+        assert {P0: FoundOffset(1, -1, -1), P1: FoundOffset(2, -1, -1)} == self.ask(cluster, P0, P1)
+        assert ["Metadata", "ListOffsets", "ListOffsets"] == cluster.asked_apis()
+
+    def test_a_leader_that_moved_is_looked_up_again(self) -> None:
+        cluster = FakeCluster()
+        self.offsets(cluster, {1: [6]})
+        found = self.ask(cluster, P0, P1)
+        assert 2 == found[P0].offset
+        assert 2 == cluster.asked_apis().count("Metadata")
+
+    def test_a_lasting_error_is_the_partitions_own(self) -> None:
+        cluster = FakeCluster()
+        self.offsets(cluster, {1: [29]})
+        found = self.ask(cluster, P0, P1)
+        assert (29, 2) == (found[P0].code, found[P1].offset)
+
+    def test_a_partition_without_a_leader_does_not_hold_up_the_others(self) -> None:
+        cluster = FakeCluster()
+        cluster.leaders[P0] = -1
+        self.offsets(cluster, {})
+        found = self.ask(cluster, P0, P1)
+        assert (5, 2) == (found[P0].code, found[P1].offset)
+        assert cluster.clock.now_ms < 4_000
+
+    def test_an_unknown_topic_is_told_soon(self) -> None:
+        cluster = FakeCluster()
+        unknown = TopicPartition("nope", 0)
+        found = self.ask(cluster, unknown)
+        assert 3 == found[unknown].code
+        assert cluster.clock.now_ms < 1_500
+
+    def test_a_dead_leader_fails_its_partitions_alone(self) -> None:
+        cluster = RefusingCluster({2})
+        self.offsets(cluster, {})
+        found = self.ask(cluster, P0, P1)
+        assert 1 == found[P0].offset
+        assert isinstance(found[P1], Unreachable)
+
+    def test_what_an_answer_leaves_out_is_an_error(self) -> None:
+        cluster = FakeCluster()
+        cluster.handlers["ListOffsets"] = lambda *_: message_class("ListOffsetsResponse")()
+        assert "leaves out t-0" in str(self.ask(cluster, P0)[P0])
+
+
+class TestCoordinator:
+    @pytest.mark.parametrize("version", [0, 3, 4, 6])
+    def test_it_is_found_in_every_version(self, version: int) -> None:
+        cluster = FakeCluster({"FindCoordinator": (0, version)})
+        cluster.handlers["FindCoordinator"] = coordinator_is(2)
+        assert 9002 == cluster.client().coordinator("g").port
+
+    def test_one_that_moved_is_looked_up_again(self) -> None:
+        cluster = FakeCluster()
+        cluster.handlers["FindCoordinator"] = coordinator_is(1)
+
+        def groups(body: Any, version: int, address: tuple[str, int]) -> Any:
+            cluster.handlers["FindCoordinator"] = coordinator_is(2)
+            response = message_class("DescribeGroupsResponse")
+            code = 16 if address[1] == 9001 else 0
+            return response(groups=[response.DescribedGroup(group_id="g", error_code=code)])
+
+        cluster.handlers["DescribeGroups"] = groups
+        request = message_class("DescribeGroupsRequest")(groups=["g"])
+        reply = cluster.client().ask_coordinator(
+            "g", "DescribeGroups", request, retriable_code=lambda m: int(m.groups[0].error_code)
+        )
+        assert 0 == reply.message.groups[0].error_code
+        assert [1, 2] == [broker for name, broker in cluster.asked if name == "DescribeGroups"]
+
+
+def coordinator_is(broker: int) -> Any:
+    def answer(body: Any, version: int, address: tuple[str, int]) -> Any:
+        response = message_class("FindCoordinatorResponse")
+        where = {"host": "127.0.0.1", "port": 9000 + broker}
+        if version < 4:
+            return response(node_id=broker, **where)
+        row = response.Coordinator(key=body.coordinator_keys[0], node_id=broker, **where)
+        return response(coordinators=[row])
+
+    return answer
+
+
+def test_bytes_of_another_protocol_end_the_question_at_once() -> None:
+    cluster = FakeCluster()
+
+    class Web(FakeCluster):
+        def connect(self, host: str, port: int, tls: Any = None) -> Any:
+            stream = super().connect(host, port, tls)
+            self.events.append(StreamEvent(stream, "received", b"HTTP/1.1 400 Bad Request"))
+            return stream
+
+    with pytest.raises(NotKafka):
+        Web().client().view([])
+    assert 1_000 == cluster.clock.now_ms
+
+
+def test_pauses_grow_to_their_bound() -> None:
+    client = FakeCluster().client(retry_backoff_ms=100, retry_backoff_ms_max=1_000)
+    assert [100, 200, 400, 800, 1_000, 1_000] == [client.backoff_ms(n) for n in range(6)]
+    assert 1_000 == client.backoff_ms(10_000)
+
+
+def test_why_a_partition_has_no_leader() -> None:
+    cluster = FakeCluster()
+    cluster.leaders = {("t", 0): 1, ("t", 1): -1, ("t", 2): 9}
+    view = cluster.client().view(["t", "nope"])
+    assert 1 == leader_of(view, P0)
+    for partition, code in ((P1, 5), (TopicPartition("t", 2), 5), (TopicPartition("t", 3), 3)):
+        found = leader_of(view, partition)
+        assert isinstance(found, ApiError)
+        assert code == found.code
+    found = leader_of(view, TopicPartition("nope", 0))
+    assert isinstance(found, ApiError)
+    assert "nope" in str(found)

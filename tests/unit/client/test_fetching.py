@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.client.fetched_records import AbortedTransaction, seen_records
+from engine.client.fetching import FetchedRecords, Fetcher, FetchOptions
+from engine.errors import ApiError
+from engine.model import TopicPartition
+from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.codec import Codec
+from engine.records.control import ControlType, EndTransactionMarker, build_marker
+from engine.wire.structs import message_class
+from tests.unit.client.fake_broker import TOPIC_ID, FakeCluster
+
+P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+def batch(base_offset: int, *values: bytes, **settings: Any) -> bytes:
+    builder = BatchBuilder(BatchSettings(base_offset=base_offset, **settings))
+    for value in values:
+        builder.append(1, None, value)
+    return bytes(builder.build())
+
+
+def values(found: Any) -> list[tuple[int, bytes | None]]:
+    return [(record.offset, record.value) for record, _ in found.records]
+
+
+class TestSeenRecords:
+    def test_records_before_the_position_are_left_out(self) -> None:
+        data = batch(5, b"a", b"b", b"c", codec=Codec.GZIP)
+        found = seen_records(data, 6)
+        assert [(6, b"b"), (7, b"c")] == values(found)
+        assert 8 == found.next_offset
+
+    def test_a_batch_that_is_cut_short_waits_for_the_next_fetch(self) -> None:
+        found = seen_records(batch(0, b"a") + batch(1, b"b")[:-1], 0)
+        assert ([(0, b"a")], 1) == (values(found), found.next_offset)
+
+    def test_damage_is_told_behind_what_was_good(self) -> None:
+        broken = bytearray(batch(1, b"b"))
+        broken[-1] ^= 1
+        found = seen_records(batch(0, b"a") + bytes(broken), 0)
+        assert ([(0, b"a")], 1) == (values(found), found.next_offset)
+        assert found.damage is not None
+
+    def transactions(self) -> bytes:
+        txn = {"producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
+        abort = EndTransactionMarker(ControlType.ABORT, 0)
+        return b"".join(
+            (
+                batch(0, b"aborted", producer_id=1, **txn),
+                batch(1, b"other", producer_id=2, **txn),
+                bytes(
+                    build_marker(
+                        abort, producer_id=1, producer_epoch=0, base_offset=2, timestamp_ms=1
+                    )
+                ),
+                batch(3, b"later", producer_id=1, **txn),
+            )
+        )
+
+    def test_uncommitted_shows_all_but_markers(self) -> None:
+        found = seen_records(self.transactions(), 0)
+        assert [(0, b"aborted"), (1, b"other"), (3, b"later")] == values(found)
+
+    def test_committed_leaves_out_what_was_aborted_until_its_marker(self) -> None:
+        found = seen_records(self.transactions(), 0, [AbortedTransaction(1, 0)])
+        assert [(1, b"other"), (3, b"later")] == values(found)
+        assert 4 == found.next_offset
+
+
+class Log(FakeCluster):
+    """A cluster whose partitions hold batches."""
+
+    def __init__(self, **versions: tuple[int, int]) -> None:
+        super().__init__(versions)
+        self.data = {P0: batch(0, b"a", b"b"), P1: batch(0, b"c")}
+        self.codes: dict[TopicPartition, list[int]] = {}
+        self.fetched: list[Any] = []
+        self.handlers["Fetch"] = self.fetch
+
+    def fetch(self, body: Any, version: int, address: tuple[str, int]) -> Any:
+        self.fetched.append((version, body))
+        response = message_class("FetchResponse")
+        topics = []
+        is_news = False
+        for topic in body.topics:
+            named = {"topic": "t"} if version <= 12 else {"topic_id": topic.topic_id}
+            row = response.FetchableTopicResponse(**named)
+            for asked in topic.partitions:
+                partition = TopicPartition("t", asked.partition)
+                code = self.codes[partition].pop(0) if self.codes.get(partition) else 0
+                end = 2 if partition == P0 else 1
+                data = self.data[partition] if asked.fetch_offset < end and not code else b""
+                is_news = is_news or bool(data) or code != 0
+                row.partitions.append(
+                    response.PartitionData(
+                        partition_index=asked.partition,
+                        error_code=code,
+                        high_watermark=end,
+                        last_stable_offset=end,
+                        records=data,
+                    )
+                )
+            topics.append(row)
+        return response(responses=topics) if is_news else None
+
+
+def poll_all(fetcher: Fetcher, count: int) -> list[FetchedRecords]:
+    found: list[FetchedRecords] = []
+    for _ in range(50):
+        found += fetcher.poll(1_000)
+        if len([f for f in found if f.records or f.error]) >= count:
+            break
+    return found
+
+
+@pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
+def test_records_come_from_all_leaders_in_every_version(version: int) -> None:
+    log = Log(Fetch=(4, version))
+    found = {f.partition: values(f) for f in poll_all(Fetcher(log.client(), {P0: 0, P1: 0}), 2)}
+    assert {P0: [(0, b"a"), (1, b"b")], P1: [(0, b"c")]} == found
+    asked, body = log.fetched[0]
+    assert version == asked
+    assert (TOPIC_ID if version > 12 else bytes(16)) == body.topics[0].topic_id
+
+
+def test_topics_without_ids_are_fetched_by_name() -> None:
+    log = Log(Metadata=(4, 9))
+    poll_all(Fetcher(log.client(), {P0: 0}), 1)
+    assert 12 == log.fetched[0][0]
+
+
+def test_the_next_fetch_goes_on_behind_the_last_record() -> None:
+    log = Log()
+    fetcher = Fetcher(log.client(), {P0: 0})
+    poll_all(fetcher, 1)
+    assert 2 == log.fetched[-1][1].topics[0].partitions[0].fetch_offset
+
+
+def test_a_quiet_leader_does_not_hold_up_another() -> None:
+    log = Log()
+    fetcher = Fetcher(log.client(), {P0: 2, P1: 0})
+    assert [(0, b"c")] == values(poll_all(fetcher, 1)[0])
+    assert 1_000 == log.clock.now_ms
+
+
+def test_a_leader_that_moved_is_looked_up_again() -> None:
+    log = Log()
+    log.codes[P0] = [6]
+    (found,) = poll_all(Fetcher(log.client(), {P0: 0}), 1)
+    assert [(0, b"a"), (1, b"b")] == values(found)
+    assert 2 == log.asked_apis().count("Metadata")
+
+
+def test_an_offset_out_of_range_stops_its_partition_alone() -> None:
+    log = Log()
+    log.codes[P0] = [1]
+    fetcher = Fetcher(log.client(), {P0: 9, P1: 0})
+    found = {f.partition: f for f in poll_all(fetcher, 2)}
+    error = found[P0].error
+    assert isinstance(error, ApiError)
+    assert 1 == error.code
+    assert (P1,) == fetcher.partitions
+
+
+def test_a_topic_that_is_gone_is_given_up_soon() -> None:
+    log = Log()
+    gone = TopicPartition("gone", 0)
+    (found,) = poll_all(Fetcher(log.client(), {gone: 0}), 1)
+    assert isinstance(found.error, ApiError)
+    assert log.clock.now_ms < 2_000
+
+
+def test_a_lasting_trouble_is_given_up_after_the_timeout() -> None:
+    log = Log()
+    log.codes[P0] = [6] * 1_000
+    (found,) = poll_all(Fetcher(log.client(), {P0: 0}), 1)
+    assert isinstance(found.error, ApiError)
+    assert 30_000 < log.clock.now_ms < 35_000
+
+
+def test_read_committed_is_told_to_the_broker() -> None:
+    log = Log()
+    poll_all(Fetcher(log.client(), {P0: 0}, FetchOptions(read_committed=True)), 1)
+    assert 1 == log.fetched[0][1].isolation_level
+
+
+def test_a_partition_that_was_stopped_is_asked_no_more() -> None:
+    log = Log()
+    fetcher = Fetcher(log.client(), {P0: 0, P1: 0})
+    fetcher.stop(P0)
+    poll_all(fetcher, 1)
+    assert [1] == [p.partition for _, b in log.fetched for t in b.topics for p in t.partitions][:1]
+    assert (P1,) == fetcher.partitions

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.client.errors import ClientSettingRefused
+from engine.client.settings import Address, client_settings, jaas_options, parse_addresses
+
+JAAS = 'org.apache.kafka…PlainLoginModule required username="bob" password="p\\"w;1";'
+
+
+def test_addresses() -> None:
+    assert [Address("a", 1), Address("::1", 9092), Address("b", 9092)] == parse_addresses(
+        "a:1, [::1]:9092,b"
+    )
+    assert "[::1]:9092" == str(Address("::1", 9092))
+
+
+@pytest.mark.parametrize("text", ["", ",", "a:", ":1", "a:b", "a:0", "a:65536"])
+def test_wrong_addresses_are_refused(text: str) -> None:
+    with pytest.raises(ClientSettingRefused):
+        parse_addresses(text)
+
+
+def test_nothing_said_is_plaintext() -> None:
+    settings = client_settings({"group.id": "g", "ssl.key.password": "", "acks": "1"})
+    assert (None, None, "kctl") == (settings.tls, settings.sasl, settings.client_id)
+
+
+def test_jaas_options_lose_their_quotes() -> None:
+    assert {"username": "bob", "password": 'p"w;1'} == jaas_options(JAAS)
+
+
+def test_sasl_over_tls() -> None:
+    settings = client_settings(
+        {
+            "security.protocol": "sasl_ssl",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.jaas.config": JAAS,
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": "/ca.pem",
+            "ssl.endpoint.identification.algorithm": "",
+            "request.timeout.ms": "5",
+        }
+    )
+    assert settings.sasl is not None
+    assert settings.tls is not None
+    assert ("SCRAM-SHA-512", "bob") == settings.sasl[:2]
+    assert ("/ca.pem", False) == (settings.tls.ca_path, settings.tls.verifies_host)
+    assert 5 == settings.request_timeout_ms
+    assert 'p"w;1' not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("properties", "named"),
+    [
+        ({"security.protocol": "TLS"}, "security.protocol"),
+        ({"security.protocol": "SASL_SSL"}, "GSSAPI"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, "OAUTHBEARER"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "a.jks"}, "PEM"),
+        ({"security.protocol": "SSL", "ssl.keystore.key": "-----"}, "ssl.keystore.key"),
+        ({"security.protocol": "SSL", "ssl.cipher.suites": "X"}, "ssl.cipher.suites"),
+        ({"request.timeout.ms": "soon"}, "request.timeout.ms"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused(properties: dict[str, str], named: str) -> None:
+    with pytest.raises(ClientSettingRefused, match=named):
+        client_settings(properties)
+
+
+def test_security_that_is_not_in_use_does_not_matter() -> None:
+    client_settings({"sasl.mechanism": "GSSAPI", "ssl.cipher.suites": "X"})
