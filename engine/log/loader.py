@@ -42,7 +42,7 @@ from engine.log.offset_index import read_offset_index
 from engine.log.partition_metadata import read_partition_metadata
 from engine.log.producer_recovery import rebuild_producers
 from engine.log.producer_snapshots import ProducerSnapshots
-from engine.log.producer_state import ProducerState
+from engine.log.producer_state import ProducerState, WrittenBatch
 from engine.log.segment import Segment, create_segment
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.log.segment_list import SegmentList
@@ -54,11 +54,22 @@ from engine.log.time_index import read_time_index
 from engine.log.txn_index import AbortedTransaction, read_txn_index
 from engine.model import TopicPartition
 from engine.naming import FileKind, parse_segment_file
-from engine.records.batch import MAGIC, BatchView
+from engine.records.batch import (
+    CHECKED_FROM,
+    CONTROL_FLAG,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC,
+    TRANSACTIONAL_FLAG,
+    BatchView,
+)
+from engine.records.crc import crc32c
+from engine.records.record import increment_sequence
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
 _INT64_MAX = (1 << 63) - 1
+_header_in = HEADER.unpack_from
 
 
 class SegmentOffsetOverflow(StorageError):
@@ -383,16 +394,46 @@ class _SegmentPass:
         self.aborted: list[AbortedTransaction] = []
 
     def run(self, interval_bytes: int) -> None:
-        self.builder = IndexBuilder(self._segment.base_offset, interval_bytes)
+        builder = IndexBuilder(self._segment.base_offset, interval_bytes)
+        self.builder = builder
+        base, epoch = self._segment.base_offset, self._epochs.latest_epoch
+        scan = scan_batches(self._segment.file)
         try:
-            scan = scan_batches(self._segment.file)
-            for position, batch in scan:
+            for position, view in scan.frames():
+                # Most batches are records of the epoch before: their header is enough.
+                if len(view) >= HEADER_BYTES:
+                    (
+                        first, _, found_epoch, magic, crc, flags, delta, _, max_ms,
+                        producer_id, producer_epoch, sequence, _,
+                    ) = _header_in(view)  # fmt: skip
+                    last = first + delta
+                    if (
+                        magic == MAGIC
+                        and found_epoch == epoch
+                        and not flags & CONTROL_FLAG
+                        and crc == crc32c(view[CHECKED_FROM:])
+                        and 0 <= last - base <= _INT_MAX
+                    ):
+                        builder.see(position, last, max_ms)
+                        self.next_offset = last + 1
+                        self.good_bytes = scan.position
+                        if producer_id >= 0:
+                            sequence = increment_sequence(sequence, delta) if sequence >= 0 else -1
+                            self._producers.append_data(
+                                producer_id,
+                                producer_epoch,
+                                WrittenBatch(sequence, last, delta, max_ms),
+                                is_transactional=flags & TRANSACTIONAL_FLAG != 0,
+                            )
+                        continue
+                batch = scan.batch(position, view)
                 batch.ensure_valid()
                 self._see(position, batch)
                 self.good_bytes = scan.position
+                epoch = self._epochs.latest_epoch
         except CorruptRecord:
             pass  # what is behind it is cut off
-        self.builder.finish()
+        builder.finish()
 
     def _see(self, position: int, batch: RecordBatch) -> None:
         last_offset = batch.last_offset

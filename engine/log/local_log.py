@@ -240,7 +240,7 @@ class LocalLog:
         if not chunks:
             return NOTHING_APPENDED._replace(log_start_offset=self.log_start_offset)
         for chunk in chunks:
-            self._append_chunk(chunk, now_ms)
+            self._append_chunk(batches, chunk, now_ms)
         return AppendInfo(
             chunks[0].first_offset,
             chunks[-1].last_offset,
@@ -251,17 +251,19 @@ class LocalLog:
             chunks[-1].batches[-1].leader_epoch,
         )
 
-    def _append_chunk(self, chunk: ReplicaChunk, now_ms: int) -> None:
+    def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
+        epochs = self.epochs
         for batch in chunk.batches:
             if batch.magic < MAGIC:
                 # Below magic 2 nothing says the epoch: what is known would be wrong from here on.
-                self.epochs.clear()
-            elif batch.leader_epoch >= 0 and batch.leader_epoch != self.epochs.latest_epoch:
-                self.epochs.assign(batch.leader_epoch, batch.base_offset)
+                epochs.clear()
+            elif batch.leader_epoch != epochs.latest_epoch:
+                epochs.assign(batch.leader_epoch, batch.first_offset)
         self._write(chunk.data, chunk.first_offset, chunk.last_offset, chunk.largest, now_ms)
         for batch in chunk.batches:
-            if isinstance(batch, BatchView) and batch.has_producer_id:
-                self._note_completed(self.producers.see(batch))
+            if batch.producer_id >= 0:
+                view = BatchView(data, batch.position)
+                self._note_completed(self.producers.see(view))
 
     def _write(
         self,

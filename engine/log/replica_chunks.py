@@ -3,6 +3,9 @@
 A chunk is what is appended at once, and gives at most one index entry; an answer is mostly one.
 It ends where segment.bytes would be passed and where offsets would not fit into one segment.
 
+Two readers of the same bytes: `_ordinary` takes batches of magic 2 by their headers alone and gives
+up on anything odd; `_careful` then reads all of it again and says what is wrong.
+
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords for replicas.
 Differs: an answer larger than segment.bytes is cut at its batches; Kafka refuses it.
 """
@@ -14,11 +17,30 @@ from typing import NamedTuple
 from engine.errors import CorruptRecord
 from engine.log.log_types import UnexpectedAppendOffset
 from engine.log.validation import CorruptMessage
-from engine.records.batch import BatchView
+from engine.records.batch import CHECKED_FROM, HEADER, HEADER_BYTES, MAGIC, BatchView
+from engine.records.crc import crc32c
 from engine.records.record import NO_TIMESTAMP
-from engine.records.view import RecordBatch, batches_in
+from engine.records.view import batches_in
 
 _INT_MAX = (1 << 31) - 1
+_OVERHEAD_BYTES = 12
+_header_in = HEADER.unpack_from
+
+
+class ReplicaBatch(NamedTuple):
+    """One batch of an answer; `leader_epoch` and `producer_id` are −1 in old formats.
+
+    In these the first offset is the last one: they do not say it without being opened.
+    """
+
+    position: int
+    size_bytes: int
+    first_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+    leader_epoch: int
+    producer_id: int
+    magic: int
 
 
 class ReplicaChunk(NamedTuple):
@@ -28,7 +50,7 @@ class ReplicaChunk(NamedTuple):
     first_offset: int
     last_offset: int
     largest: tuple[int, int]
-    batches: list[RecordBatch]
+    batches: list[ReplicaBatch]
 
 
 def replica_chunks(
@@ -36,26 +58,57 @@ def replica_chunks(
 ) -> list[ReplicaChunk]:
     """Return what to append, in order; a last batch that is cut short is left out.
 
-    Errors: CorruptMessage for a wrong checksum or size, UnexpectedAppendOffset for offsets that
-    do not rise from `log_end_offset` on.
+    Positions of batches count in `data`. Errors: CorruptMessage for a wrong checksum or size,
+    UnexpectedAppendOffset for offsets that do not rise from `log_end_offset` on.
     """
-    chunks: list[ReplicaChunk] = []
-    run: list[RecordBatch] = []
-    size = 0
-    for batch in _checked(data, log_end_offset):
-        is_far = bool(run) and batch.last_offset - run[0].last_offset > _INT_MAX
-        if run and (size + batch.size_bytes > segment_bytes or is_far):
-            chunks.append(_chunk(data, run, log_end_offset))
-            run, size = [], 0
-        run.append(batch)
-        size += batch.size_bytes
-    if run:
-        chunks.append(_chunk(data, run, log_end_offset))
-    return chunks
+    batches = _ordinary(data, log_end_offset)
+    if batches is None:
+        batches = _careful(data, log_end_offset)
+    if not batches:
+        return []
+    first, last = batches[0], batches[-1]
+    whole = last.position + last.size_bytes
+    if whole <= segment_bytes and last.last_offset - first.last_offset <= _INT_MAX:
+        return [_chunk(data, batches, log_end_offset)]
+    return [_chunk(data, run, log_end_offset) for run in _runs(batches, segment_bytes)]
 
 
-def _checked(data: memoryview, log_end_offset: int) -> list[RecordBatch]:
-    found: list[RecordBatch] = []
+def _ordinary(data: memoryview, next_offset: int) -> list[ReplicaBatch] | None:
+    """Return the batches if all are good ones of magic 2, else None."""
+    found: list[ReplicaBatch] = []
+    position, end = 0, len(data)
+    while position + HEADER_BYTES <= end:
+        (
+            base, length, epoch, magic, crc, _, delta, _, max_ms, producer_id, _, _, _,
+        ) = _header_in(data, position)  # fmt: skip
+        following = position + length + _OVERHEAD_BYTES
+        if magic != MAGIC or following < position + HEADER_BYTES:
+            return None
+        if following > end:
+            break
+        if base < next_offset or delta < 0 or crc != crc32c(
+            data[position + CHECKED_FROM : following]
+        ):  # fmt: skip
+            return None
+        next_offset = base + delta + 1
+        found.append(
+            ReplicaBatch(
+                position,
+                following - position,
+                base,
+                next_offset - 1,
+                max_ms,
+                epoch,
+                producer_id,
+                magic,
+            )
+        )
+        position = following
+    return found
+
+
+def _careful(data: memoryview, log_end_offset: int) -> list[ReplicaBatch]:
+    found: list[ReplicaBatch] = []
     next_offset = log_end_offset
     try:
         for batch in batches_in(data, allow_partial_tail=True):
@@ -64,22 +117,44 @@ def _checked(data: memoryview, log_end_offset: int) -> list[RecordBatch]:
                 raise UnexpectedAppendOffset(first, batch.last_offset, next_offset)
             batch.ensure_valid()
             next_offset = batch.last_offset + 1
-            found.append(batch)
+            found.append(
+                ReplicaBatch(
+                    batch.position,
+                    batch.size_bytes,
+                    first,
+                    batch.last_offset,
+                    batch.max_timestamp_ms,
+                    batch.leader_epoch,
+                    batch.producer_id,
+                    batch.magic,
+                )
+            )
     except CorruptRecord as error:
         raise CorruptMessage(f"expected {error.expected}, got {error.got}") from error
     return found
 
 
-def _chunk(data: memoryview, run: list[RecordBatch], log_end_offset: int) -> ReplicaChunk:
+def _runs(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaBatch]]:
+    runs: list[list[ReplicaBatch]] = []
+    size = 0
+    for batch in batches:
+        is_full = not runs or size + batch.size_bytes > segment_bytes
+        if is_full or batch.last_offset - runs[-1][0].last_offset > _INT_MAX:
+            runs.append([])
+            size = 0
+        runs[-1].append(batch)
+        size += batch.size_bytes
+    return runs
+
+
+def _chunk(data: memoryview, run: list[ReplicaBatch], log_end_offset: int) -> ReplicaChunk:
     first, last = run[0], run[-1]
-    if isinstance(first, BatchView):
-        first_offset = first.base_offset
-    else:
-        # Old messages do not say where they begin without being opened.
+    first_offset = first.first_offset
+    if first.magic < MAGIC:
         first_offset = max(last.last_offset - _INT_MAX, log_end_offset)
-    largest = (NO_TIMESTAMP, first_offset)
+    largest_ms, largest_offset = NO_TIMESTAMP, first_offset
     for batch in run:
-        if batch.max_timestamp_ms > largest[0]:
-            largest = (batch.max_timestamp_ms, batch.last_offset)
+        if batch.max_timestamp_ms > largest_ms:
+            largest_ms, largest_offset = batch.max_timestamp_ms, batch.last_offset
     raw = data[first.position : last.position + last.size_bytes]
-    return ReplicaChunk(raw, first_offset, last.last_offset, largest, run)
+    return ReplicaChunk(raw, first_offset, last.last_offset, (largest_ms, largest_offset), run)

@@ -99,14 +99,6 @@ class InvalidTimestamp(RecordsRefused):
         super().__init__(32, "INVALID_TIMESTAMP", reason, record_errors)
 
 
-class UnsupportedForMessageFormat(ApiError):
-    """A request needs what the format of the stored messages does not have."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(43, "UNSUPPORTED_FOR_MESSAGE_FORMAT", what)
-        self.what = what
-
-
 class LeaderBatch(NamedTuple):
     """The one batch that goes into the log; `batch` is a view of it with everything set.
 
