@@ -144,6 +144,8 @@ def describe_configs(
         try:
             reply = client.ask("DescribeConfigs", message(asked), to=to, lowest=1)
         except EngineError as error:
+            if to == ANY:
+                raise
             found |= dict.fromkeys(asked, error)
             continue
         for row in reply.message.results:

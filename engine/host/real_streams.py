@@ -217,6 +217,12 @@ class RealStreams:
         events, self._events = self._events, []
         return events
 
+    def close(self) -> None:
+        """Close all streams, without events."""
+        for key in list(self._selector.get_map().values()):
+            key.data.close()
+        self._selector.close()
+
     # -- for RealStream
 
     def attempt(self, stream: RealStream, operate: Any) -> None:

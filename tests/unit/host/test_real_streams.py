@@ -1,0 +1,136 @@
+"""The machine's sockets: against a listener of this process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from engine.host.real_streams import RealStreams
+from engine.host.streams import StreamEvent, TlsSettings
+
+WAIT_MS = 10_000
+
+
+@pytest.fixture
+def streams() -> Iterator[RealStreams]:
+    found = RealStreams()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Callable[[socket.socket], None]], int]]:
+    threads: list[threading.Thread] = []
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def start(behave: Callable[[socket.socket], None]) -> int:
+        def run() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(WAIT_MS / 1000)
+                behave(connection)
+
+        threads.append(threading.Thread(target=run))
+        threads[-1].start()
+        return int(listener.getsockname()[1])
+
+    yield start
+    for thread in threads:
+        thread.join(WAIT_MS / 1000)
+        assert not thread.is_alive()
+    listener.close()
+
+
+def until(streams: RealStreams, kind: str) -> list[StreamEvent]:
+    found: list[StreamEvent] = []
+    give_up = time.monotonic() + WAIT_MS / 1000
+    while not found or found[-1].kind != kind:
+        assert time.monotonic() < give_up, "nothing happened"
+        found += streams.wait(WAIT_MS)
+    return found
+
+
+def test_bytes_go_both_ways(streams: RealStreams, serve: Callable[..., int]) -> None:
+    def echo(connection: socket.socket) -> None:
+        received = b""
+        while len(received) < 4:
+            received += connection.recv(100)
+        connection.sendall(received.upper())
+
+    stream = streams.connect("127.0.0.1", serve(echo))
+    stream.send([b"ab", memoryview(b"cd")])
+    events = until(streams, "closed")
+    assert "opened" == events[0].kind
+    assert b"ABCD" == b"".join(event.data for event in events)
+    assert "the broker closed it" == events[-1].reason
+
+
+def test_more_than_a_socket_takes_at_once_is_sent_in_pieces(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    size = 20_000_000
+
+    def count(connection: socket.socket) -> None:
+        left = size
+        while left:
+            left -= len(connection.recv(1 << 20))
+        connection.sendall(b"all")
+
+    stream = streams.connect("127.0.0.1", serve(count))
+    stream.send([bytes(size)])
+    assert b"all" == b"".join(event.data for event in until(streams, "closed"))
+
+
+def test_a_large_answer_arrives_whole(streams: RealStreams, serve: Callable[..., int]) -> None:
+    answer = bytes(range(256)) * 10_000
+    streams.connect("127.0.0.1", serve(lambda connection: connection.sendall(answer)))
+    assert answer == b"".join(event.data for event in until(streams, "closed"))
+
+
+def test_a_refused_connection_says_so(streams: RealStreams) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    streams.connect("127.0.0.1", port)
+    (event,) = until(streams, "closed")
+    assert "Connection refused" == event.reason
+
+
+def test_an_unknown_host_says_so(streams: RealStreams) -> None:
+    streams.connect("no.such.host.invalid", 1)
+    (event,) = until(streams, "closed")
+    assert event.reason.startswith("unknown host")
+
+
+def test_nothing_happens_in_time(streams: RealStreams) -> None:
+    assert [] == streams.wait(1)
+
+
+def test_a_closed_stream_has_no_more_events(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    stream = streams.connect("127.0.0.1", serve(lambda connection: None))
+    stream.close()
+    assert [] == streams.wait(10)
+    # Let the listener's thread go.
+    other = streams.connect("127.0.0.1", stream.port)  # type: ignore[attr-defined]
+    other.close()
+
+
+def test_a_missing_certificate_file_is_named(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    port = serve(lambda connection: None)
+    streams.connect("127.0.0.1", port, TlsSettings(ca_path="/no/such.pem"))
+    assert "TLS: /no/such.pem cannot be read" == until(streams, "closed")[-1].reason
+
+
+def test_a_peer_without_tls_fails_the_handshake(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    port = serve(lambda connection: connection.sendall(b"\0\0\0\x05hello, this is not TLS"))
+    streams.connect("127.0.0.1", port, TlsSettings())
+    assert until(streams, "closed")[-1].reason.startswith("TLS: ")
