@@ -18,8 +18,8 @@ import struct
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.dump.java_text import printable
 from engine.errors import EngineError, StorageError
+from engine.java_text import printable
 from engine.records.legacy import SizeBeyondMessage
 
 _INT = struct.Struct(">i")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from engine.dump.java_text import printable
 from engine.dump.output import Output
+from engine.java_text import printable
 
 _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
 

@@ -7,9 +7,9 @@ record, contents; a fault in a later step leaves the earlier ones printed.
 from __future__ import annotations
 
 from engine.dump.batch_line import ShallowBatch
-from engine.dump.java_text import printable
 from engine.dump.options import DumpOptions
 from engine.dump.output import Output
+from engine.java_text import printable
 from engine.records.legacy import LegacyMessage, SizeBeyondMessage
 from engine.records.record import Record
 

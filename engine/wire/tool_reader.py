@@ -16,18 +16,14 @@ Source: MessageDataGenerator, ByteBufferAccessor, ByteUtils, VersionConditional.
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Any
 
 from engine.errors import EngineError
+from engine.java_text import java_utf8
 from engine.wire.layout import FieldLayout, StructLayout, message_layout
 from engine.wire.reader import STRING_BYTES_MAX, Reader
 from engine.wire.schema import MessageSchema, message_schema
 from engine.wire.structs import Struct
-
-# A surrogate, whole or cut short: Java puts one U+FFFD for it, Python one per byte.
-_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-_REPLACEMENT: Final = "�".encode()
 
 
 class ToolFailure(EngineError):
@@ -42,14 +38,6 @@ class ToolFailure(EngineError):
 def runtime_failure(message: str) -> ToolFailure:
     """Build a RuntimeException."""
     return ToolFailure("java.lang.RuntimeException", message)
-
-
-def java_utf8(raw: bytes | memoryview) -> str:
-    """Return bytes as a Java String."""
-    try:
-        return str(raw, "utf-8")
-    except UnicodeDecodeError:
-        return _SURROGATE.sub(_REPLACEMENT, bytes(raw)).decode("utf-8", "replace")
 
 
 def _int32(value: int) -> int:

@@ -32,6 +32,14 @@ def printable(raw: bytes) -> bytes:
     return raw
 
 
+def java_utf8(raw: bytes | memoryview) -> str:
+    """Return bytes as a Java String."""
+    try:
+        return str(raw, "utf-8")
+    except UnicodeDecodeError:
+        return _replaced(bytes(raw)).decode("utf-8")
+
+
 def _replaced(raw: bytes) -> bytes:
     # A surrogate never overlaps a longer sequence: ED is no continuation byte.
     whole = _SURROGATE.sub(_REPLACEMENT, raw)

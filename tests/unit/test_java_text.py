@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.dump.java_text import printable
+from engine.java_text import printable
 
 REPLACED = "\ufffd".encode()
 
