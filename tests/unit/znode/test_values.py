@@ -130,7 +130,11 @@ GOLDEN: list[tuple[Callable[[Any], bytes], Callable[[bytes, str], Any], str]] = 
 ]
 
 
-@pytest.mark.parametrize(("encode", "decode", "text"), GOLDEN, ids=lambda value: str(value)[:40])
+@pytest.mark.parametrize(
+    ("encode", "decode", "text"),
+    GOLDEN,
+    ids=lambda value: getattr(value, "__name__", str(value)[:40]),
+)
 def test_a_text_of_kafkas_comes_back_to_the_byte(
     encode: Callable[[Any], bytes], decode: Callable[[bytes, str], Any], text: str
 ) -> None:
