@@ -28,12 +28,11 @@ import posixpath
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engine.errors import CorruptFile, CorruptRecord, StorageError
+from engine.errors import CorruptFile, CorruptRecord
 from engine.host.ports import FileMissing, Files
 from engine.log import leader_epoch_checkpoint, partition_metadata
 from engine.log.batch_scan import scan_batches
 from engine.log.epoch_store import EpochStore
-from engine.log.index_builder import IndexBuilder
 from engine.log.leader_epoch_checkpoint import EpochStart, read_leader_epochs
 from engine.log.loaded_log import LoadedLog
 from engine.log.local_log import LocalLog
@@ -42,50 +41,24 @@ from engine.log.offset_index import read_offset_index
 from engine.log.partition_metadata import read_partition_metadata
 from engine.log.producer_recovery import rebuild_producers
 from engine.log.producer_snapshots import ProducerSnapshots
-from engine.log.producer_state import ProducerState, WrittenBatch
+from engine.log.producer_state import ProducerState
 from engine.log.segment import Segment, create_segment
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.log.segment_list import SegmentList
 from engine.log.segment_lookup import find_end
+from engine.log.segment_replay import SegmentOffsetOverflow, SegmentReplay
 from engine.log.segment_trash import discard_segments
 from engine.log.swap_recovery import plan_swaps
 from engine.log.tasks import LogHooks
 from engine.log.time_index import read_time_index
-from engine.log.txn_index import AbortedTransaction, read_txn_index
+from engine.log.txn_index import read_txn_index
 from engine.model import TopicPartition
 from engine.naming import FileKind, parse_segment_file
-from engine.records.batch import (
-    CHECKED_FROM,
-    CONTROL_FLAG,
-    HEADER,
-    HEADER_BYTES,
-    MAGIC,
-    TRANSACTIONAL_FLAG,
-    BatchView,
-)
-from engine.records.crc import crc32c
-from engine.records.record import increment_sequence
-from engine.records.view import RecordBatch
 
-_INT_MAX = (1 << 31) - 1
 _INT64_MAX = (1 << 63) - 1
-_header_in = HEADER.unpack_from
 
 
-class SegmentOffsetOverflow(StorageError):
-    """A batch has offsets that cannot be in its segment; nothing can be told from such a log."""
-
-    hint = "kctl logs repair cuts the log there"
-
-    def __init__(self, path: str, position: int, last_offset: int, base_offset: int) -> None:
-        super().__init__(
-            f"{path} at position {position}: offset {last_offset} does not belong into a segment "
-            f"that starts at {base_offset}"
-        )
-        self.path = path
-        self.position = position
-        self.last_offset = last_offset
-        self.base_offset = base_offset
+__all__ = ["LoadReport", "LoadRequest", "SegmentOffsetOverflow", "load_log"]
 
 
 class LoadRequest(NamedTuple):
@@ -241,7 +214,7 @@ class _Loader:
         """Read a segment through and rebuild its side files; tells whether it was cut."""
         self._recovered += 1
         self._know_producers_at(segment.base_offset)
-        found = _SegmentPass(segment, self._epochs, self._producers)
+        found = SegmentReplay(segment, self._epochs, self._producers)
         found.run(self._request.config.index_interval_bytes)
         self._producers_end = found.next_offset
         removed = segment.size_bytes - found.good_bytes
@@ -379,76 +352,3 @@ class _Loader:
             return read_partition_metadata(self._files, partition.file_path(name)).topic_id
         except CorruptFile:
             return None
-
-
-class _SegmentPass:
-    """One segment read through: how far it is good, its indexes, its transactions."""
-
-    def __init__(self, segment: Segment, epochs: EpochStore, producers: ProducerState) -> None:
-        self._segment = segment
-        self._epochs = epochs
-        self._producers = producers
-        self.builder = IndexBuilder(segment.base_offset)
-        self.good_bytes = 0
-        self.next_offset = segment.base_offset
-        self.aborted: list[AbortedTransaction] = []
-
-    def run(self, interval_bytes: int) -> None:
-        builder = IndexBuilder(self._segment.base_offset, interval_bytes)
-        self.builder = builder
-        base, epoch = self._segment.base_offset, self._epochs.latest_epoch
-        scan = scan_batches(self._segment.file)
-        try:
-            for position, view in scan.frames():
-                # Most batches are records of the epoch before: their header is enough.
-                if len(view) >= HEADER_BYTES:
-                    (
-                        first, _, found_epoch, magic, crc, flags, delta, _, max_ms,
-                        producer_id, producer_epoch, sequence, _,
-                    ) = _header_in(view)  # fmt: skip
-                    last = first + delta
-                    if (
-                        magic == MAGIC
-                        and found_epoch == epoch
-                        and not flags & CONTROL_FLAG
-                        and crc == crc32c(view[CHECKED_FROM:])
-                        and 0 <= last - base <= _INT_MAX
-                    ):
-                        builder.see(position, last, max_ms)
-                        self.next_offset = last + 1
-                        self.good_bytes = scan.position
-                        if producer_id >= 0:
-                            sequence = increment_sequence(sequence, delta) if sequence >= 0 else -1
-                            self._producers.append_data(
-                                producer_id,
-                                producer_epoch,
-                                WrittenBatch(sequence, last, delta, max_ms),
-                                is_transactional=flags & TRANSACTIONAL_FLAG != 0,
-                            )
-                        continue
-                batch = scan.batch(position, view)
-                batch.ensure_valid()
-                self._see(position, batch)
-                self.good_bytes = scan.position
-                epoch = self._epochs.latest_epoch
-        except CorruptRecord:
-            pass  # what is behind it is cut off
-        builder.finish()
-
-    def _see(self, position: int, batch: RecordBatch) -> None:
-        last_offset = batch.last_offset
-        base = self._segment.base_offset
-        if not 0 <= last_offset - base <= _INT_MAX:
-            path = self._segment.path(FileKind.LOG)
-            raise SegmentOffsetOverflow(path, position, last_offset, base)
-        self.builder.see(position, last_offset, batch.max_timestamp_ms)
-        self.next_offset = last_offset + 1
-        if batch.magic < MAGIC or not isinstance(batch, BatchView):
-            return
-        epoch = batch.leader_epoch
-        if epoch >= 0 and epoch > self._epochs.latest_epoch:
-            self._epochs.assign(epoch, batch.base_offset)
-        if batch.has_producer_id:
-            completed = self._producers.see(batch)
-            if completed is not None and completed.is_aborted:
-                self.aborted.append(completed.to_index_entry())

@@ -1,0 +1,131 @@
+"""One segment read through after a crash: how far it is good, and what its side files should say.
+
+```
+every batch   checksum · offsets within the segment · index entries as they are rebuilt
+              a newer leader epoch · its producer · the end of a transaction
+```
+
+Batches of the epoch before, which are no markers, take a short way by their header alone.
+
+Source: Kafka's LogSegment.recover; LOG-12, L2, L3.
+"""
+
+from __future__ import annotations
+
+from engine.errors import CorruptRecord, StorageError
+from engine.log.batch_scan import scan_batches
+from engine.log.epoch_store import EpochStore
+from engine.log.index_builder import IndexBuilder
+from engine.log.producer_state import ProducerState, WrittenBatch
+from engine.log.segment import Segment
+from engine.log.txn_index import AbortedTransaction
+from engine.naming import FileKind
+from engine.records.batch import (
+    CHECKED_FROM,
+    CONTROL_FLAG,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC,
+    TRANSACTIONAL_FLAG,
+    BatchView,
+)
+from engine.records.crc import crc32c
+from engine.records.record import increment_sequence
+from engine.records.view import RecordBatch
+
+_INT_MAX = (1 << 31) - 1
+_header_in = HEADER.unpack_from
+
+
+class SegmentOffsetOverflow(StorageError):
+    """A batch has offsets that cannot be in its segment; nothing can be told from such a log."""
+
+    hint = "kctl logs repair cuts the log there"
+
+    def __init__(self, path: str, position: int, last_offset: int, base_offset: int) -> None:
+        super().__init__(
+            f"{path} at position {position}: offset {last_offset} does not belong into a segment "
+            f"that starts at {base_offset}"
+        )
+        self.path = path
+        self.position = position
+        self.last_offset = last_offset
+        self.base_offset = base_offset
+
+
+class SegmentReplay:
+    """What one pass over a segment finds, once `run`.
+
+    `good_bytes` and `next_offset` are behind the last good batch. Epochs and producers are those
+    of the log, as they are at the segment's base before, and at `next_offset` after.
+    """
+
+    def __init__(self, segment: Segment, epochs: EpochStore, producers: ProducerState) -> None:
+        self._segment = segment
+        self._epochs = epochs
+        self._producers = producers
+        self.builder = IndexBuilder(segment.base_offset)
+        self.good_bytes = 0
+        self.next_offset = segment.base_offset
+        self.aborted: list[AbortedTransaction] = []
+
+    def run(self, interval_bytes: int) -> None:
+        """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow."""
+        builder = IndexBuilder(self._segment.base_offset, interval_bytes)
+        self.builder = builder
+        base, epoch = self._segment.base_offset, self._epochs.latest_epoch
+        scan = scan_batches(self._segment.file)
+        try:
+            for position, view in scan.frames():
+                # Most batches are records of the epoch before: their header is enough.
+                if len(view) >= HEADER_BYTES:
+                    (
+                        first, _, found_epoch, magic, crc, flags, delta, _, max_ms,
+                        producer_id, producer_epoch, sequence, _,
+                    ) = _header_in(view)  # fmt: skip
+                    last = first + delta
+                    if (
+                        magic == MAGIC
+                        and found_epoch == epoch
+                        and not flags & CONTROL_FLAG
+                        and crc == crc32c(view[CHECKED_FROM:])
+                        and 0 <= last - base <= _INT_MAX
+                    ):
+                        builder.see(position, last, max_ms)
+                        self.next_offset = last + 1
+                        self.good_bytes = scan.position
+                        if producer_id >= 0:
+                            sequence = increment_sequence(sequence, delta) if sequence >= 0 else -1
+                            self._producers.append_data(
+                                producer_id,
+                                producer_epoch,
+                                WrittenBatch(sequence, last, delta, max_ms),
+                                is_transactional=flags & TRANSACTIONAL_FLAG != 0,
+                            )
+                        continue
+                batch = scan.batch(position, view)
+                batch.ensure_valid()
+                self._see(position, batch)
+                self.good_bytes = scan.position
+                epoch = self._epochs.latest_epoch
+        except CorruptRecord:
+            pass  # what is behind it is cut off
+        builder.finish()
+
+    def _see(self, position: int, batch: RecordBatch) -> None:
+        last_offset = batch.last_offset
+        base = self._segment.base_offset
+        if not 0 <= last_offset - base <= _INT_MAX:
+            path = self._segment.path(FileKind.LOG)
+            raise SegmentOffsetOverflow(path, position, last_offset, base)
+        self.builder.see(position, last_offset, batch.max_timestamp_ms)
+        self.next_offset = last_offset + 1
+        if batch.magic < MAGIC or not isinstance(batch, BatchView):
+            return
+        epoch = batch.leader_epoch
+        if epoch >= 0 and epoch > self._epochs.latest_epoch:
+            self._epochs.assign(epoch, batch.base_offset)
+        if batch.has_producer_id:
+            completed = self._producers.see(batch)
+            if completed is not None and completed.is_aborted:
+                self.aborted.append(completed.to_index_entry())
