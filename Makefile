@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit fuzz perf completions reference clean
+.PHONY: demo test check unit fuzz perf compat completions reference clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -32,6 +32,11 @@ KAFKA_DUMP_LOG ?= kafka-dump-log.sh
 
 perf: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.perf.dump_log --kafka "$(KAFKA_DUMP_LOG)"
+
+# Against a cluster: make compat KCTL_TEST_BOOTSTRAP=host:port
+compat: $(VENV)/.dev-ready
+	@test -n "$(KCTL_TEST_BOOTSTRAP)" || { echo "set KCTL_TEST_BOOTSTRAP=host:port" >&2; exit 1; }
+	KCTL_TEST_BOOTSTRAP="$(KCTL_TEST_BOOTSTRAP)" $(BIN)/python -m pytest tests/compat
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done

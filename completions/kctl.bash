@@ -3,10 +3,32 @@ _kctl() {
   local word=${COMP_WORDS[COMP_CWORD]} path=${COMP_WORDS[1]} words=
   if [ "$COMP_CWORD" -eq 1 ]; then path=; fi
   case $path in
-    logs) [ "$COMP_CWORD" -gt 2 ] && path="$path ${COMP_WORDS[2]}" ;;
+    topics|configs|offsets|records|brokers|logs|context) [ "$COMP_CWORD" -gt 2 ] && path="$path ${COMP_WORDS[2]}" ;;
   esac
   case $path in
-    "") words="dump-log logs spark-export spark-sql completions --help --version" ;;
+    "") words="topics configs produce consume offsets records brokers dump-log logs spark-export spark-sql context completions --help --version" ;;
+    "topics") words="list describe create alter delete configs --help" ;;
+    "topics list") words="--match --exclude-internal --under-replicated --unavailable --size -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "topics describe") words="--match --under-replicated --unavailable --under-min-isr --size --offsets -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "topics create") words="-p --partitions -r --replication-factor --replica-assignment -c --config --if-not-exists --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "topics alter") words="--match -p --partitions --replica-assignment -c --config --delete-config --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "topics delete") words="--match --if-exists --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "topics configs") words="--match --all -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "configs") words="describe set unset --help" ;;
+    "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "produce") words="-k --key-delimiter --key -H --header --null -p --partition -z --compression --acks --input --keep-partitions --new-timestamps -o --output -b --bootstrap-server --command-config --context --timeout --help" ;;
+    "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -b --bootstrap-server --command-config --context --timeout --help" ;;
+    "offsets") words="get --help" ;;
+    "offsets get") words="--at --read-committed -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "records") words="delete --help" ;;
+    "records delete") words="--before --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "brokers") words="list describe log-dirs api-versions --help" ;;
+    "brokers list") words="-b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "brokers describe") words="-b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "brokers log-dirs") words="--topic --replicas -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "brokers api-versions") words="-b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "dump-log") words="--files --print-data-log --deep-iteration --skip-record-metadata --max-bytes --max-message-size --verify-index-only --index-sanity-check --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --share-group-state-decoder --kafka-version --from-offset --to-offset --from-timestamp --to-timestamp --max-records --key --key-regex --value-regex --header --producer-id --headers-only -o --output --check --help" ;;
     "logs") words="dirs verify repair diff --help" ;;
     "logs dirs") words="-o --output --help" ;;
@@ -15,6 +37,12 @@ _kctl() {
     "logs diff") words="-o --output --help" ;;
     "spark-export") words="--out --format --topics --partitions --columns --master --include-control --strict --isolation -o --output --help" ;;
     "spark-sql") words="--topics --partitions --master --include-control --isolation --max-rows -o --output --help" ;;
+    "context") words="list set use show delete --help" ;;
+    "context list") words="-o --output --help" ;;
+    "context set") words="-b --bootstrap-server --command-config --use --help" ;;
+    "context use") words="--help" ;;
+    "context show") words="-o --output --help" ;;
+    "context delete") words="--help" ;;
     "completions") words="--help" ;;
   esac
   COMPREPLY=($(compgen -W "$words" -- "$word"))
