@@ -122,9 +122,9 @@ def _command() -> Any:
 
 
 def _help(stream: Any, code: int) -> int:
-    command = _command()
-    context = command.make_context("kctl dump-log", [], resilient_parsing=True)
-    stream.write(command.get_help(context) + "\n")
+    from kctl.commands.dump_log_help import help_text
+
+    stream.write(help_text(_command()))
     return code
 
 

@@ -1,0 +1,62 @@
+"""The help of `kctl dump-log`: its many options in groups, with examples."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+_WIDTH = 88
+_COLUMN = 32
+
+#: Group → options in it; what stands in no group is an option of Kafka's own tool.
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "Which records (beyond Kafka's tool)": (
+        "from_offset", "to_offset", "from_timestamp", "to_timestamp", "max_records", "key",
+        "key_regex", "value_regex", "header", "producer_id", "headers_only",
+    ),
+    "In which form": ("output", "kafka_version", "check"),
+}  # fmt: skip
+_KAFKA = "Options of kafka-dump-log"
+
+_EXAMPLES = """\
+Examples:
+  kctl dump-log --print-data-log --files orders-0/00000000000000000000.log
+  kctl dump-log orders-0 --from-timestamp 2026-01-31T12:00 --key 4711 -o ndjson
+  kctl dump-log __consumer_offsets-7 --offsets-decoder -o ndjson
+  kctl dump-log orders-0 --headers-only --check        exit 4 if a CRC is wrong
+"""
+
+
+def help_text(command: Any) -> str:
+    """Return the whole help of the command."""
+    grouped = {name for names in _GROUPS.values() for name in names}
+    options = {p.name: p for p in command.params if p.name != "paths"}
+    lines = ["Usage: kctl dump-log [OPTIONS] [PATHS]...", ""]
+    for paragraph in command.help.split("\n\n"):
+        lines += [*textwrap.wrap(" ".join(paragraph.split()), _WIDTH), ""]
+    lines += _entry("PATHS", "Segment files, or partition directories read as one log.")
+    others = tuple(name for name in options if name not in grouped)
+    for title, names in {_KAFKA: others, **_GROUPS}.items():
+        lines += ["", f"{title}:"]
+        for name in names:
+            lines += _entry(_words(options[name]), _meaning(options[name]))
+    lines += _entry("-h, --help", "This help: -h on stdout, --help as Kafka does (stderr, exit 1).")
+    return "\n".join([*lines, "", _EXAMPLES, command.epilog, ""])
+
+
+def _words(option: Any) -> str:
+    words = ", ".join(option.opts)
+    return words if option.is_flag else f"{words} {'N' if option.type.name == 'int' else 'TEXT'}"
+
+
+def _meaning(option: Any) -> str:
+    shown = option.show_default and option.default not in (None, False)
+    return f"{option.help} [{option.default}]" if shown else str(option.help)
+
+
+def _entry(words: str, meaning: str) -> list[str]:
+    lines = textwrap.wrap(meaning, _WIDTH - _COLUMN)
+    first = f"  {words}"
+    if len(first) > _COLUMN - 2:
+        return [first, *(" " * _COLUMN + line for line in lines)]
+    return [first.ljust(_COLUMN) + lines[0], *(" " * _COLUMN + line for line in lines[1:])]
