@@ -108,6 +108,8 @@ class LogDirectory:
         self._unlock: Callable[[], None] | None = None
         self.offline: StorageError | None = None
         self.was_stopped_cleanly = False
+        #: Whether a log could not be opened: it must be looked at again at the next start.
+        self.has_failed_logs = False
         #: From the checkpoint, until the partition's own state knows better.
         self.high_watermarks: Mapping[TopicPartition, int] = {}
 
@@ -178,6 +180,7 @@ class LogDirectory:
                     if is_failure_of_directory(error):
                         raise
                     failed.append(FailedLog(key, path, error))
+                    self.has_failed_logs = True
                     continue
                 (logs if kind is DirectoryKind.LIVE else futures)[key] = log
         return LoadedDirectory(
@@ -222,8 +225,9 @@ class LogDirectory:
             log.close(now_ms)
         self.write_recovery_points(found)
         self.write_log_starts(found)
-        marker = encode_clean_shutdown(CleanShutdown())
-        self._files.replace_file(f"{self.path}/{clean_shutdown.FILE_NAME}", marker)
+        if not self.has_failed_logs:
+            marker = encode_clean_shutdown(CleanShutdown())
+            self._files.replace_file(f"{self.path}/{clean_shutdown.FILE_NAME}", marker)
         self._files.remove(f"{self.path}/{LOCK_FILE}")
         self.unlock()
 

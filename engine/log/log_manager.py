@@ -313,11 +313,16 @@ class LogManager:
         return True
 
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
-        """Put a log that has caught up in the place of the one it was copied from."""
+        """Put a log that has caught up in the place of the one it was copied from.
+
+        Raises KafkaStorageError when its directory fails at that; the old one then stays.
+        """
         future = self._futures[topic_partition]
         home = self._home[future.directory]
         with self._guarded(home):
             self._rename(future, home, f"{home.path}/{topic_partition}")
+        if not home.is_online:
+            raise KafkaStorageError(f"{home.path} is offline")
         old = self._logs.get(topic_partition)
         self._logs[topic_partition] = self._futures.pop(topic_partition)
         if old is not None:
@@ -353,8 +358,9 @@ class LogManager:
 
     def _remove_later(self, directory: LogDirectory, path: str, delay_ms: int) -> None:
         def remove() -> None:
-            with self._guarded(directory), suppress(FileMissing):
-                self._remove_directory(path)
+            if directory.is_online:
+                with self._guarded(directory), suppress(FileMissing):
+                    self._remove_directory(path)
 
         self._around.tasks.once("kafka-delete-logs", delay_ms, remove)
 
@@ -444,9 +450,9 @@ class LogManager:
             for known in (self._logs, self._futures):
                 if known.get(log.topic_partition) is log:
                     del known[log.topic_partition]
-            self._home.pop(log.directory, None)
             with suppress(StorageError):
                 log.close_files()
+        self._home = {path: home for path, home in self._home.items() if home is not directory}
         self._around.on_offline(directory.path, error, [log.topic_partition for log in lost])
 
     def _guarded(self, directory: LogDirectory) -> _Guard:

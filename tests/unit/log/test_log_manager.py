@@ -185,6 +185,11 @@ def test_a_log_that_cannot_be_opened_leaves_the_others_alone() -> None:
     with pytest.raises(KafkaStorageError):
         again.get_or_create(T0, is_new=True)
     assert content == host.files.read_bytes(log.replace(f"{0:020d}", f"{500:020d}"))
+    again.stop()
+    # A clean stop would let the next start believe this log unread.
+    assert not host.files.exists(f"{A}/.kafka_cleanshutdown")
+    (failed,) = host.manager(dirs=(A,)).start()[A].failed
+    assert failed.topic_partition == T0
 
 
 def test_two_copies_of_a_partition_stop_the_start() -> None:
@@ -270,6 +275,31 @@ def test_a_future_log_takes_the_place_of_the_old_one() -> None:
     assert ([], ["t-0"]) == (names(host, A), names(host, B))
     again = host.killed().started()
     assert [0, 3, 7] == [base for base, _ in batches_of(again.logs[T0])]
+
+
+def test_a_move_into_a_failing_directory_leaves_the_old_log() -> None:
+    host = Host()
+    manager = host.started()
+    old = manager.get_or_create(T0, is_new=True)
+    fill(old, [3])
+    manager.get_or_create(T0, is_new=True, is_future=True, directory=B)
+    host.files.fail("rename", errno.EIO, path_end="-future")
+    with pytest.raises(KafkaStorageError):
+        manager.promote_future(T0)
+    assert [(B, [T0])] == [(path, lost) for path, _, lost in host.offline]
+    assert manager.get(T0) is old
+
+
+def test_what_is_foreign_in_a_deleted_directory_is_not_followed() -> None:
+    host = Host()
+    manager = host.started()
+    log = manager.get_or_create(T0, is_new=True)
+    host.files.make_dir(f"{log.directory}/folder")
+    manager.delete(T0)
+    host.tasks.run_waiting()
+    (name,) = names(host, A)
+    assert host.files.list_dir(f"{A}/{name}") == ["folder"]
+    assert host.offline == []
 
 
 # Tasks
