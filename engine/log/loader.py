@@ -16,10 +16,11 @@ Doing all that twice changes nothing the second time, and a crash in the middle 
 wrong.
 
 Source: LOG-12; Kafka's LogLoader and LogSegment.recover.
-Differs: a missing or odd .timeindex is built again too. A damaged `leader-epoch-checkpoint` does
-not stop a log. A segment with offsets that do not belong into it (below its base, or 2^31 above)
-is `SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker over the
-first.
+Differs: later segments go before the damaged one is cut (Kafka: after), so that a crash between
+leaves no hole. A missing or odd .timeindex is built again too. A damaged `leader-epoch-checkpoint`
+does not stop a log. A segment with offsets that do not belong into it (below its base, or 2^31
+above) is `SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker
+over the first.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ class _Loader:
             unflushed = {segment.base_offset for segment in later}
         for segment in list(self._segments):
             if segment.base_offset not in unflushed and not self._has_good_indexes(segment):
-                self._recover(segment)
+                self._recover(segment, is_unflushed=False)
                 segment.write_indexes()
                 segment.sync(with_indexes=True)
 
@@ -199,33 +200,41 @@ class _Loader:
 
     def _recover_unflushed(self) -> None:
         unflushed = self._segments.between(self._request.recovery_point, _INT64_MAX)
-        for number, segment in enumerate(unflushed):
-            if not self._recover(segment):
-                continue
-            later = unflushed[number + 1 :]
-            self._dropped = len(later)
-            self._drop(reversed(later))
-            break
+        for segment in unflushed:
+            if self._recover(segment, is_unflushed=True):
+                break
         for segment in list(self._segments)[:-1]:
             if segment.has_unwritten_index:
                 segment.write_indexes()
 
-    def _recover(self, segment: Segment) -> bool:
-        """Read a segment through and rebuild its side files; tells whether it was cut."""
+    def _recover(self, segment: Segment, *, is_unflushed: bool) -> bool:
+        """Read a segment through and rebuild its side files; tells whether it was cut.
+
+        Flushed segments behind damage in a flushed one stay, and a hole with them, as in Kafka.
+        """
         self._recovered += 1
         self._know_producers_at(segment.base_offset)
         found = SegmentReplay(segment, self._epochs, self._producers)
         found.run(self._request.config.index_interval_bytes)
         self._producers_end = found.next_offset
-        removed = segment.size_bytes - found.good_bytes
-        if removed:
-            segment.cut_at(found.good_bytes)
-            segment.sync(with_indexes=False)
-            self._truncated += removed
+        is_cut = found.good_bytes < segment.size_bytes
+        if is_cut:
+            later = self._segments.from_base(segment.base_offset)[1:] if is_unflushed else []
+            self._cut(segment, found.good_bytes, later)
         segment.use_indexes(found.builder.index, found.builder.time_index)
         segment.use_aborted(found.aborted)
         self._snapshot_at(found.next_offset)
-        return removed > 0
+        return is_cut
+
+    def _cut(self, segment: Segment, good_bytes: int, later: list[Segment]) -> None:
+        if later:
+            self._dropped += len(later)
+            self._drop(reversed(later))
+            # Were the cut durable before the renames, a crash would leave a log with a hole.
+            self._files.sync_dir(self._request.directory)
+        self._truncated += segment.size_bytes - good_bytes
+        segment.cut_at(good_bytes)
+        segment.sync(with_indexes=False)
 
     def _know_producers_at(self, offset: int) -> None:
         if self._producers_end == offset:
@@ -267,12 +276,15 @@ class _Loader:
         request = self._request
         if len(self._segments):
             active = self._segments.active
+            if not self._ends_with_a_batch(active):
+                self._recover(active, is_unflushed=True)
             end = find_end(active.file, active.index)
             if end >= request.log_start_offset:
                 return end
             self._drop(reversed(list(self._segments)))
-            self._epochs.clear()
-            self._snapshots.remove_all()
+        # Before the new segment is there: what is left of the old log would pass for its own.
+        self._epochs.clear()
+        self._snapshots.remove_all()
         self._segments.add(
             create_segment(
                 self._files,
@@ -283,6 +295,19 @@ class _Loader:
             )
         )
         return request.log_start_offset
+
+    def _ends_with_a_batch(self, active: Segment) -> bool:
+        """Tell whether the next append comes right behind a batch, even if nothing says otherwise.
+
+        Differs: Kafka believes the clean shutdown marker.
+        """
+        end = find_end(active.file, active.index)
+        try:
+            last = active.translate(end - 1)
+        except CorruptRecord:
+            return False
+        good_bytes = 0 if last is None else last.position + last.size_bytes
+        return good_bytes == active.size_bytes
 
     # 4 epochs
 

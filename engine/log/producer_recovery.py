@@ -10,7 +10,9 @@ Source: Kafka's UnifiedLog.rebuildProducerState; LOG-12, T5.
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 
+from engine.errors import CorruptRecord
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import AppendOrigin, ProducerState, WrittenBatch, marker_of
 from engine.log.segment_list import SegmentList
@@ -45,11 +47,13 @@ def rebuild_producers(
     for segment in segments.between(start, end_offset):
         if segment.base_offset in snapshots_wanted and segment.base_offset > start:
             snapshots.write(segment.base_offset, producers.to_entries())
-        for batch in segment.batches_from(start):
-            if batch.last_offset >= end_offset:
-                return
-            if isinstance(batch, BatchView) and batch.has_producer_id:
-                producers.see(batch)
+        # Behind damage in a segment nothing can be read, by anyone; the next one can.
+        with suppress(CorruptRecord):
+            for batch in segment.batches_from(start):
+                if batch.last_offset >= end_offset:
+                    return
+                if isinstance(batch, BatchView) and batch.has_producer_id:
+                    producers.see(batch)
 
 
 def load_producers(

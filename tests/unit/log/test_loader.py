@@ -202,3 +202,21 @@ def test_a_segment_without_side_files_is_served() -> None:
         files.remove(f"{DIR}/{name_of(0, kind)}")
     log, _ = open_log(files, CONFIG, was_stopped_cleanly=True)
     assert log.read(0, 1000).read() == batch(0, 3)
+
+
+def test_damage_between_flushed_segments_is_cut_only_when_an_index_is_built_again() -> None:
+    files = disk()
+    hurt(files, 5, -1)
+    files.remove(f"{DIR}/{name_of(5, FileKind.INDEX)}")
+    log, report = open_log(files, CONFIG, recovery_point=12)
+    assert (15, (0, 5, 10)) == (log.log_end_offset, log.segments.bases)
+    assert (len(batch(9)), 0) == (report.truncated_bytes, report.dropped_segments)
+    assert [5, 6, 7, 8, 10] == [base for base, _ in batches_of(log)][5:10]
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 30, b"x" * 5, batch(15)[:-1]])
+def test_appends_never_come_behind_a_torn_tail_even_after_a_clean_stop(tail: bytes) -> None:
+    files = disk()
+    put(files, name_of(10), get(files, name_of(10)) + tail)
+    log, report = open_log(files, CONFIG, was_stopped_cleanly=True)
+    assert (15, len(tail)) == (log.log_end_offset, report.truncated_bytes)
