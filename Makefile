@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit fuzz perf compat completions reference clean
+.PHONY: demo test check unit fuzz compare-dumps perf compat completions reference clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -26,6 +26,13 @@ fuzz: $(VENV)/.dev-ready
 	$(BIN)/pip install --quiet atheris
 	$(BIN)/python -m tests.fuzz.fuzz_records -max_total_time=300
 	$(BIN)/python -m tests.fuzz.fuzz_wire -max_total_time=300
+
+# The jars of a Kafka release, whose dump tool ours is compared with on damaged logs.
+KAFKA_LIBS ?= libs
+KAFKA_VERSION ?= 3.9.1
+
+compare-dumps: $(VENV)/.dev-ready
+	$(BIN)/python -m tools.kafka_dumps.compare --libs "$(KAFKA_LIBS)" --version $(KAFKA_VERSION)
 
 # The command that runs Kafka's own dump tool, which ours is timed against.
 KAFKA_DUMP_LOG ?= kafka-dump-log.sh
