@@ -32,6 +32,7 @@ from tests.unit.log.writing import (
     PARTITION,
     batches_of,
     end_of_transaction,
+    image,
     open_log,
     sent,
     sent_by,
@@ -210,6 +211,7 @@ def operations(kind: type[InlineTasks]) -> int:
 def test_a_log_is_found_whole_after_every_cut(tasks: type[InlineTasks]) -> None:
     count = operations(tasks)
     assert count > 150
+    seen: set[object] = set()
     for number in range(3, count):
         files = MemoryFiles()
         files.stop_at(number)
@@ -223,7 +225,12 @@ def test_a_log_is_found_whole_after_every_cut(tasks: type[InlineTasks]) -> None:
             continue
         changes = files.unsynced_changes()
         for kept in sorted({0, changes // 3, changes // 2, max(changes - 1, 0), changes}):
-            check(life, files.after_crash(kept_changes=kept, torn_bytes=40))
+            disk = files.after_crash(kept_changes=kept, torn_bytes=40)
+            # Many cuts leave the same: what was durable before them.
+            found = hash((image(disk), life.flushed, tuple(life.before), tuple(life.after)))
+            if found not in seen:
+                seen.add(found)
+                check(life, disk)
 
 
 def test_a_life_without_a_cut_is_kept_whole() -> None:

@@ -88,3 +88,15 @@ def names(files: Files, directory: str = DIR, kind: FileKind | None = None) -> l
     """Return the names in a directory, or those of one kind."""
     found = files.list_dir(directory)
     return [name for name in found if kind is None or name.endswith(kind.value)]
+
+
+def image(files: Files, path: str = "") -> tuple[tuple[str, bytes | None], ...]:
+    """Return all that is on a disk, to tell whether two crashes left the same."""
+    found: list[tuple[str, bytes | None]] = []
+    for name in files.list_dir(path or "/"):
+        whole = f"{path}/{name}"
+        if files.is_dir(whole):
+            found += [(whole, None), *image(files, whole)]
+        else:
+            found.append((whole, files.read_bytes(whole)))
+    return tuple(found)
