@@ -1,0 +1,1 @@
+"""Replication: partitions, in-sync sets, watermarks, delayed answers, the replica manager."""

@@ -1,0 +1,69 @@
+"""What a change of a partition asks others to do; the replica manager performs it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from engine.model import TopicPartition
+
+
+class LogEndMoved(NamedTuple):
+    """A leader's log has more, its watermark stood still: followers' fetches may be complete."""
+
+    topic_partition: TopicPartition
+    log_end_offset: int
+
+
+class HighWatermarkMoved(NamedTuple):
+    """More is committed: everything that waits on the partition may be complete (HW-14)."""
+
+    topic_partition: TopicPartition
+    high_watermark: int
+
+
+class LogStartMoved(NamedTuple):
+    """Records below the offset are gone for readers."""
+
+    topic_partition: TopicPartition
+    log_start_offset: int
+
+
+class RoleChanged(NamedTuple):
+    """The partition has another leader or epoch: what waits on the old one is answered."""
+
+    topic_partition: TopicPartition
+    leader_epoch: int
+
+
+class ProposeIsr(NamedTuple):
+    """Ask the controller to change the in-sync set, fenced by both epochs (ISR-6)."""
+
+    topic_partition: TopicPartition
+    isr: tuple[int, ...]
+    leader_epoch: int
+    partition_epoch: int
+
+
+class FetchFrom(NamedTuple):
+    """Fetch from the leader, after truncation by epochs (PART-3, REPL-2)."""
+
+    topic_partition: TopicPartition
+    leader_id: int
+    leader_epoch: int
+
+
+class StopFetching(NamedTuple):
+    """Fetch no more: this broker leads (PART-3)."""
+
+    topic_partition: TopicPartition
+
+
+Effect: TypeAlias = (
+    LogEndMoved
+    | HighWatermarkMoved
+    | LogStartMoved
+    | RoleChanged
+    | ProposeIsr
+    | FetchFrom
+    | StopFetching
+)

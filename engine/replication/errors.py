@@ -1,0 +1,167 @@
+"""What a partition refuses, each with Kafka's code.
+
+Source: Kafka's Errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.errors import ApiError, CorruptRecord, StorageError
+from engine.model import TopicPartition
+
+
+class UnknownTopicOrPartition(ApiError):
+    """No such partition is on this broker."""
+
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        super().__init__(
+            3, "UNKNOWN_TOPIC_OR_PARTITION", f"{topic_partition} is not on this broker"
+        )
+        self.topic_partition = topic_partition
+
+
+class NotLeaderOrFollower(ApiError):
+    """The broker does not lead the partition, or does not know the replica that asks."""
+
+    def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
+        super().__init__(6, "NOT_LEADER_OR_FOLLOWER", f"{topic_partition}: {reason}")
+        self.topic_partition = topic_partition
+
+
+class RequestTimedOut(ApiError):
+    """The replicas did not have the records in time; they may still get them."""
+
+    def __init__(self, topic_partition: TopicPartition, required_offset: int) -> None:
+        super().__init__(
+            7,
+            "REQUEST_TIMED_OUT",
+            f"{topic_partition}: the in-sync replicas did not reach {required_offset} in time",
+        )
+        self.topic_partition = topic_partition
+        self.required_offset = required_offset
+
+
+class InvalidTopic(ApiError):
+    """A client wrote to a topic that only coordinators write to."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(17, "INVALID_TOPIC_EXCEPTION", f"{topic} is internal")
+        self.topic = topic
+
+
+class NotEnoughReplicas(ApiError):
+    """The in-sync set is too small to take a write that all of it has to have."""
+
+    def __init__(
+        self, topic_partition: TopicPartition, isr: Iterable[int], min_isr_count: int
+    ) -> None:
+        self.isr = tuple(isr)
+        super().__init__(
+            19,
+            "NOT_ENOUGH_REPLICAS",
+            f"{topic_partition}: {len(self.isr)} replicas in sync, {min_isr_count} are needed",
+        )
+        self.topic_partition = topic_partition
+        self.min_isr_count = min_isr_count
+
+
+class NotEnoughReplicasAfterAppend(ApiError):
+    """The in-sync set became too small after the records were written."""
+
+    def __init__(self, topic_partition: TopicPartition, isr_count: int, min_isr_count: int) -> None:
+        super().__init__(
+            20,
+            "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+            f"{topic_partition}: {isr_count} replicas in sync, {min_isr_count} are needed",
+        )
+        self.topic_partition = topic_partition
+        self.isr_count = isr_count
+        self.min_isr_count = min_isr_count
+
+
+class InvalidRequiredAcks(ApiError):
+    """A producer asked for acks that are none of −1, 0 and 1."""
+
+    def __init__(self, required_acks: int) -> None:
+        super().__init__(21, "INVALID_REQUIRED_ACKS", f"acks={required_acks}")
+        self.required_acks = required_acks
+
+
+class PolicyViolation(ApiError):
+    """Records are to be deleted where only compaction removes any."""
+
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        super().__init__(
+            44, "POLICY_VIOLATION", f"{topic_partition}: cleanup.policy does not have delete"
+        )
+        self.topic_partition = topic_partition
+
+
+class ReplicaStorageFailed(ApiError):
+    """The log's files cannot be used."""
+
+    def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
+        super().__init__(56, "KAFKA_STORAGE_ERROR", f"{topic_partition}: {reason}")
+        self.topic_partition = topic_partition
+
+
+class ReplicaRecordsCorrupt(ApiError):
+    """The log has bytes that are no records where the reader asked for some."""
+
+    def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
+        super().__init__(2, "CORRUPT_MESSAGE", f"{topic_partition}: {reason}")
+        self.topic_partition = topic_partition
+
+
+class FencedLeaderEpoch(ApiError):
+    """Who asks knows an older leader than this broker does."""
+
+    def __init__(self, topic_partition: TopicPartition, asked: int, current: int) -> None:
+        super().__init__(
+            74,
+            "FENCED_LEADER_EPOCH",
+            f"{topic_partition}: leader epoch {asked} was followed by {current}",
+        )
+        self.topic_partition = topic_partition
+        self.asked = asked
+        self.current = current
+
+
+class UnknownLeaderEpoch(ApiError):
+    """Who asks knows a newer leader than this broker does."""
+
+    def __init__(self, topic_partition: TopicPartition, asked: int | None, current: int) -> None:
+        super().__init__(
+            75,
+            "UNKNOWN_LEADER_EPOCH",
+            f"{topic_partition}: leader epoch {asked} is not known here, {current} is",
+        )
+        self.topic_partition = topic_partition
+        self.asked = asked
+        self.current = current
+
+
+class OffsetNotAvailable(ApiError):
+    """A new leader's watermark has not reached the start of its epoch yet (HW-15)."""
+
+    def __init__(
+        self, topic_partition: TopicPartition, high_watermark: int, epoch_start_offset: int
+    ) -> None:
+        super().__init__(
+            78,
+            "OFFSET_NOT_AVAILABLE",
+            f"{topic_partition}: high watermark {high_watermark} is below {epoch_start_offset}",
+        )
+        self.topic_partition = topic_partition
+        self.high_watermark = high_watermark
+        self.epoch_start_offset = epoch_start_offset
+
+
+def answer_to(topic_partition: TopicPartition, error: ApiError | StorageError) -> ApiError:
+    """Return the error that a client is told; failures of storage become one of Kafka's."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, CorruptRecord):
+        return ReplicaRecordsCorrupt(topic_partition, str(error))
+    return ReplicaStorageFailed(topic_partition, str(error))

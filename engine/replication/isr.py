@@ -1,0 +1,164 @@
+"""The in-sync set: who is in it, who falls out, who may join; plain values and rules.
+
+```
+            propose grow {1,2}+3            committed by the controller
+committed ───────────────────────> pending ─────────────────────────────> committed
+{1,2}       propose shrink {1,2}-2    │      refused: the set before
+    ^──────────────────────────────────┘
+
+ pending      isr (acks=-1 may append)   maximal_isr (holds the watermark)
+ grow 3       {1,2}                      {1,2,3}
+ shrink 2     {1}                        {1,2}
+```
+
+While a change is pending no other is proposed.
+Source: ISR-1 … ISR-6, HW-16, HW-17; KIP-497; Kafka's PartitionState and Replica.
+Differs: times are those of the monotonic clock, so a step of the wall clock shrinks no set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+#: The end of a follower that has not fetched from this leader yet.
+UNKNOWN_OFFSET = -1
+#: Before any time of the clock: a follower that was never caught up.
+NEVER_MS = -(1 << 62)
+
+
+class InSyncSet(NamedTuple):
+    """The committed set and the one that was proposed and not answered yet."""
+
+    committed: tuple[int, ...]
+    pending: tuple[int, ...] | None = None
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Tell whether a change waits for the controller."""
+        return self.pending is not None
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        """Return the smaller set, which decides whether acks=-1 is taken."""
+        if self.pending is None or len(self.pending) > len(self.committed):
+            return self.committed
+        return self.pending
+
+    @property
+    def maximal_isr(self) -> tuple[int, ...]:
+        """Return the larger set, which holds the watermark: the controller may know it already."""
+        if self.pending is None or len(self.pending) < len(self.committed):
+            return self.committed
+        return self.pending
+
+    def growing(self, replica_id: int) -> InSyncSet:
+        """Return this set with one more proposed."""
+        return InSyncSet(self.committed, (*self.committed, replica_id))
+
+    def shrinking(self, replica_ids: Iterable[int]) -> InSyncSet:
+        """Return this set with some fewer proposed."""
+        gone = frozenset(replica_ids)
+        return InSyncSet(self.committed, tuple(id_ for id_ in self.committed if id_ not in gone))
+
+    def rejected(self) -> InSyncSet:
+        """Return the committed set alone."""
+        return InSyncSet(self.committed)
+
+
+class FollowerProgress(NamedTuple):
+    """What a leader knows of one follower (HW-16); ends are UNKNOWN_OFFSET before its fetch."""
+
+    log_end_offset: int = UNKNOWN_OFFSET
+    log_start_offset: int = UNKNOWN_OFFSET
+    last_fetch_leader_log_end_offset: int = UNKNOWN_OFFSET
+    last_fetch_ms: int = NEVER_MS
+    last_caught_up_ms: int = NEVER_MS
+
+    def after_fetch(
+        self, fetch_offset: int, log_start_offset: int, *, leader_log_end_offset: int, now_ms: int
+    ) -> FollowerProgress:
+        """Return the progress after a fetch, whose offset is the follower's end (HW-5).
+
+        It was caught up now if it has all, or at its fetch before if it now has all that the
+        leader had then: a follower that is always one small append behind is in sync (HW-17).
+        """
+        caught_up_ms = self.last_caught_up_ms
+        if fetch_offset >= leader_log_end_offset:
+            caught_up_ms = max(caught_up_ms, now_ms)
+        elif fetch_offset >= self.last_fetch_leader_log_end_offset:
+            caught_up_ms = max(caught_up_ms, self.last_fetch_ms)
+        return FollowerProgress(
+            fetch_offset,
+            log_start_offset,
+            max(leader_log_end_offset, self.last_fetch_leader_log_end_offset),
+            now_ms,
+            caught_up_ms,
+        )
+
+    def at_new_epoch(
+        self, *, is_new_leader: bool, is_in_sync: bool, leader_log_end_offset: int, now_ms: int
+    ) -> FollowerProgress:
+        """Return the progress as a new leader epoch starts; only a re-elected leader keeps ends.
+
+        A member of the set has its full time from now on; another must fetch first.
+        Source: Replica.resetReplicaState.
+        """
+        seen_ms = now_ms if is_in_sync else NEVER_MS
+        if is_new_leader:
+            return FollowerProgress(last_caught_up_ms=seen_ms)
+        return FollowerProgress(
+            self.log_end_offset, self.log_start_offset, leader_log_end_offset, seen_ms, seen_ms
+        )
+
+    def is_caught_up(self, leader_log_end_offset: int, *, now_ms: int, lag_ms_max: int) -> bool:
+        """Tell whether it has all, or had all not longer than `lag_ms_max` ago (ISR-3)."""
+        return (
+            self.log_end_offset == leader_log_end_offset
+            or now_ms - self.last_caught_up_ms <= lag_ms_max
+        )
+
+
+def out_of_sync_replicas(
+    in_sync: InSyncSet,
+    followers: Mapping[int, FollowerProgress],
+    leader_log_end_offset: int,
+    *,
+    leader_id: int,
+    now_ms: int,
+    lag_ms_max: int,
+) -> tuple[int, ...]:
+    """Return the members to drop, none while a change is pending. Source: ISR-3, ISR-6."""
+    if in_sync.is_in_flight:
+        return ()
+    return tuple(
+        replica_id
+        for replica_id in in_sync.committed
+        if replica_id != leader_id
+        and (
+            replica_id not in followers
+            or not followers[replica_id].is_caught_up(
+                leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max
+            )
+        )
+    )
+
+
+def may_join(
+    in_sync: InSyncSet,
+    replica_id: int,
+    progress: FollowerProgress,
+    *,
+    high_watermark: int,
+    epoch_start_offset: int,
+) -> bool:
+    """Tell whether a follower that fetched belongs into the set; not whether its broker lives.
+
+    The epoch's start counts too: a new leader's watermark may lag behind what is committed.
+    Source: ISR-5.
+    """
+    return (
+        not in_sync.is_in_flight
+        and replica_id not in in_sync.committed
+        and progress.log_end_offset >= max(high_watermark, epoch_start_offset)
+    )

@@ -1,0 +1,511 @@
+"""One partition on this broker: its role, its in-sync set, its high watermark.
+
+```
+           become_leader                        become_follower
+ new ───────────────────> leader <────────────────────────────────> follower <─── new
+                          append, read,                             append_as_follower,
+                          record_follower_fetch                     truncate_to, read (KIP-392)
+```
+
+A state with an older partition or leader epoch changes nothing. Nothing here waits, writes to
+sockets or asks the controller: what others have to do is returned as effects.
+
+Source: HW-1 … HW-18, ISR-1 … ISR-10, PART-1 … PART-6, REPL-3, REPL-4; Kafka's Partition.
+Differs: lag is measured on the monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.host.ports import Clock
+from engine.log.local_log import LocalLog
+from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
+from engine.log.log_types import (
+    AppendInfo,
+    OffsetAndTimestamp,
+    OffsetMetadata,
+    OffsetOutOfRange,
+)
+from engine.log.producer_state import AppendOrigin
+from engine.records.record import NO_TIMESTAMP
+from engine.replication.effects import (
+    Effect,
+    FetchFrom,
+    HighWatermarkMoved,
+    LogEndMoved,
+    LogStartMoved,
+    ProposeIsr,
+    RoleChanged,
+    StopFetching,
+)
+from engine.replication.errors import (
+    FencedLeaderEpoch,
+    NotEnoughReplicas,
+    NotLeaderOrFollower,
+    OffsetNotAvailable,
+    PolicyViolation,
+    UnknownLeaderEpoch,
+)
+from engine.replication.isr import FollowerProgress, InSyncSet, may_join, out_of_sync_replicas
+from engine.replication.partition_types import (
+    DeletedRecords,
+    EnoughReplicas,
+    EpochEnd,
+    FetchParams,
+    FetchSpec,
+    LeaderAppend,
+    PartitionRead,
+    PartitionState,
+    ReplicationConfig,
+    RoleChange,
+)
+from engine.replication.watermark import (
+    Isolation,
+    follower_high_watermark,
+    leader_high_watermark,
+    readable_end,
+)
+
+#: What DeleteRecords asks for in place of an offset: all that is committed.
+DELETE_TO_HIGH_WATERMARK = -1
+ACKS_ALL = -1
+_NO_EPOCH = -1
+_NO_LEADER = -1
+_NOT_APPLIED = RoleChange(is_applied=False)
+
+
+class Partition:
+    """The only place that knows a partition's watermark and in-sync set.
+
+    `is_alive` tells whether a broker is up; `high_watermark` is the checkpointed one and is
+    brought within the log (PART-2).
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        log: LocalLog,
+        clock: Clock,
+        *,
+        config: ReplicationConfig = ReplicationConfig(),  # noqa: B008 - immutable
+        high_watermark: int = 0,
+        is_alive: Callable[[int], bool] = lambda broker_id: True,
+    ) -> None:
+        self.broker_id = broker_id
+        self.topic_partition = log.topic_partition
+        self.log = log
+        self.config = config
+        self._clock = clock
+        self._is_alive = is_alive
+        self.leader_id = _NO_LEADER
+        self.leader_epoch = _NO_EPOCH
+        self.partition_epoch = _NO_EPOCH
+        self.assigned_replicas: tuple[int, ...] = ()
+        self.in_sync = InSyncSet(())
+        #: What is known of the other replicas; empty on a follower (HW-3).
+        self.followers: dict[int, FollowerProgress] = {}
+        #: The log's end when this leader epoch began, None on a follower.
+        self.epoch_start_offset: int | None = None
+        self.high_watermark = follower_high_watermark(
+            log.log_end_offset, high_watermark, log.log_start_offset
+        )
+
+    @property
+    def is_leader(self) -> bool:
+        """Tell whether this broker leads."""
+        return self.leader_id == self.broker_id
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Return where readers of committed records stop (exclusive)."""
+        return self.log.last_stable_offset(self.high_watermark)
+
+    @property
+    def min_isr_count(self) -> int:
+        """Return how many replicas must be in sync; no more than there are."""
+        return min(self.config.min_insync_replicas, max(len(self.assigned_replicas), 1))
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        """Tell whether this is a leader with too few replicas in sync."""
+        return self.is_leader and len(self.in_sync.isr) < self.min_isr_count
+
+    # Roles
+
+    def become_leader(self, state: PartitionState) -> RoleChange:
+        """Lead from now on, or take a new in-sync set; a stale state is not applied.
+
+        The epoch is noted in the log even before it has a record: followers with entries of an
+        epoch between must find where to truncate to. Source: PART-3, REPL-1.
+        """
+        assert state.leader_id == self.broker_id
+        if self._is_stale(state):
+            return _NOT_APPLIED
+        is_new_leader = not self.is_leader
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        others = [id_ for id_ in state.assigned_replicas if id_ != self.broker_id]
+        followers = {id_: self.followers.get(id_, FollowerProgress()) for id_ in others}
+        effects: list[Effect] = []
+        if is_new_epoch:
+            start, now_ms = self.log.log_end_offset, self._clock.monotonic_ms()
+            self.log.epochs.assign(state.leader_epoch, start)
+            followers = {
+                id_: known.at_new_epoch(
+                    is_new_leader=is_new_leader,
+                    is_in_sync=id_ in state.isr,
+                    leader_log_end_offset=start,
+                    now_ms=now_ms,
+                )
+                for id_, known in followers.items()
+            }
+            self.epoch_start_offset = start
+            effects.append(RoleChanged(self.topic_partition, state.leader_epoch))
+        if is_new_leader:
+            effects.append(StopFetching(self.topic_partition))
+        self.followers = followers
+        self.in_sync = InSyncSet(state.isr)
+        self._take(state)
+        # The set may be down to this replica alone.
+        effects += self._maybe_move_high_watermark()
+        return RoleChange(True, is_new_epoch, tuple(effects))
+
+    def become_follower(self, state: PartitionState) -> RoleChange:
+        """Follow another leader; fetching starts anew with every leader epoch (PART-3)."""
+        assert state.leader_id != self.broker_id
+        if self._is_stale(state):
+            return _NOT_APPLIED
+        is_new_epoch = state.leader_epoch > self.leader_epoch
+        was_leader = self.is_leader
+        self.followers = {}
+        self.in_sync = InSyncSet(())
+        self.epoch_start_offset = None
+        self._take(state)
+        effects: list[Effect] = []
+        if is_new_epoch or was_leader:
+            effects.append(RoleChanged(self.topic_partition, state.leader_epoch))
+        if is_new_epoch and state.leader_id != _NO_LEADER:
+            effects.append(FetchFrom(self.topic_partition, state.leader_id, state.leader_epoch))
+        return RoleChange(True, is_new_epoch, tuple(effects))
+
+    def _is_stale(self, state: PartitionState) -> bool:
+        return (
+            state.partition_epoch < self.partition_epoch or state.leader_epoch < self.leader_epoch
+        )
+
+    def _take(self, state: PartitionState) -> None:
+        self.leader_id = state.leader_id
+        self.leader_epoch = state.leader_epoch
+        self.partition_epoch = state.partition_epoch
+        self.assigned_replicas = state.assigned_replicas
+
+    def require(self, current_leader_epoch: int | None, *, is_leader_required: bool) -> None:
+        """Raise FencedLeaderEpoch, UnknownLeaderEpoch or NotLeaderOrFollower (REPL-3)."""
+        if current_leader_epoch is not None and current_leader_epoch != self.leader_epoch:
+            if current_leader_epoch < self.leader_epoch:
+                raise FencedLeaderEpoch(
+                    self.topic_partition, current_leader_epoch, self.leader_epoch
+                )
+            raise UnknownLeaderEpoch(self.topic_partition, current_leader_epoch, self.leader_epoch)
+        if is_leader_required and not self.is_leader:
+            raise NotLeaderOrFollower(
+                self.topic_partition, f"broker {self.broker_id} is not the leader"
+            )
+
+    # Appending
+
+    def append(
+        self,
+        batches: memoryview,
+        required_acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> LeaderAppend:
+        """Append what a producer sent and move the watermark if the leader is alone in the set.
+
+        Errors: NotLeaderOrFollower, NotEnoughReplicas for acks=-1, those of the log; nothing is
+        written then. Source: PART-5, ISR-9, PUR-12.
+        """
+        self.require(None, is_leader_required=True)
+        if required_acks == ACKS_ALL and len(self.in_sync.isr) < self.min_isr_count:
+            raise NotEnoughReplicas(self.topic_partition, self.in_sync.isr, self.min_isr_count)
+        info = self.log.append_as_leader(batches, self.leader_epoch, self._clock.wall_ms(), origin)
+        if info.is_duplicate:
+            return LeaderAppend(info, info.last_offset + 1, ())
+        effects: tuple[Effect, ...] = self._maybe_move_high_watermark()
+        if not effects:
+            effects = (LogEndMoved(self.topic_partition, self.log.log_end_offset),)
+        return LeaderAppend(info, info.last_offset + 1, effects)
+
+    def append_as_follower(
+        self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
+    ) -> tuple[AppendInfo, tuple[Effect, ...]]:
+        """Append what the leader sent, then follow its watermark and its log's start (HW-8)."""
+        assert not self.is_leader
+        log = self.log
+        info = log.append_as_follower(batches, self._clock.wall_ms())
+        before = self.high_watermark
+        self.high_watermark = follower_high_watermark(
+            log.log_end_offset, leader_watermark, log.log_start_offset
+        )
+        effects: list[Effect] = []
+        if self.high_watermark > before:
+            effects.append(HighWatermarkMoved(self.topic_partition, self.high_watermark))
+        start = min(leader_log_start_offset, self.high_watermark)
+        if log.maybe_increment_log_start_offset(start, self.high_watermark):
+            effects.append(LogStartMoved(self.topic_partition, start))
+        return info, tuple(effects)
+
+    def truncate_to(self, offset: int) -> None:
+        """Remove all at and behind `offset`; the watermark stays within the log."""
+        self.log.truncate_to(offset, self._clock.wall_ms())
+        self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+
+    def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
+        """Tell whether acks=-1 is fulfilled up to an offset (exclusive). Source: PART-6, ISR-9."""
+        self.require(None, is_leader_required=True)
+        return EnoughReplicas(
+            self.high_watermark >= required_offset,
+            len(self.in_sync.maximal_isr),
+            self.min_isr_count,
+        )
+
+    # Reading
+
+    def read(
+        self, params: FetchParams, spec: FetchSpec, max_bytes: int, *, at_least_one_batch: bool
+    ) -> PartitionRead:
+        """Return batches as far as the reader sees; nothing of them is noted.
+
+        Errors: those of `require`, OffsetOutOfRange, CorruptRecord; for a follower that is not
+        assigned UnknownLeaderEpoch, or NotLeaderOrFollower if it said no epoch.
+        Source: HW-13, FET-3, FET-6, REPL-4.
+        Differs: an offset between the bound and the log's end reads nothing, as in Kafka's
+        LocalLog.read; FET-5 has an error there.
+        """
+        self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
+        if params.is_from_follower:
+            self._require_assigned(params.replica_id, spec.current_leader_epoch)
+        log = self.log
+        stable = self.last_stable_offset
+        diverging = self.find_divergence(spec)
+        records = None
+        if diverging is None:
+            records = log.read(
+                spec.fetch_offset,
+                min(max_bytes, spec.max_bytes),
+                readable_end(params.isolation, log.log_end_offset, self.high_watermark, stable),
+                at_least_one_batch=at_least_one_batch,
+                with_aborted=params.isolation is Isolation.COMMITTED,
+            )
+        return PartitionRead(
+            records,
+            self.high_watermark,
+            stable,
+            log.log_start_offset,
+            log.log_end_offset,
+            diverging,
+        )
+
+    def _require_assigned(self, replica_id: int, current_leader_epoch: int | None) -> None:
+        if replica_id in self.followers:
+            return
+        if current_leader_epoch is not None:
+            # The follower may know of an assignment that has not come here yet: it asks again.
+            raise UnknownLeaderEpoch(self.topic_partition, current_leader_epoch, self.leader_epoch)
+        raise NotLeaderOrFollower(self.topic_partition, f"replica {replica_id} is not assigned")
+
+    def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
+        """Return where the reader's log parted from this one, None if it did not or did not say.
+
+        Raises OffsetOutOfRange if this log does not know the epoch. Source: REPL-4, KIP-595.
+        """
+        if spec.last_fetched_epoch is None:
+            return None
+        log = self.log
+        known = log.end_offset_for_epoch(spec.last_fetched_epoch)
+        if known is None or spec.fetch_offset < log.log_start_offset:
+            raise OffsetOutOfRange(spec.fetch_offset, log.log_start_offset, log.log_end_offset)
+        found = EpochEnd(*known)
+        if found.leader_epoch < spec.last_fetched_epoch or found.end_offset < spec.fetch_offset:
+            return found
+        return None
+
+    def end_for(self, params: FetchParams, spec: FetchSpec) -> OffsetMetadata:
+        """Return the end of what a reader sees, with its place. Errors: those of `require`."""
+        self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
+        log = self.log
+        return log.locate(
+            readable_end(
+                params.isolation, log.log_end_offset, self.high_watermark, self.last_stable_offset
+            )
+        )
+
+    def offset_for_timestamp(
+        self,
+        timestamp_ms: int,
+        isolation: Isolation,
+        *,
+        current_leader_epoch: int | None = None,
+        is_leader_required: bool = True,
+    ) -> OffsetAndTimestamp | None:
+        """Return the first visible record with this time or a later one, None without one.
+
+        Negative times ask for ends, see `log_reader.offset_for_timestamp`. Raises
+        OffsetNotAvailable to consumers while a new leader's watermark is below the start of its
+        epoch, for an answer could go backwards. Source: HW-15, KIP-207.
+        """
+        self.require(current_leader_epoch, is_leader_required=is_leader_required)
+        log = self.log
+        end = readable_end(
+            isolation, log.log_end_offset, self.high_watermark, self.last_stable_offset
+        )
+        if timestamp_ms == LATEST:
+            self._require_available(isolation)
+            return OffsetAndTimestamp(NO_TIMESTAMP, end, self.leader_epoch)
+        found = log.offset_for_timestamp(timestamp_ms)
+        if timestamp_ms in (EARLIEST, EARLIEST_LOCAL) or (found is not None and found.offset < end):
+            return found
+        self._require_available(isolation)
+        return None
+
+    def _require_available(self, isolation: Isolation) -> None:
+        start = self.epoch_start_offset
+        if start is not None and isolation is not Isolation.LOG_END and start > self.high_watermark:
+            raise OffsetNotAvailable(self.topic_partition, self.high_watermark, start)
+
+    # Followers, the in-sync set and the watermark
+
+    def record_follower_fetch(
+        self, replica_id: int, spec: FetchSpec, leader_log_end_offset: int
+    ) -> tuple[Effect, ...]:
+        """Note how far a follower is: its fetch offset is its log's end (HW-5, ISR-5).
+
+        `leader_log_end_offset` is the end when the fetch was read.
+        """
+        self._require_assigned(replica_id, spec.current_leader_epoch)
+        before = self.followers[replica_id]
+        progress = before.after_fetch(
+            spec.fetch_offset,
+            spec.log_start_offset,
+            leader_log_end_offset=leader_log_end_offset,
+            now_ms=self._clock.monotonic_ms(),
+        )
+        self.followers[replica_id] = progress
+        effects: list[Effect] = []
+        if may_join(
+            self.in_sync,
+            replica_id,
+            progress,
+            high_watermark=self.high_watermark,
+            epoch_start_offset=self.epoch_start_offset or 0,
+        ) and self._is_alive(replica_id):
+            effects.append(self._propose(self.in_sync.growing(replica_id)))
+        if progress.log_end_offset != before.log_end_offset:
+            effects += self._maybe_move_high_watermark()
+        return tuple(effects)
+
+    def maybe_shrink_isr(self) -> tuple[Effect, ...]:
+        """Propose to drop the followers that lag; called every half of the lag (ISR-3)."""
+        if not self.is_leader:
+            return ()
+        gone = out_of_sync_replicas(
+            self.in_sync,
+            self.followers,
+            self.log.log_end_offset,
+            leader_id=self.broker_id,
+            now_ms=self._clock.monotonic_ms(),
+            lag_ms_max=self.config.replica_lag_time_max_ms,
+        )
+        return (self._propose(self.in_sync.shrinking(gone)),) if gone else ()
+
+    def _propose(self, in_sync: InSyncSet) -> ProposeIsr:
+        self.in_sync = in_sync
+        assert in_sync.pending is not None
+        return ProposeIsr(
+            self.topic_partition, in_sync.pending, self.leader_epoch, self.partition_epoch
+        )
+
+    def on_isr_committed(
+        self, isr: tuple[int, ...], leader_epoch: int, partition_epoch: int
+    ) -> tuple[Effect, ...]:
+        """Take the controller's answer to a proposal; one of another epoch changes nothing.
+
+        A smaller set may raise the watermark at once (ISR-8).
+        """
+        is_current = self.is_leader and leader_epoch == self.leader_epoch
+        if not is_current or partition_epoch < self.partition_epoch:
+            return ()
+        self.in_sync = InSyncSet(isr)
+        self.partition_epoch = partition_epoch
+        return self._maybe_move_high_watermark()
+
+    def on_isr_rejected(self, proposed: ProposeIsr) -> None:
+        """Go back to the committed set, if the proposal is the one in flight (ISR-10)."""
+        is_same = (proposed.leader_epoch, proposed.partition_epoch) == (
+            self.leader_epoch,
+            self.partition_epoch,
+        )
+        if is_same and self.in_sync.pending == proposed.isr:
+            self.in_sync = self.in_sync.rejected()
+
+    def _maybe_move_high_watermark(self) -> tuple[Effect, ...]:
+        """Raise the watermark to what all replicas that count have.
+
+        A live follower out of the set that is caught up counts too: without it the watermark
+        would run away from one that is about to join. With fewer than min.insync.replicas in
+        sync nothing is committed.
+        Source: HW-7; Partition.maybeIncrementLeaderHW of 3.9, whose second rule REPL-19 has for
+        4.x only.
+        """
+        if self.is_under_min_isr:
+            return ()
+        end = self.log.log_end_offset
+        moved = leader_high_watermark(self.high_watermark, end, self._counted_ends(end))
+        if moved == self.high_watermark:
+            return ()
+        self.high_watermark = moved
+        return (HighWatermarkMoved(self.topic_partition, moved),)
+
+    def _counted_ends(self, leader_log_end_offset: int) -> list[int]:
+        if not self.followers:
+            return []
+        maximal_isr, now_ms = self.in_sync.maximal_isr, self._clock.monotonic_ms()
+        lag_ms_max = self.config.replica_lag_time_max_ms
+        return [
+            known.log_end_offset
+            for replica_id, known in self.followers.items()
+            if replica_id in maximal_isr
+            or (
+                known.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
+                and self._is_alive(replica_id)
+            )
+        ]
+
+    # Deleting
+
+    def low_watermark(self) -> int:
+        """Return the least log start among this and the live followers (HW-18)."""
+        starts = [
+            known.log_start_offset
+            for replica_id, known in self.followers.items()
+            if self._is_alive(replica_id)
+        ]
+        return min([self.log.log_start_offset, *starts])
+
+    def delete_records_before(self, offset: int) -> DeletedRecords:
+        """Raise the log's start to an offset, or to the watermark for −1 (REPL-15).
+
+        Errors: NotLeaderOrFollower, PolicyViolation on a topic that is only compacted,
+        OffsetOutOfRange below 0 and above the watermark.
+        """
+        self.require(None, is_leader_required=True)
+        log = self.log
+        if not log.config.is_deleting:
+            raise PolicyViolation(self.topic_partition)
+        wanted = self.high_watermark if offset == DELETE_TO_HIGH_WATERMARK else offset
+        if wanted < 0:
+            raise OffsetOutOfRange(wanted, log.log_start_offset, self.high_watermark)
+        effects: tuple[Effect, ...] = ()
+        if log.maybe_increment_log_start_offset(wanted, self.high_watermark):
+            effects = (LogStartMoved(self.topic_partition, wanted),)
+        return DeletedRecords(wanted, self.low_watermark(), effects)

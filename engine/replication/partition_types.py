@@ -1,0 +1,110 @@
+"""What crosses the wall of a partition: states in, reads and appends out."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.log.log_types import AppendInfo, FetchSlice
+from engine.replication.effects import Effect
+from engine.replication.watermark import Isolation
+
+#: The replica id of a consumer.
+CONSUMER_ID = -1
+
+
+class PartitionState(NamedTuple):
+    """What the controller decided. `leader_id` is −1 without a leader."""
+
+    leader_id: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    assigned_replicas: tuple[int, ...]
+
+
+class ReplicationConfig(NamedTuple):
+    """The settings that in-sync sets go by, with the defaults of Kafka 3.9."""
+
+    replica_lag_time_max_ms: int = 30_000
+    min_insync_replicas: int = 1
+
+
+class RoleChange(NamedTuple):
+    """What a new state did; one with older epochs is not applied."""
+
+    is_applied: bool
+    is_new_leader_epoch: bool = False
+    effects: tuple[Effect, ...] = ()
+
+
+class LeaderAppend(NamedTuple):
+    """What an append did, and what the watermark must reach for acks=-1 (exclusive offset)."""
+
+    info: AppendInfo
+    required_offset: int
+    effects: tuple[Effect, ...]
+
+
+class FetchSpec(NamedTuple):
+    """What one partition is asked for; None and −1 where the request does not say."""
+
+    fetch_offset: int
+    max_bytes: int
+    current_leader_epoch: int | None = None
+    last_fetched_epoch: int | None = None
+    log_start_offset: int = -1
+
+
+class FetchParams(NamedTuple):
+    """How a whole fetch reads. `replica_id` below 0 is a consumer.
+
+    `is_leader_required` is False for consumers that may read from followers (KIP-392).
+    `is_max_bytes_hard` is how fetches below version 3 are: a first batch that is larger is cut.
+    """
+
+    replica_id: int = CONSUMER_ID
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 50 << 20
+    isolation: Isolation = Isolation.HIGH_WATERMARK
+    is_leader_required: bool = True
+    is_max_bytes_hard: bool = False
+
+    @property
+    def is_from_follower(self) -> bool:
+        """Tell whether a replica asks."""
+        return self.replica_id >= 0
+
+
+class EpochEnd(NamedTuple):
+    """The largest known epoch ≤ the one asked for, and its end offset (exclusive)."""
+
+    leader_epoch: int
+    end_offset: int
+
+
+class PartitionRead(NamedTuple):
+    """What a read found; `records` is None where `diverging_epoch` says to truncate first."""
+
+    records: FetchSlice | None
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    log_end_offset: int
+    diverging_epoch: EpochEnd | None = None
+
+
+class EnoughReplicas(NamedTuple):
+    """Whether the in-sync set has an offset, and whether it is still large enough."""
+
+    is_reached: bool
+    isr_count: int
+    min_isr_count: int
+
+
+class DeletedRecords(NamedTuple):
+    """Where a leader's log starts now, and the least start among the live replicas (HW-18)."""
+
+    requested_offset: int
+    low_watermark: int
+    effects: tuple[Effect, ...]

@@ -1,0 +1,350 @@
+"""The partitions of one broker: appends and fetches over many, and the answers that wait.
+
+```
+append_records ─ each partition appends ─┬─ all answered at once ────────────> reply
+                                         └─ acks=-1: DelayedProduce ── watermark, deadline ─> reply
+fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ──────────> reply
+                                └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> reply
+```
+
+A reply is run exactly once, on the thread of the loop, possibly before the call returns. One
+partition's failure is an error in its own answer and never fails the request (PUR-4, PART-9).
+Effects are performed in the order they came, those of nested calls behind those before.
+
+Source: PART-5, FET-2, FET-3, HW-14, PUR-4 … PUR-12; Kafka's ReplicaManager.
+Differs: leaders do not throttle replicas here (REPL-17); nothing is read from tiered storage.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import Clock, LogDirOffline
+from engine.log.log_types import FetchSlice
+from engine.log.producer_state import AppendOrigin
+from engine.model import TopicPartition
+from engine.naming import INTERNAL_TOPICS
+from engine.replication.delayed_fetch import (
+    DelayedFetch,
+    FetchReply,
+    FetchResult,
+    FetchResults,
+    WaitingPartition,
+)
+from engine.replication.delayed_produce import DelayedProduce, ProduceReply, ProduceResult
+from engine.replication.effects import Effect, HighWatermarkMoved, LogEndMoved, RoleChanged
+from engine.replication.errors import (
+    InvalidRequiredAcks,
+    InvalidTopic,
+    NotLeaderOrFollower,
+    ReplicaStorageFailed,
+    UnknownTopicOrPartition,
+    answer_to,
+)
+from engine.replication.partition import ACKS_ALL, Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.timing.purgatory import Purgatory
+from engine.timing.wheel import TimingWheel
+
+_VALID_ACKS = (ACKS_ALL, 0, 1)
+
+
+class ReplicaManagerConfig(NamedTuple):
+    """When purgatories are swept, with the defaults of Kafka 3.9 (PUR-3)."""
+
+    fetch_purgatory_purge_interval_requests: int = 1000
+    producer_purgatory_purge_interval_requests: int = 1000
+
+
+class ReplicaManagerPorts(NamedTuple):
+    """What the manager tells others and asks them.
+
+    `is_known` tells whether some broker has the partition. `on_effect` performs what is not the
+    manager's own: proposals to the controller, fetchers, moved log starts.
+    """
+
+    is_known: Callable[[TopicPartition], bool] = lambda topic_partition: False
+    on_effect: Callable[[Effect], None] = lambda effect: None
+    on_log_dir_offline: Callable[[LogDirOffline], None] = lambda failure: None
+
+
+class ReplicaManager:
+    """All partitions that have a replica on this broker."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        ports: ReplicaManagerPorts | None = None,
+        config: ReplicaManagerConfig | None = None,
+    ) -> None:
+        self._clock = clock
+        self._ports = ports or ReplicaManagerPorts()
+        config = config or ReplicaManagerConfig()
+        now_ms = clock.monotonic_ms()
+        self._partitions: dict[TopicPartition, Partition] = {}
+        self._offline: set[TopicPartition] = set()
+        self._produces: Purgatory[DelayedProduce] = Purgatory(
+            TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
+        )
+        self._fetches: Purgatory[DelayedFetch] = Purgatory(
+            TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
+        )
+        self._effects: deque[Effect] = deque()
+        self._is_performing = False
+
+    # Partitions
+
+    @property
+    def partitions(self) -> Mapping[TopicPartition, Partition]:
+        """Return the partitions that can be used."""
+        return self._partitions
+
+    @property
+    def delayed_produce_count(self) -> int:
+        """Count the produces that wait."""
+        return self._produces.delayed_count
+
+    @property
+    def delayed_fetch_count(self) -> int:
+        """Count the fetches that wait."""
+        return self._fetches.delayed_count
+
+    def add(self, partition: Partition) -> None:
+        """Take a partition; one that was offline is back."""
+        self._offline.discard(partition.topic_partition)
+        self._partitions[partition.topic_partition] = partition
+
+    def remove(self, topic_partition: TopicPartition) -> Partition | None:
+        """Let a partition go; what waits for it is answered."""
+        self._offline.discard(topic_partition)
+        partition = self._partitions.pop(topic_partition, None)
+        self._check_all(topic_partition)
+        return partition
+
+    def mark_offline(self, topic_partition: TopicPartition) -> None:
+        """Answer KAFKA_STORAGE_ERROR for a partition whose directory has failed, until `add`."""
+        self._partitions.pop(topic_partition, None)
+        self._offline.add(topic_partition)
+        self._check_all(topic_partition)
+
+    def find(self, topic_partition: TopicPartition) -> Partition:
+        """Return a partition.
+
+        Errors: ReplicaStorageFailed; NotLeaderOrFollower if others have it, so that the client
+        looks for them; UnknownTopicOrPartition. Source: ReplicaManager.getPartitionOrError.
+        """
+        partition = self._partitions.get(topic_partition)
+        if partition is not None:
+            return partition
+        if topic_partition in self._offline:
+            raise ReplicaStorageFailed(topic_partition, "its log directory is offline")
+        if self._ports.is_known(topic_partition):
+            raise NotLeaderOrFollower(topic_partition, "no replica of it is here")
+        raise UnknownTopicOrPartition(topic_partition)
+
+    # Appending
+
+    def append_records(
+        self,
+        entries: Mapping[TopicPartition, memoryview],
+        required_acks: int,
+        timeout_ms: int,
+        reply: ProduceReply,
+        *,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> None:
+        """Append to each partition and reply when `required_acks` are there (PUR-10).
+
+        acks −1 waits for the in-sync sets, at most `timeout_ms`; 0 and 1 for this broker alone.
+        """
+        if required_acks not in _VALID_ACKS:
+            refused = InvalidRequiredAcks(required_acks)
+            reply(dict.fromkeys(entries, ProduceResult(refused)))
+            return
+        results: dict[TopicPartition, ProduceResult] = {}
+        required: dict[TopicPartition, int] = {}
+        effects: list[Effect] = []
+        for topic_partition, batches in entries.items():
+            try:
+                if origin is AppendOrigin.CLIENT and topic_partition.topic in INTERNAL_TOPICS:
+                    raise InvalidTopic(topic_partition.topic)
+                done = self.find(topic_partition).append(batches, required_acks, origin)
+            except (ApiError, StorageError) as failure:
+                results[topic_partition] = ProduceResult(self._answer_to(topic_partition, failure))
+                continue
+            info = done.info
+            results[topic_partition] = ProduceResult(
+                None, info.first_offset, info.log_append_time_ms, info.log_start_offset
+            )
+            required[topic_partition] = done.required_offset
+            effects += done.effects
+        if required_acks == ACKS_ALL and required:
+            deadline_ms = self._clock.monotonic_ms() + timeout_ms
+            operation = DelayedProduce(deadline_ms, results, required, self.find, reply)
+            if self._produces.try_complete_else_watch(operation, required):
+                reply(operation.results())
+        else:
+            reply(results)
+        self.perform(effects)
+
+    # Fetching
+
+    def fetch(
+        self,
+        params: FetchParams,
+        specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        reply: FetchReply,
+    ) -> None:
+        """Read partitions in this order and reply with at least `min_bytes`, or after the wait.
+
+        At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
+        is noted, and may complete produces (PUR-7).
+        """
+        effects: list[Effect] = []
+        results = self._read(params, specs, effects)
+        waiting = [
+            WaitingPartition(topic_partition, spec, result.records.start)
+            for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
+            if result.error is None and result.records is not None
+        ]
+        total_bytes = sum(result.size_bytes for _, result in results)
+        must_answer = params.max_wait_ms <= 0 or not specs or len(waiting) < len(specs)
+        if must_answer or total_bytes >= params.min_bytes:
+            reply(results)
+        else:
+            _release(results)
+            deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
+            operation = DelayedFetch(deadline_ms, params, waiting, self.find, reply)
+            keys = [topic_partition for topic_partition, _ in specs]
+            if self._fetches.try_complete_else_watch(operation, keys):
+                self._answer_fetch(operation)
+        self.perform(effects)
+
+    def _read(
+        self,
+        params: FetchParams,
+        specs: Iterable[tuple[TopicPartition, FetchSpec]],
+        effects: list[Effect] | None,
+    ) -> FetchResults:
+        """Read partitions until the bytes are used up; followers are noted if `effects` is there.
+
+        Only the first partition that has something yields a batch above the limits (FET-3).
+        """
+        left_bytes = params.max_bytes
+        at_least_one_batch = not params.is_max_bytes_hard
+        results: FetchResults = []
+        for topic_partition, spec in specs:
+            try:
+                partition = self.find(topic_partition)
+                read = partition.read(
+                    params, spec, left_bytes, at_least_one_batch=at_least_one_batch
+                )
+            except (ApiError, StorageError) as failure:
+                answer = FetchResult(self._answer_to(topic_partition, failure))
+                results.append((topic_partition, answer))
+                continue
+            records = read.records
+            if records is not None and records.is_first_batch_cut and not params.is_max_bytes_hard:
+                # A cut batch would tell the client nothing; it comes with a later fetch.
+                records.release()
+                records = FetchSlice(records.start)
+            result = FetchResult(
+                None,
+                records,
+                read.high_watermark,
+                read.last_stable_offset,
+                read.log_start_offset,
+                read.diverging_epoch,
+            )
+            results.append((topic_partition, result))
+            if result.size_bytes:
+                at_least_one_batch = False
+                left_bytes = max(0, left_bytes - result.size_bytes)
+            if effects is not None and params.is_from_follower and read.diverging_epoch is None:
+                effects += partition.record_follower_fetch(
+                    params.replica_id, spec, read.log_end_offset
+                )
+        return results
+
+    def _answer_fetch(self, operation: DelayedFetch) -> None:
+        specs = [(waiting.topic_partition, waiting.spec) for waiting in operation.waiting]
+        operation.reply(self._read(operation.params, specs, None))
+
+    def _answer_to(
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError
+    ) -> ApiError:
+        if isinstance(failure, LogDirOffline):
+            self._ports.on_log_dir_offline(failure)
+        return answer_to(topic_partition, failure)
+
+    # Effects and time
+
+    def perform(self, effects: Iterable[Effect]) -> None:
+        """Answer what effects complete, and pass on those that are others' to perform.
+
+        A reply may call back into the manager: what that leads to is done after it.
+        """
+        self._effects.extend(effects)
+        if self._is_performing:
+            return
+        self._is_performing = True
+        try:
+            while self._effects:
+                self._perform_one(self._effects.popleft())
+        finally:
+            self._is_performing = False
+
+    def _perform_one(self, effect: Effect) -> None:
+        if isinstance(effect, LogEndMoved):
+            self._check_fetches(effect.topic_partition)
+        elif isinstance(effect, HighWatermarkMoved | RoleChanged):
+            self._check_all(effect.topic_partition)
+        else:
+            self._ports.on_effect(effect)
+
+    def _check_all(self, topic_partition: TopicPartition) -> None:
+        for produce in self._produces.check(topic_partition):
+            produce.reply(produce.results())
+        self._check_fetches(topic_partition)
+
+    def _check_fetches(self, topic_partition: TopicPartition) -> None:
+        for fetch in self._fetches.check(topic_partition):
+            self._answer_fetch(fetch)
+
+    def advance(self) -> None:
+        """Answer what is past its deadline."""
+        now_ms = self._clock.monotonic_ms()
+        for produce in self._produces.advance(now_ms):
+            produce.reply(produce.results())
+        for fetch in self._fetches.advance(now_ms):
+            self._answer_fetch(fetch)
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when to advance next (monotonic), None if nothing waits."""
+        deadlines = (self._produces.next_deadline_ms(), self._fetches.next_deadline_ms())
+        return min((due for due in deadlines if due is not None), default=None)
+
+    def shrink_isrs(self) -> None:
+        """Propose to drop the followers that lag; for the isr-expiration task (SCH-2)."""
+        for partition in tuple(self._partitions.values()):
+            self.perform(partition.maybe_shrink_isr())
+
+    def high_watermarks(self) -> dict[TopicPartition, int]:
+        """Return what the watermark checkpoint is written from (PART-13)."""
+        return {key: partition.high_watermark for key, partition in self._partitions.items()}
+
+    def stop(self) -> None:
+        """Answer everything that waits, as if its time were over."""
+        for produce in self._produces.drain():
+            produce.reply(produce.results())
+        for fetch in self._fetches.drain():
+            self._answer_fetch(fetch)
+
+
+def _release(results: FetchResults) -> None:
+    for _, result in results:
+        if result.records is not None:
+            result.records.release()

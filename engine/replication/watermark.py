@@ -1,0 +1,56 @@
+"""Watermarks: how far records are committed, and how far each kind of reader sees.
+
+```
+log start ≤ last stable offset ≤ high watermark ≤ log end offset      all but the first exclusive
+            read_committed ─┘    read_uncommitted ┘   followers ┘
+```
+
+Source: HW-1, HW-7, HW-8, HW-13; Kafka's UnifiedLog and Partition.maybeIncrementLeaderHW.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+
+
+class Isolation(Enum):
+    """How far a reader sees."""
+
+    LOG_END = "log end"
+    HIGH_WATERMARK = "read_uncommitted"
+    COMMITTED = "read_committed"
+
+
+def leader_high_watermark(
+    current: int, log_end_offset: int, follower_end_offsets: Iterable[int]
+) -> int:
+    """Return the leader's watermark: the least end of the replicas that count, never lower.
+
+    The followers that count are those of the maximal in-sync set and those about to join it. An
+    end below 0 is one not yet known and holds the watermark where it is.
+    Source: HW-7, ISR-6.
+    """
+    return max(current, min(log_end_offset, min(follower_end_offsets, default=log_end_offset)))
+
+
+def follower_high_watermark(
+    log_end_offset: int, leader_watermark: int, log_start_offset: int
+) -> int:
+    """Return a follower's watermark after an append: the leader's, within the follower's own log.
+
+    It may be lower than before: the leader may be a new one that does not know better yet.
+    Source: HW-8; UnifiedLog.updateHighWatermark.
+    """
+    return max(min(leader_watermark, log_end_offset), log_start_offset)
+
+
+def readable_end(
+    isolation: Isolation, log_end_offset: int, high_watermark: int, last_stable_offset: int
+) -> int:
+    """Return the offset (exclusive) up to which a reader sees. Source: HW-13."""
+    if isolation is Isolation.LOG_END:
+        return log_end_offset
+    if isolation is Isolation.HIGH_WATERMARK:
+        return high_watermark
+    return min(last_stable_offset, high_watermark)

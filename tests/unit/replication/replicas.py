@@ -1,0 +1,116 @@
+"""Partitions in memory, and requests to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.host.memory import ManualClock
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LogConfig
+from engine.model import TopicPartition
+from engine.replication.delayed_fetch import FetchResults
+from engine.replication.delayed_produce import ProduceResult
+from engine.replication.effects import Effect
+from engine.replication.partition import Partition
+from engine.replication.partition_types import (
+    FetchParams,
+    FetchSpec,
+    PartitionState,
+    ReplicationConfig,
+)
+from engine.replication.replica_manager import ReplicaManager, ReplicaManagerPorts
+from engine.replication.watermark import Isolation
+from tests.unit.log.writing import PARTITION, SMALL, new_log
+
+LEADER = 1
+FOLLOWER = FetchParams(replica_id=2, isolation=Isolation.LOG_END)
+CONSUMER = FetchParams()
+
+
+def state(
+    isr: tuple[int, ...] = (1,),
+    *,
+    replicas: tuple[int, ...] | None = None,
+    leader: int = LEADER,
+    epoch: int = 0,
+    partition_epoch: int = 0,
+) -> PartitionState:
+    return PartitionState(leader, epoch, isr, partition_epoch, replicas or isr)
+
+
+def partition_of(
+    clock: ManualClock | None = None,
+    *,
+    log: LocalLog | None = None,
+    log_config: LogConfig = SMALL,
+    min_isr: int = 1,
+    **more: Any,
+) -> Partition:
+    """Return a partition of broker 1 without a role."""
+    config = ReplicationConfig(min_insync_replicas=min_isr)
+    log = log or new_log(log_config)
+    return Partition(LEADER, log, clock or ManualClock(), config=config, **more)
+
+
+def leader_of(
+    isr: tuple[int, ...] = (1,), clock: ManualClock | None = None, **more: Any
+) -> Partition:
+    """Return a partition that broker 1 leads, of replicas 1 to 3 if the set has others."""
+    partition = partition_of(clock, **more)
+    replicas = isr if isr == (LEADER,) else (1, 2, 3)
+    partition.become_leader(state(isr, replicas=replicas))
+    return partition
+
+
+def fetched(partition: Partition, offset: int, replica_id: int = 2) -> tuple[Effect, ...]:
+    """Note a follower's fetch at an offset."""
+    spec = FetchSpec(offset, 1 << 20, log_start_offset=0)
+    return partition.record_follower_fetch(replica_id, spec, partition.log.log_end_offset)
+
+
+class Broker:
+    """A manager with one partition, and all it answered."""
+
+    def __init__(self, isr: tuple[int, ...] = (1,), **more: Any) -> None:
+        self.clock = ManualClock()
+        self.effects: list[Effect] = []
+        self.known: set[TopicPartition] = set()
+        ports = ReplicaManagerPorts(self.known.__contains__, self.effects.append)
+        self.manager = ReplicaManager(self.clock, ports)
+        self.partition = leader_of(isr, self.clock, **more)
+        self.manager.add(self.partition)
+        self.produced: list[dict[TopicPartition, ProduceResult]] = []
+        self.fetches: list[FetchResults] = []
+
+    def produce(
+        self,
+        batches: memoryview,
+        acks: int = -1,
+        *,
+        timeout_ms: int = 1000,
+        to: tuple[TopicPartition, ...] = (PARTITION,),
+    ) -> None:
+        entries = {key: memoryview(bytearray(batches)) for key in to}
+        self.manager.append_records(entries, acks, timeout_ms, self.produced.append)
+
+    def fetch(
+        self, offset: int, params: FetchParams = CONSUMER, *, max_bytes: int = 1 << 20, **more: Any
+    ) -> None:
+        spec = FetchSpec(offset, max_bytes, **more)
+        self.manager.fetch(params, [(PARTITION, spec)], self.fetches.append)
+
+    def pass_time(self, duration_ms: int) -> None:
+        self.clock.advance(duration_ms)
+        self.manager.advance()
+
+    def codes(self) -> list[int]:
+        """Return the error code of each produce, 0 without one."""
+        return [
+            0 if result.error is None else result.error.code
+            for results in self.produced
+            for result in results.values()
+        ]
+
+    def sizes(self) -> list[int]:
+        """Return the bytes that each fetch got from its partitions."""
+        return [sum(result.size_bytes for _, result in results) for results in self.fetches]
