@@ -1,0 +1,297 @@
+"""The replica manager: appends and fetches end to end on one broker, in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.host.memory import ManualClock
+from engine.host.ports import LogDirOffline
+from engine.log.producer_state import AppendOrigin
+from engine.model import TopicPartition
+from engine.records.batch import BatchView
+from engine.replication.delayed_fetch import FetchResults
+from engine.replication.effects import HighWatermarkMoved, ProposeIsr
+from engine.replication.partition_types import FetchSpec
+from engine.replication.replica_manager import ReplicaManager, ReplicaManagerPorts
+from tests.unit.log.writing import PARTITION, sent, sent_by
+from tests.unit.replication.replicas import CONSUMER, FOLLOWER, Broker, leader_of, state
+
+OTHER = TopicPartition("other", 0)
+
+
+def bases_of(results: FetchResults) -> list[int]:
+    found = []
+    for _, result in results:
+        assert result.records is not None
+        data, at = memoryview(result.records.read()), 0
+        result.records.release()
+        while at < len(data):
+            batch = BatchView(data, at)
+            found.append(batch.base_offset)
+            at += batch.size_bytes
+    return found
+
+
+# One broker, end to end
+
+
+def test_a_long_poll_is_answered_by_a_later_append() -> None:
+    broker = Broker()
+    broker.produce(sent(2))
+    assert [0] == broker.codes()
+    broker.fetch(0)
+    assert [0] == bases_of(broker.fetches[0])
+    broker.fetch(2)
+    assert (1, 1) == (len(broker.fetches), broker.manager.delayed_fetch_count)
+    broker.produce(sent(3))
+    assert [2] == bases_of(broker.fetches[1])
+    assert [(0, 0), (0, 2)] == [
+        (code, results[PARTITION].base_offset)
+        for code, results in zip(broker.codes(), broker.produced, strict=True)
+    ]
+    # Nothing answers twice.
+    broker.pass_time(10_000)
+    broker.produce(sent())
+    assert (3, 2) == (len(broker.produced), len(broker.fetches))
+    assert broker.manager.next_deadline_ms() is None
+
+
+def test_two_records_go_the_way_of_the_example() -> None:
+    # HW-11, with a follower that polls like a real one, from an empty log.
+    broker = Broker((1, 2))
+    broker.fetch(0, FOLLOWER, log_start_offset=0)
+    broker.produce(sent(2))
+    assert ([], 0) == (broker.produced, broker.partition.high_watermark)
+    assert [0] == bases_of(broker.fetches[0])
+    broker.fetch(2, FOLLOWER, log_start_offset=0)
+    assert [0] == broker.codes()
+    broker.pass_time(500)
+    (_, answer) = broker.fetches[1][0]
+    assert (0, 2) == (answer.size_bytes, answer.high_watermark)
+
+
+# Producing
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_without_acks_of_all_the_leader_alone_answers(acks: int) -> None:
+    broker = Broker((1, 2))
+    broker.produce(sent(), acks)
+    assert [0] == broker.codes()
+    assert 0 == broker.partition.high_watermark
+
+
+def test_a_produce_times_out_once() -> None:
+    broker = Broker((1, 2))
+    broker.produce(sent(), timeout_ms=100)
+    assert 100 == broker.manager.next_deadline_ms()
+    broker.pass_time(100)
+    assert [7] == broker.codes()
+    broker.fetch(1, FOLLOWER, log_start_offset=0)
+    assert [7] == broker.codes()
+    assert 1 == broker.partition.high_watermark
+
+
+def test_acks_that_do_not_exist_are_refused() -> None:
+    broker = Broker()
+    broker.produce(sent(), 2)
+    assert [21] == broker.codes()
+    assert 0 == broker.partition.log.log_end_offset
+
+
+def test_one_partition_fails_alone() -> None:
+    broker = Broker()
+    broker.produce(sent(), to=(OTHER, PARTITION))
+    assert [3, 0] == broker.codes()
+    broker.known.add(OTHER)
+    broker.produce(sent(), to=(OTHER,))
+    broker.manager.mark_offline(OTHER)
+    broker.produce(sent(), to=(OTHER,))
+    assert [6, 56] == broker.codes()[2:]
+
+
+def test_a_refused_batch_is_an_answer() -> None:
+    broker = Broker()
+    broker.produce(sent_by(7, 0))
+    broker.produce(sent_by(7, 5))
+    broken = sent()
+    broken[-1] ^= 1
+    broker.produce(broken)
+    assert [0, 45, 2] == broker.codes()
+
+
+def test_only_coordinators_write_to_internal_topics() -> None:
+    broker = Broker()
+    key = TopicPartition("__consumer_offsets", 0)
+    broker.produce(sent(), to=(key,))
+    assert [17] == broker.codes()
+    origin = AppendOrigin.COORDINATOR
+    broker.manager.append_records({key: sent()}, 1, 0, broker.produced.append, origin=origin)
+    assert [17, 3] == broker.codes()
+
+
+def test_a_lost_leader_answers_what_waits() -> None:
+    broker = Broker((1, 2))
+    broker.produce(sent())
+    broker.fetch(0)
+    change = broker.partition.become_follower(state((2, 1), leader=2, epoch=1))
+    broker.manager.perform(change.effects)
+    assert [6] == broker.codes()
+    assert [6] == [result.error.code for _, result in broker.fetches[0] if result.error]
+
+
+def test_a_removed_partition_answers_what_waits() -> None:
+    broker = Broker((1, 2))
+    broker.produce(sent())
+    broker.fetch(0)
+    assert broker.partition is broker.manager.remove(PARTITION)
+    assert ([3], 1) == (broker.codes(), len(broker.fetches))
+    assert broker.manager.remove(PARTITION) is None
+
+
+def test_a_smaller_set_answers_what_waited_for_the_laggard() -> None:
+    broker = Broker((1, 2))
+    broker.produce(sent(), timeout_ms=60_000)
+    broker.clock.advance(30_001)
+    broker.manager.shrink_isrs()
+    assert [ProposeIsr(PARTITION, (1,), 0, 0)] == broker.effects
+    assert [] == broker.produced
+    broker.manager.perform(broker.partition.on_isr_committed((1,), 0, 1))
+    assert [0] == broker.codes()
+
+
+# Fetching
+
+
+def test_a_fetch_that_may_not_wait_is_answered_empty() -> None:
+    broker = Broker()
+    broker.fetch(0, CONSUMER._replace(max_wait_ms=0))
+    broker.manager.fetch(CONSUMER, [], broker.fetches.append)
+    assert [0, 0] == broker.sizes()
+
+
+def test_a_fetch_with_an_error_is_answered_at_once() -> None:
+    broker = Broker()
+    specs = [(OTHER, FetchSpec(0, 100)), (PARTITION, FetchSpec(9, 100))]
+    broker.manager.fetch(CONSUMER, specs, broker.fetches.append)
+    assert [3, 1] == [result.error.code for _, result in broker.fetches[0] if result.error]
+
+
+def test_a_fetch_ends_empty_at_its_deadline() -> None:
+    broker = Broker()
+    broker.fetch(0)
+    broker.pass_time(499)
+    assert [] == broker.fetches
+    broker.pass_time(1)
+    assert [0] == broker.sizes()
+
+
+def test_a_consumer_never_completes_a_produce() -> None:
+    broker = Broker((1, 2))
+    broker.produce(sent())
+    broker.fetch(1, CONSUMER._replace(max_wait_ms=0))
+    assert [] == broker.produced
+
+
+def test_only_the_first_partition_exceeds_the_limits() -> None:
+    broker = Broker()
+    broker.produce(sent())
+    for specs, sizes in (((0, 0), [len(sent()), 0]), ((1, 0), [0, len(sent())])):
+        asked = [(PARTITION, FetchSpec(offset, 5)) for offset in specs]
+        broker.manager.fetch(CONSUMER, asked, broker.fetches.append)
+        assert sizes == [result.size_bytes for _, result in broker.fetches[-1]]
+
+
+def test_the_bytes_of_the_whole_answer_are_limited() -> None:
+    broker = Broker()
+    broker.produce(sent())
+    size = len(sent())
+    params = CONSUMER._replace(max_bytes=size + 10)
+    asked = [(PARTITION, FetchSpec(0, 1 << 20))] * 2
+    broker.manager.fetch(params, asked, broker.fetches.append)
+    assert [size, 0] == [result.size_bytes for _, result in broker.fetches[0]]
+
+
+def test_old_fetches_get_a_cut_batch() -> None:
+    broker = Broker()
+    broker.produce(sent())
+    broker.fetch(0, CONSUMER._replace(is_max_bytes_hard=True), max_bytes=5)
+    assert [5] == broker.sizes()
+
+
+def test_a_follower_that_catches_up_is_proposed_to_the_controller() -> None:
+    broker = Broker((1, 2))
+    broker.fetch(0, FOLLOWER._replace(replica_id=3, max_wait_ms=0), log_start_offset=0)
+    assert [ProposeIsr(PARTITION, (1, 2, 3), 0, 0)] == broker.effects
+
+
+def test_a_reply_may_fetch_and_produce_again() -> None:
+    broker = Broker()
+    seen: list[int] = []
+
+    def again(results: FetchResults) -> None:
+        seen.extend(bases_of(results))
+        if len(seen) < 4:
+            offset = broker.partition.high_watermark
+            broker.manager.fetch(CONSUMER, [(PARTITION, FetchSpec(offset, 1 << 20))], again)
+            broker.produce(sent())
+
+    broker.manager.fetch(CONSUMER, [(PARTITION, FetchSpec(0, 1 << 20))], again)
+    broker.produce(sent())
+    assert [0, 1, 2, 3] == seen
+    assert [0, 0, 0, 0] == broker.codes()
+
+
+# Stopping, checkpoints, failures
+
+
+def test_a_stop_answers_everything() -> None:
+    broker = Broker((1, 2))
+    broker.produce(sent())
+    broker.fetch(0)
+    broker.manager.stop()
+    assert ([7], [0]) == (broker.codes(), broker.sizes())
+    broker.pass_time(10_000)
+    assert (1, 1) == (len(broker.produced), len(broker.fetches))
+
+
+def test_watermarks_are_there_for_the_checkpoint() -> None:
+    broker = Broker()
+    broker.produce(sent(3))
+    assert {PARTITION: 3} == broker.manager.high_watermarks()
+    assert [PARTITION] == list(broker.manager.partitions)
+    assert 0 == broker.manager.delayed_produce_count
+
+
+def test_a_failing_disk_is_told_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[LogDirOffline] = []
+    manager = ReplicaManager(ManualClock(), ReplicaManagerPorts(on_log_dir_offline=told.append))
+    partition = leader_of()
+    manager.add(partition)
+    failure = LogDirOffline("/data", "read", "no such device", 5)
+
+    def fail(*arguments: object, **named: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(partition.log, "read", fail)
+    answers: list[FetchResults] = []
+    manager.fetch(CONSUMER, [(PARTITION, FetchSpec(0, 10))], answers.append)
+    assert [56] == [result.error.code for _, result in answers[0] if result.error]
+    assert [failure] == told
+
+
+def test_effects_of_nested_calls_come_behind_those_before() -> None:
+    broker = Broker()
+    order: list[str] = []
+
+    def first(results: FetchResults) -> None:
+        order.append("first")
+        broker.manager.perform([HighWatermarkMoved(PARTITION, 1)])
+        order.append("first is over")
+
+    broker.manager.fetch(CONSUMER, [(PARTITION, FetchSpec(0, 100))], first)
+    broker.manager.fetch(
+        CONSUMER, [(PARTITION, FetchSpec(0, 100))], lambda results: order.append("second")
+    )
+    broker.produce(sent())
+    assert ["first", "first is over", "second"] == order
