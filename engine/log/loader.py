@@ -17,10 +17,10 @@ wrong.
 
 Source: LOG-12; Kafka's LogLoader and LogSegment.recover.
 Differs: later segments go before the damaged one is cut (Kafka: after), so that a crash between
-leaves no hole. A missing or odd .timeindex is built again too. A damaged `leader-epoch-checkpoint`
-does not stop a log. A segment with offsets that do not belong into it (below its base, or 2^31
-above) is `SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker
-over the first.
+leaves no hole; an empty segment behind records that a power cut took goes. A missing or odd
+.timeindex is built again too. A damaged `leader-epoch-checkpoint` does not stop a log. A segment
+with offsets that do not belong into it (below its base, or 2^31 above) is `SegmentOffsetOverflow`
+for this log; Kafka splits the second kind, and stops the broker over the first.
 """
 
 from __future__ import annotations
@@ -203,9 +203,25 @@ class _Loader:
         for segment in unflushed:
             if self._recover(segment, is_unflushed=True):
                 break
+        self._drop_empty_behind_loss()
         for segment in list(self._segments)[:-1]:
             if segment.has_unwritten_index:
                 segment.write_indexes()
+
+    def _drop_empty_behind_loss(self) -> None:
+        """Drop an empty active segment when the one before it lost its records to a power cut.
+
+        Names can be durable before records are. The log would seem to end at the empty segment's
+        base, with a hole before it. A compacted log may have one there by right.
+        """
+        while len(self._segments) > 1 and not self._request.config.is_compacted:
+            before, active = list(self._segments)[-2:]
+            end = find_end(before.file, before.index)
+            is_flushed = active.base_offset <= self._request.recovery_point
+            if active.size_bytes or is_flushed or end >= active.base_offset:
+                break
+            self._dropped += 1
+            self._drop([active])
 
     def _recover(self, segment: Segment, *, is_unflushed: bool) -> bool:
         """Read a segment through and rebuild its side files; tells whether it was cut.

@@ -21,11 +21,17 @@ CONFIG = LogConfig(index_interval_bytes=100, producer_id_expiration_ms=1 << 50)
 
 
 def segments() -> MemoryFiles:
-    """Return three segments with transactions and epochs."""
+    """Return five segments with transactions and epochs."""
     first = b"".join(batch(n) for n in range(4)) + data_of(1, 4)
     second = marker_of(1, 5) + batch(6, 4, epoch=2) + batch(10, epoch=2)
     files = log_of(
-        {0: first, 5: second, 11: batch(11, epoch=2) + batch(12, epoch=2)},
+        {
+            0: first,
+            5: second,
+            11: batch(11, epoch=2) + batch(12, epoch=2),
+            13: batch(13, epoch=2),
+            14: batch(14, epoch=2),
+        },
         epochs=(EpochStart(0, 0), EpochStart(2, 6)),
     )
     put(files, name_of(5, FileKind.TXNINDEX), encode_txn_index([AbortedTransaction(1, 4, 5, 6)]))
@@ -33,7 +39,7 @@ def segments() -> MemoryFiles:
 
 
 def torn(files: MemoryFiles) -> None:
-    put(files, name_of(11), get(files, name_of(11))[:-5])
+    put(files, name_of(14), get(files, name_of(14))[:-5])
 
 
 def damaged(files: MemoryFiles) -> None:

@@ -100,8 +100,8 @@ class Life:
         yield lambda: self.append(end_of_transaction(7), epoch=1)
         yield self.flush
         yield self.checkpoint
-        yield lambda: self.truncate_to(18)
-        yield lambda: self.append(sent_by(1, 12, 5), epoch=2)
+        yield lambda: self.truncate_to(6)
+        yield lambda: self.append(sent_by(1, 6, 5), epoch=2)
         yield lambda: self.append(sent(5, value=b"w" * 30), epoch=2)
         yield lambda: self.append(sent(5, value=b"w" * 30), epoch=2)
         yield self.settle

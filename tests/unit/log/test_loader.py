@@ -9,6 +9,7 @@ from engine.host.ports import Files
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.loader import SegmentOffsetOverflow
 from engine.log.log_config import LogConfig
+from engine.log.producer_snapshot import encode_producer_snapshot
 from engine.log.tasks import InlineTasks, LogHooks
 from engine.log.txn_index import read_txn_index
 from engine.naming import FileKind
@@ -187,11 +188,19 @@ def test_producers_come_from_the_newest_good_snapshot_and_the_batches_behind_it(
 def test_stray_snapshots_go_but_for_the_newest() -> None:
     files = disk()
     for offset in (3, 5, 12, 15):
+        put(files, name_of(offset, FileKind.SNAPSHOT), encode_producer_snapshot([]))
+    open_log(files, CONFIG, was_stopped_cleanly=True)
+    kept = [int(name[:20]) for name in names(files, kind=FileKind.SNAPSHOT)]
+    assert [5, 15] == kept
+
+
+def test_damaged_snapshots_are_replaced_where_the_log_is_read_on() -> None:
+    files = disk()
+    for offset in (5, 15):
         put(files, name_of(offset, FileKind.SNAPSHOT), b"nonsense")
     open_log(files, CONFIG, was_stopped_cleanly=True)
-    # Damaged ones are replaced where the log is read on.
-    kept = [name[17:20] for name in names(files, kind=FileKind.SNAPSHOT)]
-    assert ["005", "010", "015"] == kept
+    kept = [int(name[:20]) for name in names(files, kind=FileKind.SNAPSHOT)]
+    assert [5, 10, 15] == kept
 
 
 def test_a_segment_without_side_files_is_served() -> None:
@@ -220,3 +229,23 @@ def test_appends_never_come_behind_a_torn_tail_even_after_a_clean_stop(tail: byt
     put(files, name_of(10), get(files, name_of(10)) + tail)
     log, report = open_log(files, CONFIG, was_stopped_cleanly=True)
     assert (15, len(tail)) == (log.log_end_offset, report.truncated_bytes)
+
+
+@pytest.mark.parametrize(("is_compacted", "end"), [(False, 10), (True, 15)])
+def test_an_empty_segment_behind_lost_records_goes_unless_they_were_compacted(
+    is_compacted: bool, end: int
+) -> None:
+    files = disk()
+    put(files, name_of(10), b"")
+    put_segment(files, 15, b"")
+    log, _ = open_log(files, CONFIG._replace(is_compacted=is_compacted))
+    assert end == log.log_end_offset
+    log, _ = open_log(disk_with_flushed_gap(), CONFIG, recovery_point=15)
+    assert log.log_end_offset == 15
+
+
+def disk_with_flushed_gap() -> MemoryFiles:
+    files = disk()
+    put(files, name_of(10), b"")
+    put_segment(files, 15, b"")
+    return files

@@ -464,10 +464,11 @@ def test_a_cut_below_the_first_segment_starts_the_log_anew_there() -> None:
 
 
 def test_a_restart_at_the_active_segment_s_base_makes_it_anew() -> None:
-    files, tasks = MemoryFiles(), InlineTasks()
-    log, _ = open_log(files, SMALL, LogHooks(tasks))
+    files, tasks, told = MemoryFiles(), InlineTasks(), []
+    log, _ = open_log(files, SMALL, LogHooks(tasks, on_truncated=told.append))
     fill(log, [3])
     log.restart_at(0, NOW_MS)
+    assert [log.topic_partition] == told
     tasks.run_waiting()
     assert (0, 0) == (log.log_end_offset, log.size_bytes)
     fill(log, [1])

@@ -65,7 +65,8 @@ def test_a_clean_stop_is_noted_and_the_next_start_reads_nothing_again() -> None:
     assert not host.locked
     again = host.manager()
     found = again.start()
-    assert not host.files.exists("/a/.kafka_cleanshutdown")
+    # A power cut right after the start must not find it again.
+    assert not host.files.after_crash().exists("/a/.kafka_cleanshutdown")
     assert [0] == [report.recovered_segments for report in found[A].reports.values()]
     log = again.get(T0)
     assert log is not None
