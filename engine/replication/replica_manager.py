@@ -7,9 +7,10 @@ fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ─�
                                 └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> reply
 ```
 
-A reply is run exactly once, on the thread of the loop, possibly before the call returns. One
-partition's failure is an error in its own answer and never fails the request (PUR-4, PART-9).
-Effects are performed in the order they came, those of nested calls behind those before.
+A reply is run exactly once, on the thread of the loop, possibly before the call returns; it must
+not raise, for it runs amid what others asked. One partition's failure is an error in its own
+answer and never fails the request (PUR-4, PART-9). Effects are performed in the order they came,
+those of nested calls behind those before.
 
 Source: PART-5, FET-2, FET-3, HW-14, PUR-4 … PUR-12; Kafka's ReplicaManager.
 Differs: leaders do not throttle replicas here (REPL-17); nothing is read from tiered storage.

@@ -9,8 +9,15 @@ from engine.replication.delayed_fetch import DelayedFetch, WaitingPartition
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
-from tests.unit.log.writing import PARTITION, sent
-from tests.unit.replication.replicas import CONSUMER, FOLLOWER, fetched, leader_of, state
+from tests.unit.log.writing import PARTITION, fill, new_log, sent
+from tests.unit.replication.replicas import (
+    CONSUMER,
+    FOLLOWER,
+    fetched,
+    leader_of,
+    partition_of,
+    state,
+)
 
 
 def waiting_on(
@@ -109,9 +116,13 @@ def test_a_fenced_epoch_ends_the_wait() -> None:
 
 
 def test_a_parted_log_ends_the_wait() -> None:
-    partition = leader_of((1, 2))
-    partition.append(sent(), 1)
-    assert not waiting_on(partition, FOLLOWER, last_fetched_epoch=0).can_complete()
+    log = new_log()
+    fill(log, [1], epoch=1)
+    fill(log, [1], epoch=3)
+    partition = partition_of(log=log)
+    partition.become_leader(state((1, 2), epoch=4))
+    assert not waiting_on(partition, FOLLOWER, last_fetched_epoch=3).can_complete()
+    assert waiting_on(partition, FOLLOWER, last_fetched_epoch=2).can_complete()
     assert waiting_on(partition, FOLLOWER, last_fetched_epoch=7).can_complete()
 
 

@@ -339,6 +339,41 @@ def test_a_smaller_set_in_flight_is_told_with_what_it_reached() -> None:
     assert (True, 1, 2) == partition.enough_replicas_reached(1)
 
 
+def test_a_pending_departure_still_counts_for_what_was_appended() -> None:
+    clock = ManualClock()
+    partition = leader_of((1, 2), clock, min_isr=2)
+    partition.append(sent(), -1)
+    fetched(partition, 1)
+    partition.append(sent(), 1)
+    clock.advance(40_000)
+    assert (ProposeIsr(PARTITION, (1,), 0, 0),) == partition.maybe_shrink_isr()
+    assert (True, 2, 2) == partition.enough_replicas_reached(1)
+    with pytest.raises(ApiError) as error:
+        partition.append(sent(), -1)
+    assert 19 == code_of(error)
+
+
+def test_a_caught_up_follower_out_of_the_set_holds_the_watermark_for_a_while() -> None:
+    clock = ManualClock()
+    partition = partition_of(clock)
+    partition.become_leader(state((1,), replicas=(1, 2, 3)))
+    (proposed,) = fetched(partition, 0, 3)
+    assert isinstance(proposed, ProposeIsr)
+    partition.on_isr_rejected(proposed)
+    partition.append(sent(), 1)
+    assert 0 == partition.high_watermark
+    clock.advance(30_001)
+    partition.append(sent(), 1)
+    assert 2 == partition.high_watermark
+
+
+def test_an_answer_with_an_older_partition_epoch_changes_nothing() -> None:
+    partition = partition_of()
+    partition.become_leader(state((1, 2), partition_epoch=7))
+    assert () == partition.on_isr_committed((1,), 0, 6)
+    assert ((1, 2), 7) == (partition.in_sync.isr, partition.partition_epoch)
+
+
 # Following and deleting
 
 

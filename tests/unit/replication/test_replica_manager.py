@@ -6,7 +6,10 @@ import pytest
 
 from engine.host.memory import ManualClock
 from engine.host.ports import LogDirOffline
+from engine.limits import SENDFILE_BYTES_MIN
+from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
+from engine.log.segment import Segment
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.replication.delayed_fetch import FetchResults
@@ -217,6 +220,31 @@ def test_old_fetches_get_a_cut_batch() -> None:
     broker.produce(sent())
     broker.fetch(0, CONSUMER._replace(is_max_bytes_hard=True), max_bytes=5)
     assert [5] == broker.sizes()
+
+
+def test_a_fetch_that_waits_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    borrowed = 0
+
+    def count(name: str, step: int) -> None:
+        original = getattr(Segment, name)
+
+        def counted(segment: Segment) -> None:
+            nonlocal borrowed
+            borrowed += step
+            original(segment)
+
+        monkeypatch.setattr(Segment, name, counted)
+
+    count("borrow", 1)
+    count("give_back", -1)
+    broker = Broker(log_config=LogConfig())
+    broker.produce(sent(value=b"v" * SENDFILE_BYTES_MIN))
+    broker.fetch(0, CONSUMER._replace(min_bytes=1 << 20))
+    assert ([], 0) == (broker.fetches, borrowed)
+    broker.pass_time(500)
+    assert 1 == borrowed
+    assert [0] == bases_of(broker.fetches[0])
+    assert 0 == borrowed
 
 
 def test_a_follower_that_catches_up_is_proposed_to_the_controller() -> None:
