@@ -73,6 +73,7 @@ ACKS_ALL = -1
 _NO_EPOCH = -1
 _NO_LEADER = -1
 _NOT_APPLIED = RoleChange(is_applied=False)
+_DEFAULTS = ReplicationConfig()
 
 
 class Partition:
@@ -88,7 +89,7 @@ class Partition:
         log: LocalLog,
         clock: Clock,
         *,
-        config: ReplicationConfig = ReplicationConfig(),  # noqa: B008 - immutable
+        config: ReplicationConfig = _DEFAULTS,
         high_watermark: int = 0,
         is_alive: Callable[[int], bool] = lambda broker_id: True,
     ) -> None:
