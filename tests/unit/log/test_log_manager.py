@@ -63,6 +63,7 @@ def test_a_clean_stop_is_noted_and_the_next_start_reads_nothing_again() -> None:
     assert host.files.exists("/a/.kafka_cleanshutdown")
     assert not host.files.exists("/a/.lock")
     assert not host.locked
+    host.files.sync_everything()
     again = host.manager()
     found = again.start()
     # A power cut right after the start must not find it again.
