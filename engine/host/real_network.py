@@ -328,8 +328,8 @@ class RealNetwork:
                 return
             host, peer = address[0], f"{address[0]}:{address[1]}"
             if not self._has_room_for(host):
-                sock.close()
                 self.on_refused(peer, "too many connections")
+                sock.close()
                 continue
             connection = self._adopt(sock, host, peer)
             on_connect(connection)
