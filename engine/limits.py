@@ -18,10 +18,6 @@ DECOMPRESSED_BATCH_BYTES_MAX = 1 << 30
 # limit above and not after it: one piece is the most by which it can be overshot.
 DECOMPRESS_CHUNK_BYTES = 1 << 20
 
-# A batch header counts records in an int32, but a record takes at least 7 bytes, so a count is
-# also checked against the bytes that are there; see records/batch.py.
-RECORD_BYTES_MIN = 7
-
 # Measured best between system calls and cache misses when scanning a log front to back
 # (2, 8 and 32 MiB: 2850, 3180, 2455 MB/s).
 SCAN_CHUNK_BYTES = 8 << 20
