@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
     from kctl.render.rows import Column
@@ -41,7 +41,9 @@ def _write_rich(
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
-        table.add_column(column.heading, justify="right" if column.right else "left")
+        # Folded rather than cut: a path or an offset must be there whole to be copied.
+        justify: Literal["left", "right"] = "right" if column.right else "left"
+        table.add_column(column.heading, justify=justify, overflow="fold")
     for row in rows:
         table.add_row(*(cell_text(row.get(column.key)) for column in columns))
     Console(file=stream, markup=False, highlight=False).print(table)
