@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable
-from engine.api.exchange import CloseConnection, Deferred, Exchange, Session
+from engine.api.exchange import CloseConnection, Deferred, EncodedReply, Exchange, Session
 from engine.errors import WireError
 from engine.host.ports import Clock, Connection, Network, SendPart
 from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
@@ -75,12 +75,13 @@ class RequestServer:
 class _Slot:
     """The place of one request among the answers of its connection."""
 
-    __slots__ = ("exchange", "is_filled", "parts")
+    __slots__ = ("exchange", "is_filled", "on_sent", "parts")
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
         self.is_filled = False
         self.parts: list[SendPart] | None = None
+        self.on_sent: Callable[[], None] | None = None
 
 
 class ClientConnection:
@@ -151,6 +152,8 @@ class ClientConnection:
     def _fill(self, slot: _Slot, name: str, reply: Any) -> None:
         """Give a slot its answer and let go of what is ready (step 5)."""
         if self._is_closed:
+            if isinstance(reply, EncodedReply) and reply.on_sent is not None:
+                reply.on_sent()
             return
         slot.is_filled = True
         if reply is not None:
@@ -158,12 +161,16 @@ class ClientConnection:
             head = response_header_bytes(
                 exchange.api_key, exchange.api_version, exchange.correlation_id
             )
-            codec = message_codec(f"{name}Response", exchange.api_version)
-            slot.parts = [head, codec.encode(reply)]
+            if isinstance(reply, EncodedReply):
+                slot.parts = [head, *reply.parts]
+                slot.on_sent = reply.on_sent
+            else:
+                codec = message_codec(f"{name}Response", exchange.api_version)
+                slot.parts = [head, codec.encode(reply)]
         while self._slots and self._slots[0].is_filled:
-            parts = self._slots.popleft().parts
-            if parts is not None:
-                self._connection.send(parts)
+            first = self._slots.popleft()
+            if first.parts is not None:
+                self._connection.send(first.parts, first.on_sent)
         if self._is_paused and len(self._slots) < OPEN_REQUESTS_PER_CONNECTION_MAX:
             self._is_paused = False
             self._connection.resume()
@@ -180,5 +187,8 @@ class ClientConnection:
 
     def _closed(self, _reason: str) -> None:
         self._is_closed = True
+        for slot in self._slots:
+            if slot.on_sent is not None:
+                slot.on_sent()
         self._slots.clear()
         self._server.forget(self)

@@ -1,13 +1,16 @@
 """What a handler is given and what it gives back.
 
 A handler returns the reply, or a `Deferred` that somebody completes later, or None for a request
-that is owed no answer (a produce with acks=0). It never waits.
+that is owed no answer (a produce with acks=0). It never waits. A reply is a message, or an
+`EncodedReply` where the handler has written the bytes itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
+
+from engine.host.ports import SendPart
 
 
 class Session:
@@ -32,6 +35,17 @@ class Exchange(NamedTuple):
     correlation_id: int
     client_id: str | None
     received_ms: int
+
+
+class EncodedReply(NamedTuple):
+    """A reply's body as it goes out, in parts, behind the header that the server writes.
+
+    `on_sent` is run once, when all of it has left or the connection is gone: only then may the
+    files of its regions be closed.
+    """
+
+    parts: list[SendPart]
+    on_sent: Callable[[], None] | None = None
 
 
 class Deferred:

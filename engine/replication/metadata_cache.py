@@ -1,0 +1,148 @@
+"""What one broker knows of the cluster: brokers, topics, leaders; as the controller last said.
+
+The controller tells it by UpdateMetadata (META-1 …); clients are answered from it. It may be
+behind the metadata store, and every broker has its own. `version` rises with each change, so that
+an answer that was built once can be kept until then.
+
+Source: Kafka's ZkMetadataCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+
+_NO_LEADER = -1
+
+
+class Endpoint(NamedTuple):
+    """Where a broker is reached by one listener; the protocol is Kafka's number."""
+
+    listener: str
+    host: str
+    port: int
+    security_protocol: int = 0
+
+
+class BrokerNode(NamedTuple):
+    """A broker that is up."""
+
+    broker_id: int
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None = None
+
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """Return where it is reached by a listener, None if it has no such one."""
+        return next((found for found in self.endpoints if found.listener == listener), None)
+
+
+class PartitionMetadata(NamedTuple):
+    """A partition as the controller last told it; `leader_id` is −1 without a leader."""
+
+    leader_id: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    partition_epoch: int
+    replicas: tuple[int, ...]
+    offline_replicas: tuple[int, ...] = ()
+    controller_epoch: int = 0
+
+
+class MetadataCache:
+    """Brokers and topics by name and id; changed by `update` alone."""
+
+    def __init__(self, broker_id: int, cluster_id: str) -> None:
+        self.broker_id = broker_id
+        self.cluster_id = cluster_id
+        self.controller_id: int | None = None
+        #: Rises with each update.
+        self.version = 0
+        self._brokers: Mapping[int, BrokerNode] = {}
+        self._topics: dict[str, dict[int, PartitionMetadata]] = {}
+        self._id_of: dict[str, bytes] = {}
+        self._name_of: dict[bytes, str] = {}
+
+    # Reading
+
+    @property
+    def brokers(self) -> Mapping[int, BrokerNode]:
+        """Return the brokers that are up, by id."""
+        return self._brokers
+
+    @property
+    def topics(self) -> Mapping[str, Mapping[int, PartitionMetadata]]:
+        """Return the partitions of each topic by index."""
+        return self._topics
+
+    @property
+    def topic_ids(self) -> Mapping[str, bytes]:
+        """Return the 16-byte id of each topic that has one, by name."""
+        return self._id_of
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """Return the topic with an id."""
+        return self._name_of.get(topic_id)
+
+    def partition(self, topic_partition: TopicPartition) -> PartitionMetadata | None:
+        """Return one partition, None if it is not known."""
+        partitions = self._topics.get(topic_partition.topic)
+        return None if partitions is None else partitions.get(topic_partition.partition)
+
+    def is_known(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether some broker has the partition."""
+        return self.partition(topic_partition) is not None
+
+    def is_alive(self, broker_id: int) -> bool:
+        """Tell whether a broker is up."""
+        return broker_id in self._brokers
+
+    def leader_count(self) -> int:
+        """Count the partitions that have a leader."""
+        return sum(
+            partition.leader_id != _NO_LEADER
+            for partitions in self._topics.values()
+            for partition in partitions.values()
+        )
+
+    # Changing
+
+    def update(
+        self,
+        controller_id: int | None,
+        brokers: Iterable[BrokerNode],
+        partitions: Mapping[TopicPartition, PartitionMetadata | None],
+        topic_ids: Mapping[str, bytes],
+    ) -> list[TopicPartition]:
+        """Take what the controller said; None stands for a partition that is being deleted.
+
+        All brokers that are up are told each time, of partitions and ids only those that changed.
+        Returns the partitions that are gone.
+        """
+        self.controller_id = controller_id
+        self._brokers = {broker.broker_id: broker for broker in brokers}
+        for topic, topic_id in topic_ids.items():
+            self._name_of.pop(self._id_of.get(topic, b""), None)
+            self._id_of[topic] = topic_id
+            self._name_of[topic_id] = topic
+        gone = []
+        for topic_partition, partition in partitions.items():
+            if partition is not None:
+                known = self._topics.setdefault(topic_partition.topic, {})
+                known[topic_partition.partition] = partition
+            elif self._forget(topic_partition):
+                gone.append(topic_partition)
+        self.version += 1
+        return gone
+
+    def _forget(self, topic_partition: TopicPartition) -> bool:
+        partitions = self._topics.get(topic_partition.topic, {})
+        if partitions.pop(topic_partition.partition, None) is None:
+            return False
+        if not partitions:
+            del self._topics[topic_partition.topic]
+            topic_id = self._id_of.pop(topic_partition.topic, None)
+            if topic_id is not None:
+                self._name_of.pop(topic_id, None)
+        return True

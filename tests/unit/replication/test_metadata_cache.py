@@ -1,0 +1,61 @@
+"""What a broker knows of the cluster, and how it forgets."""
+
+from __future__ import annotations
+
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
+
+ID = bytes(range(16))
+NODE = BrokerNode(1, (Endpoint("PLAINTEXT", "here", 9092),), "r1")
+STATE = PartitionMetadata(1, 0, (1,), 0, (1,))
+
+
+def filled() -> MetadataCache:
+    cache = MetadataCache(1, "cluster")
+    states = {TopicPartition("t", 0): STATE, TopicPartition("t", 1): STATE._replace(leader_id=-1)}
+    cache.update(1, [NODE], states, {"t": ID})
+    return cache
+
+
+def test_topics_are_found_by_name_and_by_id() -> None:
+    cache = filled()
+    assert cache.partition(TopicPartition("t", 0)) == STATE
+    assert cache.topic_name(ID) == "t"
+    assert cache.topic_ids["t"] == ID
+    assert cache.leader_count() == 1
+    assert not cache.is_known(TopicPartition("t", 2))
+
+
+def test_a_topic_goes_with_its_last_partition() -> None:
+    cache = filled()
+    assert cache.update(1, [NODE], {TopicPartition("t", 0): None}, {}) == [TopicPartition("t", 0)]
+    assert cache.topic_name(ID) == "t"
+    cache.update(1, [NODE], {TopicPartition("t", 1): None}, {})
+    assert cache.topic_name(ID) is None
+    assert "t" not in cache.topics
+
+
+def test_a_topic_that_is_made_anew_has_only_its_new_id() -> None:
+    cache = filled()
+    cache.update(1, [NODE], {}, {"t": bytes(16)})
+    assert cache.topic_name(ID) is None
+    assert cache.topic_name(bytes(16)) == "t"
+
+
+def test_brokers_that_are_not_told_are_gone() -> None:
+    cache = filled()
+    cache.update(None, [], {}, {})
+    assert not cache.is_alive(1)
+    assert cache.controller_id is None
+
+
+def test_every_update_raises_the_version() -> None:
+    cache = filled()
+    before = cache.version
+    cache.update(1, [NODE], {}, {})
+    assert cache.version == before + 1
+
+
+def test_an_endpoint_is_chosen_by_its_listener() -> None:
+    assert NODE.endpoint("PLAINTEXT") == Endpoint("PLAINTEXT", "here", 9092)
+    assert NODE.endpoint("SSL") is None
