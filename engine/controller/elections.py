@@ -1,0 +1,156 @@
+"""Who becomes leader, and who stays in sync: pure rules over one partition.
+
+| reason | leader | ISR after it |
+|---|---|---|
+| OFFLINE | first of the assigned that is alive and in ISR; else, if unclean is allowed, the first alive | the live ones of it; unclean: the leader alone |
+| REASSIGN | first of the target replicas that is alive and in ISR | unchanged |
+| PREFERRED | the first assigned, if alive and in ISR | unchanged |
+| CONTROLLED_SHUTDOWN | first of the assigned that is alive, in ISR and not shutting down | without those that shut down |
+
+Every election raises the leader epoch by one (ELE-6); no leader means no change.
+
+Source: ELE-1 ... ELE-6; Kafka's Election and PartitionLeaderElectionAlgorithms.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from enum import Enum
+from typing import NamedTuple
+
+from engine.znode.values import NO_LEADER, PartitionState
+
+_RECOVERED = 0
+_RECOVERING = 1
+
+
+class ElectionReason(Enum):
+    """Why a leader is elected."""
+
+    OFFLINE = "offline"
+    REASSIGN = "reassign"
+    PREFERRED = "preferred"
+    CONTROLLED_SHUTDOWN = "controlled shutdown"
+
+
+class Candidates(NamedTuple):
+    """What an election looks at; `live` are the replicas that are up, shutting down or not."""
+
+    #: In the order of assignment; for REASSIGN the target replicas.
+    replicas: Sequence[int]
+    live: AbstractSet[int]
+    shutting_down: AbstractSet[int] = frozenset()
+    is_unclean_allowed: bool = False
+
+
+class Elected(NamedTuple):
+    """The outcome: the state to write, and the replicas to tell."""
+
+    state: PartitionState
+    recipients: tuple[int, ...]
+    is_unclean: bool = False
+
+
+def elect(
+    reason: ElectionReason, state: PartitionState, candidates: Candidates, controller_epoch: int
+) -> Elected | None:
+    """Return the new state, None if nobody may lead."""
+    return _RULES[reason](state, candidates, controller_epoch)
+
+
+def without_replica(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
+    """Return the state once a replica is offline: out of ISR, and nobody leads if it led.
+
+    The last member of the ISR stays in it, so that only it can bring the partition back.
+    """
+    isr = state.isr if len(state.isr) == 1 else _without(state.isr, {replica})
+    leader = NO_LEADER if state.leader == replica else state.leader
+    return state._replace(
+        leader=leader,
+        isr=isr,
+        leader_epoch=state.leader_epoch + 1,
+        controller_epoch=controller_epoch,
+    )
+
+
+def first_state(live: Sequence[int], controller_epoch: int) -> PartitionState:
+    """Return the state of a new partition; its live replicas are in the order of assignment."""
+    return PartitionState(live[0], 0, tuple(live), controller_epoch)
+
+
+def _elect_offline(
+    state: PartitionState, candidates: Candidates, controller_epoch: int
+) -> Elected | None:
+    live = _in_order(candidates.replicas, candidates.live)
+    leader = _first(live, state.isr)
+    if leader is not None:
+        isr = _in_order(state.isr, candidates.live)
+        return Elected(_led(state, leader, isr, controller_epoch), live)
+    if not candidates.is_unclean_allowed or not live:
+        return None
+    led = _led(state, live[0], (live[0],), controller_epoch)
+    return Elected(led._replace(leader_recovery_state=_RECOVERING), live, is_unclean=True)
+
+
+def _elect_among(
+    state: PartitionState, candidates: Candidates, controller_epoch: int
+) -> Elected | None:
+    live = _in_order(candidates.replicas, candidates.live)
+    leader = _first(live, state.isr)
+    if leader is None:
+        return None
+    return Elected(_led(state, leader, state.isr, controller_epoch), live)
+
+
+def _elect_preferred(
+    state: PartitionState, candidates: Candidates, controller_epoch: int
+) -> Elected | None:
+    preferred = candidates.replicas[0] if candidates.replicas else NO_LEADER
+    if preferred not in candidates.live or preferred not in state.isr:
+        return None
+    live = _in_order(candidates.replicas, candidates.live)
+    return Elected(_led(state, preferred, state.isr, controller_epoch), live)
+
+
+def _elect_around_shutdown(
+    state: PartitionState, candidates: Candidates, controller_epoch: int
+) -> Elected | None:
+    live = _in_order(candidates.replicas, candidates.live)
+    isr = _without(state.isr, candidates.shutting_down)
+    leader = _first(live, isr)
+    if leader is None:
+        return None
+    return Elected(_led(state, leader, isr, controller_epoch), live)
+
+
+def _led(
+    state: PartitionState, leader: int, isr: tuple[int, ...], controller_epoch: int
+) -> PartitionState:
+    return state._replace(
+        leader=leader,
+        isr=isr,
+        leader_epoch=state.leader_epoch + 1,
+        controller_epoch=controller_epoch,
+    )
+
+
+def _first(replicas: Sequence[int], isr: Sequence[int]) -> int | None:
+    return next((each for each in replicas if each in isr), None)
+
+
+def _in_order(replicas: Sequence[int], chosen: AbstractSet[int]) -> tuple[int, ...]:
+    return tuple(each for each in replicas if each in chosen)
+
+
+def _without(replicas: Sequence[int], gone: AbstractSet[int]) -> tuple[int, ...]:
+    return tuple(each for each in replicas if each not in gone)
+
+
+_Rule = Callable[[PartitionState, Candidates, int], Elected | None]
+_RULES: dict[ElectionReason, _Rule] = {
+    ElectionReason.OFFLINE: _elect_offline,
+    ElectionReason.REASSIGN: _elect_among,
+    ElectionReason.PREFERRED: _elect_preferred,
+    ElectionReason.CONTROLLED_SHUTDOWN: _elect_around_shutdown,
+}

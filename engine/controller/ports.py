@@ -1,0 +1,91 @@
+"""What the controller asks of the broker it runs in, and what the broker's handlers ask of it.
+
+```
+handlers ── ControllerView, request methods ──> Controller ── BrokerChannel ──> every live broker
+                                                    │                              │
+                                     ZnodeClient <──┴──<── on_reply (queued) ──────┘
+```
+
+Requests are messages of `message_class`, decoded (D12): LeaderAndIsrRequest (to be written as
+version 7), UpdateMetadataRequest (8) and StopReplicaRequest (4); each has the epoch of the broker
+it is for. Replies are the decoded responses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from engine.errors import EngineError
+from engine.host.ports import Clock, Timers
+from engine.replication.metadata_cache import BrokerNode
+from engine.znode.client import ZnodeClient
+
+
+class BrokerChannel(Protocol):
+    """One queue of requests to each broker (CTL-4): in order, tried again until it is closed.
+
+    No call runs `on_reply` before it returns; a closed queue never runs it.
+    """
+
+    def open(self, broker: BrokerNode) -> None:
+        """Begin a queue to a broker that came up; the broker itself is among them."""
+        ...
+
+    def close(self, broker_id: int) -> None:
+        """Drop the queue to a broker that is gone, with all that was not answered."""
+        ...
+
+    def send(
+        self, broker_id: int, name: str, request: Any, on_reply: Callable[[Any], None]
+    ) -> None:
+        """Queue a request, by the name of its message; a broker without a queue is passed over."""
+        ...
+
+
+class ControllerReporter(Protocol):
+    """Who is told what the controller does; tells an operator and decides nothing."""
+
+    def controller_changed(self, epoch: int | None) -> None:
+        """Tell that this broker became the controller of an epoch, or is no longer (None)."""
+        ...
+
+    def event_failed(self, event: str, error: EngineError) -> None:
+        """Tell that an event was given up midway; the next one goes on."""
+        ...
+
+    def change_refused(self, subject: str, target: str, reason: str) -> None:
+        """Tell that a partition or replica was not moved to a state."""
+        ...
+
+
+class ControllerPorts(NamedTuple):
+    """All that a controller reaches; `timers` is what its events run on."""
+
+    znodes: ZnodeClient
+    channel: BrokerChannel
+    clock: Clock
+    timers: Timers
+    reporter: ControllerReporter
+
+
+class ControllerView(Protocol):
+    """What handlers on the same broker ask of the controller, besides its request methods."""
+
+    @property
+    def is_active(self) -> bool:
+        """Tell whether this broker is the controller."""
+        ...
+
+    @property
+    def controller_id(self) -> int:
+        """The broker that is the controller as far as this one knows, −1 for none."""
+        ...
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """Return the topic with an id of 16 bytes, as the controller knows it."""
+        ...
+
+    def is_queued_for_deletion(self, topic: str) -> bool:
+        """Tell whether a topic is to be deleted and not yet gone."""
+        ...
