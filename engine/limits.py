@@ -198,3 +198,10 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 # A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
 # a record; an endless one must not fill the memory.
 PRODUCE_LINE_BYTES_MAX = 100 << 20
+
+# The clients of a broker ask for a few sets of topics, each in the versions of a few libraries;
+# more questions than this are not asked over and over.
+METADATA_ANSWERS_KEPT = 256
+# All topics of a large cluster (10 000 partitions of three replicas, 40 bytes each) in a dozen
+# versions, and little of a broker's memory.
+METADATA_ANSWERS_KEPT_BYTES = 8 << 20

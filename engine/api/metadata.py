@@ -1,0 +1,269 @@
+"""Metadata: topics, who leads them, and where brokers are reached by the asker's listener.
+
+| asked for | answered |
+|---|---|
+| all topics (null; none in version 0) | every known topic |
+| ids (from version 12 on) | those topics; others UNKNOWN_TOPIC_ID; names beside ids are ignored |
+| names | known ones; others are made if that is allowed, or UNKNOWN_TOPIC_OR_PARTITION |
+
+| of a partition | version 0 | 1 to 5 | 6 on |
+|---|---|---|---|
+| the leader is not up | LEADER_NOT_AVAILABLE | same | same |
+| the leader lacks the listener | LEADER_NOT_AVAILABLE | same | LISTENER_NOT_FOUND |
+| a replica is not up | left out, REPLICA_NOT_AVAILABLE | listed | listed |
+
+A topic that was made just now is answered with LEADER_NOT_AVAILABLE once: the client asks again.
+Answers are kept as bytes until what the broker knows changes: clients ask the same over and over.
+
+Source: KafkaApis.handleTopicMetadataRequest, ZkMetadataCache, AutoTopicCreationManager of 3.9.1;
+PART-12.
+Differs: topics and partitions come in the order asked for and of their numbers, not that of a hash
+map. A name that is null is refused in every version; Kafka fails at it in version 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from engine.api.exchange import Deferred, EncodedReply, Exchange
+from engine.limits import METADATA_ANSWERS_KEPT, METADATA_ANSWERS_KEPT_BYTES
+from engine.naming import INTERNAL_TOPICS, InvalidTopicName, validate_topic
+from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
+from engine.wire.codec import message_codec
+from engine.wire.layout import NO_UUID
+from engine.wire.structs import message_class
+
+#: What everyone may do with a topic, and with the cluster, where there is no authorizer: one bit
+#: for each operation that there is. Source: AclEntry.supportedOperations.
+ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
+ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
+
+_NONE = 0
+_UNKNOWN_TOPIC_OR_PARTITION = 3
+_LEADER_NOT_AVAILABLE = 5
+_REQUEST_TIMED_OUT = 7
+_REPLICA_NOT_AVAILABLE = 9
+_INVALID_TOPIC_EXCEPTION = 17
+_TOPIC_ALREADY_EXISTS = 36
+_INVALID_REQUEST = 42
+_LISTENER_NOT_FOUND = 72
+_UNKNOWN_TOPIC_ID = 100
+_NO_BROKER = -1
+_BY_ID_VERSION = 12
+_IS_MADE = frozenset((_NONE, _TOPIC_ALREADY_EXISTS, _REQUEST_TIMED_OUT))
+
+#: Makes topics and tells the error code of each, possibly before it returns.
+AutoCreate: TypeAlias = Callable[[list[str], Callable[[Mapping[str, int]], None]], None]
+
+
+class _Question(NamedTuple):
+    """What an answer depends on, beside what the broker knows."""
+
+    version: int
+    listener: str
+    #: None for all topics.
+    names: tuple[str, ...] | None
+    ids: tuple[bytes, ...]
+    may_create: bool
+    with_topic_operations: bool
+    with_cluster_operations: bool
+
+
+class Metadata:
+    """Answers from the metadata cache; `auto_create` is None if auto.create.topics.enable is off.
+
+    Sessions differ only by their listener here: an authorizer would have to be part of a question.
+    """
+
+    def __init__(self, cache: MetadataCache, auto_create: AutoCreate | None = None) -> None:
+        self._cache = cache
+        self._auto_create = auto_create
+        self._response = message_class("MetadataResponse")
+        self._answers: dict[_Question, bytes] = {}
+        self._answers_bytes = 0
+        self._answers_version = -1
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return the answer, or promise it if topics are being made."""
+        topics = request.topics
+        version = exchange.api_version
+        if topics is None or (version == 0 and not topics):
+            names, ids = None, ()
+        else:
+            if _is_refused(topics, version):
+                return self._refusal(topics)
+            # Each but once: what is kept may not grow with what is repeated.
+            ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
+            names = () if ids else tuple(dict.fromkeys(topic.name for topic in topics))
+        question = _Question(
+            version,
+            exchange.session.listener,
+            names,
+            ids,
+            self._auto_create is not None and request.allow_auto_topic_creation,
+            request.include_topic_authorized_operations,
+            request.include_cluster_authorized_operations,
+        )
+        return self._kept(question) or self._answer(question)
+
+    def _refusal(self, topics: Iterable[Any]) -> Any:
+        entry = self._response.MetadataResponseTopic
+        refused = [
+            entry(error_code=_INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            for topic in topics
+        ]
+        return self._response(topics=refused)
+
+    # Answers that are kept
+
+    def _kept(self, question: _Question) -> EncodedReply | None:
+        if self._answers_version != self._cache.version:
+            self._answers.clear()
+            self._answers_bytes = 0
+            self._answers_version = self._cache.version
+        body = self._answers.get(question)
+        return None if body is None else EncodedReply([body])
+
+    def _keep(self, question: _Question, reply: Any) -> EncodedReply:
+        body = message_codec("MetadataResponse", question.version).encode(reply)
+        if (
+            len(self._answers) >= METADATA_ANSWERS_KEPT
+            or self._answers_bytes + len(body) > METADATA_ANSWERS_KEPT_BYTES
+        ):
+            self._answers.clear()
+            self._answers_bytes = 0
+        if len(body) <= METADATA_ANSWERS_KEPT_BYTES:
+            self._answers[question] = body
+            self._answers_bytes += len(body)
+        return EncodedReply([body])
+
+    # Answers that are made
+
+    def _answer(self, question: _Question) -> Any:
+        known = self._cache.topics
+        found = [self._unknown_id(each) for each in question.ids if self._lacks(each)]
+        names = self._names(question)
+        found += [self._topic(name, question) for name in names if name in known]
+        missing = [name for name in names if name not in known]
+        if not (missing and question.may_create):
+            found += [self._missing(name, self._error_of(name), question) for name in missing]
+            return self._keep(question, self._reply(question, found))
+        return self._create(question, found, missing)
+
+    def _create(self, question: _Question, found: list[Any], missing: list[str]) -> Deferred:
+        wanted = [n for n in missing if self._error_of(n) == _UNKNOWN_TOPIC_OR_PARTITION]
+        deferred = Deferred()
+
+        def on_done(codes: Mapping[str, int]) -> None:
+            for name in missing:
+                code = codes.get(name, self._error_of(name))
+                made = _LEADER_NOT_AVAILABLE if code in _IS_MADE else code
+                found.append(self._missing(name, made, question))
+            deferred.complete(self._reply(question, found))
+
+        assert self._auto_create is not None
+        if wanted:
+            self._auto_create(wanted, on_done)
+        else:
+            on_done({})
+        return deferred
+
+    def _names(self, question: _Question) -> list[str]:
+        if question.names is None:
+            return list(self._cache.topics)
+        by_id = (self._cache.topic_name(topic_id) for topic_id in question.ids)
+        return [name for name in by_id if name is not None] or list(question.names)
+
+    def _lacks(self, topic_id: bytes) -> bool:
+        return self._cache.topic_name(topic_id) is None
+
+    def _unknown_id(self, topic_id: bytes) -> Any:
+        return self._response.MetadataResponseTopic(
+            error_code=_UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
+        )
+
+    def _error_of(self, name: str) -> int:
+        try:
+            validate_topic(name)
+        except InvalidTopicName:
+            return _INVALID_TOPIC_EXCEPTION
+        return _UNKNOWN_TOPIC_OR_PARTITION
+
+    def _missing(self, name: str, code: int, question: _Question) -> Any:
+        topic = self._response.MetadataResponseTopic(
+            error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
+        )
+        if question.with_topic_operations:
+            topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+        return topic
+
+    def _topic(self, name: str, question: _Question) -> Any:
+        topic = self._missing(name, _NONE, question)
+        topic.topic_id = self._cache.topic_ids.get(name, NO_UUID)
+        partitions = self._cache.topics[name]
+        topic.partitions = [
+            self._partition(index, partitions[index], question) for index in sorted(partitions)
+        ]
+        return topic
+
+    def _partition(self, index: int, known: PartitionMetadata, question: _Question) -> Any:
+        replicas, isr = list(known.replicas), list(known.isr)
+        if question.version == 0:
+            replicas = [each for each in replicas if self._is_reached(each, question.listener)]
+            isr = [each for each in isr if self._is_reached(each, question.listener)]
+        leader_id, error = known.leader_id, _NONE
+        if not self._is_reached(leader_id, question.listener):
+            lacks_listener = question.version >= 6 and self._cache.is_alive(leader_id)
+            error = _LISTENER_NOT_FOUND if lacks_listener else _LEADER_NOT_AVAILABLE
+            leader_id = _NO_BROKER
+        elif len(replicas) < len(known.replicas) or len(isr) < len(known.isr):
+            error = _REPLICA_NOT_AVAILABLE
+        return self._response.MetadataResponsePartition(
+            error_code=error,
+            partition_index=index,
+            leader_id=leader_id,
+            leader_epoch=known.leader_epoch,
+            replica_nodes=replicas,
+            isr_nodes=isr,
+            offline_replicas=list(known.offline_replicas),
+        )
+
+    def _is_reached(self, broker_id: int, listener: str) -> bool:
+        broker = self._cache.brokers.get(broker_id)
+        return broker is not None and broker.endpoint(listener) is not None
+
+    def _reply(self, question: _Question, topics: list[Any]) -> Any:
+        cache = self._cache
+        entry = self._response.MetadataResponseBroker
+        brokers = []
+        for broker in cache.brokers.values():
+            endpoint = broker.endpoint(question.listener)
+            if endpoint is not None:
+                node = entry(
+                    node_id=broker.broker_id,
+                    host=endpoint.host,
+                    port=endpoint.port,
+                    rack=broker.rack,
+                )
+                brokers.append(node)
+        reply = self._response(
+            brokers=brokers,
+            cluster_id=cache.cluster_id,
+            controller_id=_NO_BROKER if cache.controller_id is None else cache.controller_id,
+            topics=topics,
+        )
+        if question.with_cluster_operations:
+            reply.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+        return reply
+
+
+def _is_refused(topics: Iterable[Any], version: int) -> bool:
+    """Tell whether a topic is asked for in a way that its version does not have."""
+    for topic in topics:
+        if topic.topic_id == NO_UUID:
+            if topic.name is None:
+                return True
+        elif version < _BY_ID_VERSION:
+            return True
+    return False

@@ -1,0 +1,217 @@
+"""Metadata in its versions: topics, leaders, brokers, what is made, what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from engine.api.exchange import EncodedReply
+from engine.api.metadata import Metadata
+from engine.limits import METADATA_ANSWERS_KEPT
+from engine.wire.structs import message_class
+from tests.unit.api.asking import (
+    CLICKS_ID,
+    CLUSTER_ID,
+    INSIDE,
+    OUTSIDE,
+    ask,
+    cluster,
+    exchange_of,
+)
+
+INT_MIN = -(1 << 31)
+
+
+def topic(name: str | None = None, topic_id: bytes = bytes(16)) -> Any:
+    return message_class("MetadataRequest").MetadataRequestTopic(name=name, topic_id=topic_id)
+
+
+def named(*names: str) -> list[Any]:
+    return [topic(name) for name in names]
+
+
+class Maker:
+    """Makes topics when it is told to, with the codes it is given."""
+
+    def __init__(self, **codes: int) -> None:
+        self.codes = codes
+        self.asked: list[list[str]] = []
+
+    def __call__(self, names: list[str], on_done: Callable[[Mapping[str, int]], None]) -> None:
+        self.asked.append(names)
+        on_done({name: self.codes.get(name, 0) for name in names})
+
+
+def asked(version: int, names: tuple[str, ...] | None, **fields: Any) -> Any:
+    topics = None if names is None else named(*names)
+    return ask(Metadata(cluster()), "Metadata", version, topics=topics, **fields)
+
+
+def errors(reply: Any) -> dict[str, int]:
+    return {each.name: each.error_code for each in reply.topics}
+
+
+@pytest.mark.parametrize("version", range(13))
+def test_every_version_tells_brokers_and_leaders(version: int) -> None:
+    reply = asked(version, ("clicks",))
+    assert [(1, "one", 9092), (2, "two", 9092)] == [
+        (each.node_id, each.host, each.port) for each in reply.brokers
+    ]
+    (clicks,) = reply.topics
+    assert (0, "clicks") == (clicks.error_code, clicks.name)
+    assert [(0, 0, 1, [1, 2], [1, 2]), (0, 1, 2, [2, 1], [2])] == [
+        (p.error_code, p.partition_index, p.leader_id, p.replica_nodes, p.isr_nodes)
+        for p in clicks.partitions
+    ]
+    assert reply.controller_id == (1 if version >= 1 else -1)
+    assert reply.cluster_id == (CLUSTER_ID if version >= 2 else None)
+    assert reply.brokers[0].rack == ("rack1" if version >= 1 else None)
+    assert clicks.partitions[0].leader_epoch == (5 if version >= 7 else -1)
+    assert clicks.topic_id == (CLICKS_ID if version >= 10 else bytes(16))
+
+
+@pytest.mark.parametrize(("version", "names"), [(0, ()), (1, None), (12, None)])
+def test_all_topics_are_asked_for_by_none_and_before_version_1_by_an_empty_list(
+    version: int, names: tuple[str, ...] | None
+) -> None:
+    reply = asked(version, names)
+    assert {"clicks", "orders", "orphans", "__consumer_offsets"} == set(errors(reply))
+
+
+def test_an_empty_list_asks_for_no_topic_from_version_1_on() -> None:
+    reply = asked(1, ())
+    assert [] == reply.topics
+    assert 2 == len(reply.brokers)
+
+
+def test_internal_topics_are_marked() -> None:
+    reply = asked(1, None)
+    assert ["__consumer_offsets"] == [each.name for each in reply.topics if each.is_internal]
+
+
+def test_a_partition_without_leader_says_so() -> None:
+    (partition,) = asked(12, ("orphans",)).topics[0].partitions
+    assert (5, -1, 3, [3], [3]) == (
+        partition.error_code,
+        partition.leader_id,
+        partition.leader_epoch,
+        partition.replica_nodes,
+        partition.offline_replicas,
+    )
+
+
+@pytest.mark.parametrize(("version", "code"), [(0, 5), (5, 5), (6, 72), (12, 72)])
+def test_a_leader_without_the_listener_has_an_error_of_its_own_from_version_6_on(
+    version: int, code: int
+) -> None:
+    handler = Metadata(cluster())
+    reply = ask(handler, "Metadata", version, OUTSIDE, topics=named("clicks"))
+    of_second = reply.topics[0].partitions[1]
+    assert (code, -1) == (of_second.error_code, of_second.leader_id)
+    assert [(1, "one.example", 9093)] == [(b.node_id, b.host, b.port) for b in reply.brokers]
+
+
+def test_version_0_leaves_out_replicas_that_are_down() -> None:
+    (partition,) = asked(0, ("orders",)).topics[0].partitions
+    assert (9, 1, [1]) == (partition.error_code, partition.leader_id, partition.replica_nodes)
+    (partition,) = asked(5, ("orders",)).topics[0].partitions
+    assert (0, [1, 3], [3]) == (
+        partition.error_code,
+        partition.replica_nodes,
+        partition.offline_replicas,
+    )
+
+
+def test_topics_are_found_by_id_and_unknown_ids_come_back() -> None:
+    handler, other = Metadata(cluster()), b"\7" * 16
+    asked_for = [topic(topic_id=CLICKS_ID), topic(topic_id=other), topic("orders")]
+    reply = ask(handler, "Metadata", 12, topics=asked_for)
+    assert [(100, None, other), (0, "clicks", CLICKS_ID)] == [
+        (each.error_code, each.name, each.topic_id) for each in reply.topics
+    ]
+
+
+@pytest.mark.parametrize("asked_for", [topic(topic_id=CLICKS_ID), topic("clicks", CLICKS_ID)])
+def test_ids_before_version_12_are_refused(asked_for: Any) -> None:
+    reply = ask(Metadata(cluster()), "Metadata", 10, topics=[asked_for])
+    (refused,) = reply.topics
+    assert (42, CLICKS_ID) == (refused.error_code, refused.topic_id)
+    assert [] == reply.brokers
+
+
+def test_unknown_and_bad_names_are_told_apart() -> None:
+    assert {"ghost": 3, "no/good": 17} == errors(asked(12, ("ghost", "no/good")))
+
+
+def test_a_topic_that_was_made_just_now_has_no_leader_yet() -> None:
+    maker = Maker(taken=36, late=7, refused=38)
+    handler = Metadata(cluster(), maker)
+    names = ("fresh", "taken", "late", "refused", "no/good", "clicks")
+    reply = ask(handler, "Metadata", 12, topics=named(*names))
+    assert [["fresh", "taken", "late", "refused"]] == maker.asked
+    expected = {"fresh": 5, "taken": 5, "late": 5, "refused": 38, "no/good": 17, "clicks": 0}
+    assert expected == errors(reply)
+    assert {bytes(16), CLICKS_ID} == {each.topic_id for each in reply.topics}
+
+
+def test_topics_are_made_only_where_the_request_allows_it() -> None:
+    maker = Maker()
+    handler = Metadata(cluster(), maker)
+    forbidden = ask(handler, "Metadata", 4, topics=named("fresh"), allow_auto_topic_creation=False)
+    assert {"fresh": 3} == errors(forbidden)
+    assert [] == maker.asked
+    assert {"fresh": 5} == errors(ask(handler, "Metadata", 4, topics=named("fresh")))
+    assert {"fresh": 5} == errors(ask(handler, "Metadata", 3, topics=named("fresh")))
+    assert [["fresh"], ["fresh"]] == maker.asked
+
+
+def test_only_bad_names_make_nothing() -> None:
+    maker = Maker()
+    reply = ask(Metadata(cluster(), maker), "Metadata", 12, topics=named("no/good"))
+    assert {"no/good": 17} == errors(reply)
+    assert [] == maker.asked
+
+
+def test_operations_are_told_when_asked_for() -> None:
+    silent = asked(8, ("clicks",))
+    assert INT_MIN == silent.cluster_authorized_operations
+    assert INT_MIN == silent.topics[0].topic_authorized_operations
+    reply = asked(
+        8,
+        ("clicks", "ghost"),
+        include_cluster_authorized_operations=True,
+        include_topic_authorized_operations=True,
+    )
+    assert 8096 == reply.cluster_authorized_operations
+    assert [3576, 3576] == [each.topic_authorized_operations for each in reply.topics]
+
+
+def body(handler: Metadata, name: str, listener: str = INSIDE) -> bytes:
+    request = message_class("MetadataRequest")(topics=named(name))
+    reply = handler.handle(request, exchange_of("Metadata", 12, listener))
+    assert isinstance(reply, EncodedReply)
+    (part,) = reply.parts
+    assert isinstance(part, bytes)
+    return part
+
+
+def test_an_answer_is_kept_until_what_is_known_changes() -> None:
+    cache = cluster()
+    handler = Metadata(cache)
+    first = body(handler, "clicks")
+    assert body(handler, "clicks") is first
+    assert body(handler, "clicks", OUTSIDE) != first
+    assert body(handler, "orders") != first
+    cache.update(2, cache.brokers.values(), {}, {})
+    assert body(handler, "clicks") not in (first,)
+
+
+def test_what_is_kept_has_a_bound() -> None:
+    handler = Metadata(cluster())
+    first = body(handler, "clicks")
+    for number in range(METADATA_ANSWERS_KEPT):
+        body(handler, f"ghost{number}")
+    assert body(handler, "clicks") is not first
+    assert body(handler, "clicks") == first
