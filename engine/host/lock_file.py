@@ -1,4 +1,4 @@
-"""Whether another process holds the lock of a log directory.
+"""The lock of a directory that one process at a time may use.
 
 A broker holds an exclusive POSIX record lock on `.lock` while it runs (Java's FileChannel.tryLock).
 The file alone says nothing: a kill leaves it behind.
@@ -8,8 +8,41 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 
+from engine.errors import StorageError
 from engine.host.os_errors import storage_error
+
+_FILE_MODE = 0o644
+
+
+class LockHeld(StorageError):
+    """Another process holds a lock."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: another process holds the lock")
+        self.path = path
+
+
+def acquire(path: str) -> Callable[[], None]:
+    """Take a lock, making its file if needed, and return what lets go of it; the file stays.
+
+    Raises LockHeld, or what the host refuses. The process must open and close the file nowhere
+    else while it holds the lock: that would let go of it (POSIX).
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _FILE_MODE)
+    except OSError as error:
+        raise storage_error(error.errno or 0, path, "open") from error
+    try:
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError) as error:
+        os.close(descriptor)
+        raise LockHeld(path) from error
+    except OSError as error:
+        os.close(descriptor)
+        raise storage_error(error.errno or 0, path, "lock") from error
+    return lambda: os.close(descriptor)
 
 
 def is_held(path: str) -> bool:

@@ -1,12 +1,17 @@
-"""Whether another process holds a log directory."""
+"""Who holds a log directory."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from engine.host.lock_file import is_held
+import pytest
+
+from engine.errors import StorageError
+from engine.host.lock_file import LockHeld, acquire, is_held
 
 _HOLDER = """
 import fcntl, sys
@@ -17,18 +22,51 @@ sys.stdin.read()
 """
 
 
-def test_a_lock_is_held_while_its_process_lives(tmp_path: Path) -> None:
-    path = tmp_path / ".lock"
-    assert not is_held(str(path))
-    path.touch()
-    assert not is_held(str(path))
+@contextmanager
+def other_process_holding(path: Path) -> Iterator[None]:
     holder = subprocess.Popen(
         [sys.executable, "-c", _HOLDER, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert holder.stdout is not None
     assert holder.stdout.readline() == "held\n"
-    assert is_held(str(path))
-    holder.communicate("")
+    try:
+        yield
+    finally:
+        holder.communicate("")
+
+
+def test_a_lock_is_held_while_its_process_lives(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
     assert not is_held(str(path))
+    path.touch()
+    assert not is_held(str(path))
+    with other_process_holding(path):
+        assert is_held(str(path))
+    assert not is_held(str(path))
+
+
+def test_a_lock_is_taken_once_and_can_be_taken_again_after(tmp_path: Path) -> None:
+    path = tmp_path / ".lock"
+    path.touch()
+    with other_process_holding(path), pytest.raises(LockHeld):
+        acquire(str(path))
+    acquire(str(path))()
+    acquire(str(path))()
+    assert path.exists()
+
+
+def test_others_see_a_lock_that_was_taken(tmp_path: Path) -> None:
+    path = str(tmp_path / ".lock")
+    asks = f"import sys; from engine.host.lock_file import is_held; sys.exit(3 * is_held({path!r}))"
+    release = acquire(path)
+    assert subprocess.run([sys.executable, "-c", asks], check=False).returncode == 3
+    release()
+    assert subprocess.run([sys.executable, "-c", asks], check=False).returncode == 0
+
+
+def test_a_directory_that_is_not_there_is_an_error_of_storage(tmp_path: Path) -> None:
+    with pytest.raises(StorageError):
+        acquire(str(tmp_path / "none" / ".lock"))

@@ -1,0 +1,59 @@
+"""A topic's settings as its logs take them.
+
+Source: Kafka's LogConfig; `configs.md`.
+"""
+
+from __future__ import annotations
+
+from engine.config.topic_config import TopicConfig
+from engine.log.log_config import LogConfig
+from engine.records.codec import Codec, codec_named
+from engine.records.record import TimestampType
+
+_AS_PRODUCED = "producer"
+_UNCOMPRESSED = "uncompressed"
+_LOG_APPEND_TIME = "LogAppendTime"
+
+
+def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogConfig:
+    """Return the settings of a topic's logs."""
+    codec = _codec(topic.compression_type)
+    by_broker = topic.message_timestamp_type == _LOG_APPEND_TIME
+    return LogConfig(
+        segment_bytes=topic.segment_bytes,
+        segment_ms=topic.segment_ms,
+        segment_jitter_ms=topic.segment_jitter_ms,
+        segment_index_bytes=topic.segment_index_bytes,
+        index_interval_bytes=topic.index_interval_bytes,
+        preallocate=topic.preallocate,
+        max_message_bytes=topic.max_message_bytes,
+        compression_type=codec,
+        compression_level=_level(topic, codec),
+        message_timestamp_type=(
+            TimestampType.LOG_APPEND_TIME if by_broker else TimestampType.CREATE_TIME
+        ),
+        message_timestamp_before_max_ms=topic.timestamp_before_ms_max,
+        message_timestamp_after_max_ms=topic.timestamp_after_ms_max,
+        is_deleting=topic.is_deleted,
+        is_compacted=topic.is_compacted,
+        retention_ms=topic.retention_ms,
+        retention_bytes=topic.retention_bytes,
+        file_delete_delay_ms=topic.file_delete_delay_ms,
+        flush_messages=topic.flush_messages,
+        flush_ms=topic.flush_ms,
+        producer_id_expiration_ms=producer_id_expiration_ms,
+    )
+
+
+def _codec(name: str) -> Codec | None:
+    if name == _AS_PRODUCED:
+        return None
+    return Codec.NONE if name == _UNCOMPRESSED else codec_named(name)
+
+
+def _level(topic: TopicConfig, codec: Codec | None) -> int | None:
+    if codec is Codec.GZIP:
+        return topic.compression_gzip_level
+    if codec is Codec.LZ4:
+        return topic.compression_lz4_level
+    return topic.compression_zstd_level if codec is Codec.ZSTD else None
