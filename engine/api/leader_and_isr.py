@@ -1,0 +1,95 @@
+"""LeaderAndIsr (4), from the controller: which partitions this broker leads and follows.
+
+| versions | form of the partitions, and of the answer's |
+|---|---|
+| 0, 1 | one flat list |
+| 2 … 4 | by topic; the answer flat |
+| 5 … 7 | by topic with its id, in both |
+
+Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.api.exchange import Exchange
+from engine.api.inter_broker import STALE_BROKER_EPOCH, is_stale
+from engine.errors import ApiError
+from engine.model import TopicPartition
+from engine.replication.leadership import Leadership, StaleControllerEpoch
+from engine.replication.partition_types import PartitionState
+from engine.wire.structs import message_class
+
+_BY_TOPIC = 2
+_BY_TOPIC_ID = 5
+
+
+class LeaderAndIsr:
+    """Applies the roles and answers with an error code per partition."""
+
+    def __init__(self, leadership: Leadership, broker_epoch: Callable[[], int]) -> None:
+        self._leadership = leadership
+        self._broker_epoch = broker_epoch
+        self._response = message_class("LeaderAndIsrResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return what became of each partition."""
+        if is_stale(request.broker_epoch, self._broker_epoch()):
+            return self._response(error_code=STALE_BROKER_EPOCH)
+        try:
+            self._leadership.admit(request.controller_epoch)
+        except StaleControllerEpoch as error:
+            return self._response(error_code=error.code)
+        states: dict[TopicPartition, PartitionState] = {}
+        new: set[TopicPartition] = set()
+        for topic, entry in _entries(request, exchange.api_version):
+            key = TopicPartition(topic, entry.partition_index)
+            states[key] = PartitionState(
+                entry.leader,
+                entry.leader_epoch,
+                tuple(entry.isr),
+                entry.partition_epoch,
+                tuple(entry.replicas),
+            )
+            if entry.is_new:
+                new.add(key)
+        results = self._leadership.apply(states, frozenset(new))
+        return self._answer(request, results, exchange.api_version)
+
+    def _answer(
+        self, request: Any, results: dict[TopicPartition, ApiError | None], version: int
+    ) -> Any:
+        entry = self._response.LeaderAndIsrPartitionError
+        codes = {key: 0 if error is None else error.code for key, error in results.items()}
+        if version < _BY_TOPIC_ID:
+            flat = [
+                entry(topic_name=key.topic, partition_index=key.partition, error_code=code)
+                for key, code in codes.items()
+            ]
+            return self._response(partition_errors=flat)
+        topics = [
+            self._response.LeaderAndIsrTopicError(
+                topic_id=topic.topic_id,
+                partition_errors=[
+                    entry(
+                        partition_index=each.partition_index,
+                        error_code=codes[TopicPartition(topic.topic_name, each.partition_index)],
+                    )
+                    for each in topic.partition_states
+                ],
+            )
+            for topic in request.topic_states
+        ]
+        return self._response(topics=topics)
+
+
+def _entries(request: Any, version: int) -> list[tuple[str, Any]]:
+    if version < _BY_TOPIC:
+        return [(entry.topic_name, entry) for entry in request.ungrouped_partition_states]
+    return [
+        (topic.topic_name, entry)
+        for topic in request.topic_states
+        for entry in topic.partition_states
+    ]

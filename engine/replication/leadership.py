@@ -1,0 +1,157 @@
+"""What the controller orders: lead, follow, stop; applied one order after the other (PART-4).
+
+```
+LeaderAndIsr   epoch of the controller older than the last one ──> StaleControllerEpoch for all
+               each partition: log found or made ── leader? ──> become_leader / become_follower
+StopReplica    each partition: fetching ends, what waits is answered ── delete? ──> log deleted
+```
+
+A partition with an older leader epoch than ours is skipped, and only it. A failing directory is an
+error of its own partitions.
+
+Source: PART-2 … PART-4, PART-7; Kafka's ReplicaManager.becomeLeaderOrFollower, stopReplicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from engine.errors import ApiError, FencedError, StorageError
+from engine.host.ports import Clock
+from engine.log.log_manager import LogManager
+from engine.model import TopicPartition
+from engine.replication.errors import FencedLeaderEpoch, answer_to
+from engine.replication.partition import Partition
+from engine.replication.partition_types import PartitionState, ReplicationConfig
+from engine.replication.replica_manager import ReplicaManager
+
+#: Leader epochs that a StopReplica may carry in place of one: no epoch, and a deleted topic.
+NO_EPOCH = -1
+EPOCH_DURING_DELETE = -2
+
+
+class StaleControllerEpoch(FencedError):
+    """An order comes from a controller that another one has followed."""
+
+    code = 11
+
+    def __init__(self, epoch: int, latest_epoch: int) -> None:
+        super().__init__(f"controller epoch {epoch}, the latest is {latest_epoch}")
+        self.epoch = epoch
+        self.latest_epoch = latest_epoch
+
+
+class StopOrder(NamedTuple):
+    """What is to be done with a replica that is not to be used any more."""
+
+    leader_epoch: int
+    is_deleted: bool
+
+
+class Leadership:
+    """Applies orders of the controller to the partitions of one broker."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        clock: Clock,
+        replicas: ReplicaManager,
+        logs: LogManager,
+        *,
+        config_of: Callable[[str], ReplicationConfig],
+        is_alive: Callable[[int], bool],
+    ) -> None:
+        self._broker_id = broker_id
+        self._clock = clock
+        self._replicas = replicas
+        self._logs = logs
+        self._config_of = config_of
+        self._is_alive = is_alive
+        #: The epoch of the latest controller that was heard of.
+        self.controller_epoch = 0
+        #: Whether all partitions are known: from then on watermarks may be checkpointed (PART-13).
+        self.is_informed = False
+
+    def admit(self, controller_epoch: int) -> None:
+        """Take note of a controller; raises StaleControllerEpoch for one that is past."""
+        if controller_epoch < self.controller_epoch:
+            raise StaleControllerEpoch(controller_epoch, self.controller_epoch)
+        self.controller_epoch = controller_epoch
+
+    def apply(
+        self, states: Mapping[TopicPartition, PartitionState], new: frozenset[TopicPartition]
+    ) -> dict[TopicPartition, ApiError | None]:
+        """Take the roles that the controller gave; `new` have no log anywhere yet."""
+        results: dict[TopicPartition, ApiError | None] = {}
+        for topic_partition, state in states.items():
+            try:
+                self._apply_one(topic_partition, state, is_new=topic_partition in new)
+                results[topic_partition] = None
+            except (ApiError, StorageError) as failure:
+                results[topic_partition] = self._failed(topic_partition, failure)
+        self.is_informed = True
+        return results
+
+    def _apply_one(
+        self, topic_partition: TopicPartition, state: PartitionState, *, is_new: bool
+    ) -> None:
+        partition = self._replicas.partitions.get(topic_partition)
+        if partition is None:
+            partition = self._open(topic_partition, is_new=is_new)
+        elif state.leader_epoch < partition.leader_epoch:
+            raise FencedLeaderEpoch(topic_partition, state.leader_epoch, partition.leader_epoch)
+        if state.leader_id == self._broker_id:
+            change = partition.become_leader(state)
+        else:
+            change = partition.become_follower(state)
+        self._replicas.add(partition)
+        self._replicas.perform(change.effects)
+
+    def _open(self, topic_partition: TopicPartition, *, is_new: bool) -> Partition:
+        log = self._logs.get_or_create(topic_partition, is_new=is_new)
+        return Partition(
+            self._broker_id,
+            log,
+            self._clock,
+            config=self._config_of(topic_partition.topic),
+            high_watermark=self._logs.checkpointed_high_watermark(topic_partition),
+            is_alive=self._is_alive,
+        )
+
+    def stop(
+        self, orders: Mapping[TopicPartition, StopOrder]
+    ) -> dict[TopicPartition, ApiError | None]:
+        """Stop using replicas, and delete those that are to go."""
+        results: dict[TopicPartition, ApiError | None] = {}
+        for topic_partition, order in orders.items():
+            try:
+                self._stop_one(topic_partition, order)
+                results[topic_partition] = None
+            except (ApiError, StorageError) as failure:
+                results[topic_partition] = self._failed(topic_partition, failure)
+        return results
+
+    def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
+        partition = self._replicas.partitions.get(topic_partition)
+        has_epoch = order.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE)
+        if partition is not None and has_epoch and order.leader_epoch < partition.leader_epoch:
+            raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
+        self._replicas.remove(topic_partition)
+        if order.is_deleted:
+            self._logs.delete(topic_partition)
+            self._logs.delete(topic_partition, is_future=True)
+
+    def _failed(
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError
+    ) -> ApiError:
+        if not isinstance(failure, FencedLeaderEpoch):
+            self._replicas.mark_offline(topic_partition)
+        return answer_to(topic_partition, failure)
+
+    def reconfigure(self, topic: str) -> None:
+        """Give the partitions of a topic its new settings."""
+        config = self._config_of(topic)
+        for topic_partition, partition in self._replicas.partitions.items():
+            if topic_partition.topic == topic:
+                partition.config = config
