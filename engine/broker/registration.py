@@ -1,0 +1,116 @@
+"""The znodes that a broker writes for itself (`znodes.md` §2).
+
+```
+1  the persistent paths, in Kafka's order        2  /cluster/id, of the first broker
+3  the id, generated if it is not configured     4  /brokers/ids/<id>, ephemeral; its czxid is the
+                                                    broker's epoch
+```
+
+Source: KafkaZkClient.createTopLevelPaths, createOrGetClusterId, registerBroker; KIP-380.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.config.broker_config import BrokerConfig
+from engine.errors import EngineError
+from engine.host.ports import Entropy
+from engine.naming import uuid_text
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import NodeExists
+from engine.znode.model import Create, SetData, Stat
+from engine.znode.paths import (
+    BROKER_SEQUENCE_ID,
+    CLUSTER,
+    CLUSTER_ID,
+    PERSISTENT_PATHS,
+    broker_path,
+)
+from engine.znode.values import (
+    BrokerRegistration,
+    decode_cluster_id,
+    encode_broker,
+    encode_cluster_id,
+)
+
+_PLAINTEXT = "PLAINTEXT"
+_NO_PORT = -1
+_CLUSTER_ID_BYTES = 16
+
+
+class BrokerIdInUse(EngineError):
+    """Another broker that is up has the id."""
+
+    hint = "give each broker its own broker.id"
+
+    def __init__(self, broker_id: int) -> None:
+        super().__init__(f"broker.id {broker_id} is in use by another broker")
+        self.broker_id = broker_id
+
+
+async def create_persistent_paths(znodes: ZnodeClient) -> None:
+    """Create the paths that every cluster has; those that exist are fine (step 1)."""
+    missing = [Create(path) for path in PERSISTENT_PATHS if await znodes.exists(path) is None]
+    try:
+        # One transaction for all: each costs a write to the disk.
+        if missing:
+            await znodes.multi(missing)
+    except NodeExists:
+        for operation in missing:
+            await _create(znodes, operation.path, None)
+
+
+async def cluster_id(znodes: ZnodeClient, entropy: Entropy) -> str:
+    """Return the cluster's id, made here by the first broker (step 2)."""
+    if await znodes.exists(CLUSTER_ID) is None:
+        chosen = uuid_text(entropy.random_bytes(_CLUSTER_ID_BYTES))
+        await _create(znodes, CLUSTER, None)
+        await _create(znodes, CLUSTER_ID, encode_cluster_id(chosen))
+    data, _ = await znodes.get(CLUSTER_ID)
+    return decode_cluster_id(data, CLUSTER_ID)
+
+
+async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) -> int:
+    """Return a new id above those that may be configured (step 3)."""
+    stat = await znodes.set(BROKER_SEQUENCE_ID, b"")
+    return stat.version + reserved_broker_max_id
+
+
+async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
+    """Say that the broker is up, and return its epoch; raises BrokerIdInUse (step 4)."""
+    path = broker_path(broker_id)
+    try:
+        await znodes.multi(
+            [Create(path, None, ephemeral=True), SetData(path, encode_broker(registration))]
+        )
+    except NodeExists as error:
+        raise BrokerIdInUse(broker_id) from error
+    stat = await znodes.exists(path)
+    assert isinstance(stat, Stat)
+    return stat.czxid
+
+
+def registration_of(config: BrokerConfig, ports: dict[str, int], now_ms: int) -> BrokerRegistration:
+    """Return what a broker tells of itself; `ports` are those its listeners really have."""
+    told = config.told_listeners
+    endpoints = tuple(
+        str(listener._replace(port=listener.port or ports[listener.name])) for listener in told
+    )
+    plain = next((each for each in told if each.security_protocol == _PLAINTEXT), None)
+    port = _NO_PORT if plain is None else plain.port or ports[plain.name]
+    return BrokerRegistration(
+        endpoints,
+        {listener.name: listener.security_protocol for listener in told},
+        None if plain is None else plain.host,
+        port,
+        now_ms,
+        config.broker_rack,
+    )
+
+
+async def _create(znodes: ZnodeClient, path: str, data: bytes | None) -> None:
+    try:
+        await znodes.create(path, data)
+    except NodeExists:
+        return

@@ -1,0 +1,102 @@
+"""Periodic work, delays, and work beside the loop, on the timers of one process.
+
+What may take long (making a rolled segment durable) runs on threads of its own; all else runs on
+the loop's thread, one after the other. A task that fails is reported and comes again.
+
+Source: SCH-1 … SCH-9; Kafka's KafkaScheduler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError, StorageError
+from engine.host.ports import Clock, Timers
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+
+class LoopTasks:
+    """Runs tasks until it is stopped; see `engine.log.tasks.LogTasks` for the calls."""
+
+    def __init__(
+        self,
+        timers: Timers,
+        clock: Clock,
+        *,
+        thread_count: int,
+        on_failure: Callable[[str, EngineError], None],
+    ) -> None:
+        self._timers = timers
+        self._clock = clock
+        self._thread_count = thread_count
+        self._on_failure = on_failure
+        self._cancels: dict[int, Callable[[], None]] = {}
+        self._number = 0
+        self._is_stopped = False
+        self._threads: ThreadPoolExecutor | None = None
+
+    def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
+        """Run `action` once after a delay."""
+        self._number += 1
+        number = self._number
+
+        def run() -> None:
+            del self._cancels[number]
+            self._run(name, action)
+
+        if not self._is_stopped:
+            due_ms = self._clock.monotonic_ms() + delay_ms
+            self._cancels[number] = self._timers.call_at(due_ms, run)
+
+    def every(
+        self, name: str, period_ms: int, action: Callable[[], object], *, first_after_ms: int
+    ) -> None:
+        """Run `action` again and again, a period after the end of the last time."""
+
+        def run() -> None:
+            self._run(name, action)
+            self.once(name, period_ms, run)
+
+        self.once(name, first_after_ms, run)
+
+    def _run(self, name: str, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except EngineError as error:
+            self._on_failure(name, error)
+
+    def offload(
+        self,
+        name: str,
+        work: Callable[[], None],
+        done: Callable[[StorageError | None], None],
+    ) -> None:
+        """Run `work` on a thread, then `done` on the loop with the StorageError it raised."""
+
+        def run() -> None:
+            failure: StorageError | None = None
+            try:
+                work()
+            except StorageError as error:
+                failure = error
+            self._timers.call_from_thread(lambda: done(failure))
+
+        if self._threads is None:
+            # Loaded with the first segment that is rolled, not with the broker.
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._threads = ThreadPoolExecutor(self._thread_count, f"kafka-scheduler-{name}")
+        self._threads.submit(run)
+
+    def stop(self) -> None:
+        """Cancel what waits, and wait for what runs beside the loop."""
+        self._is_stopped = True
+        for cancel in self._cancels.values():
+            cancel()
+        self._cancels.clear()
+        if self._threads is not None:
+            self._threads.shutdown(wait=True)
+            self._threads = None

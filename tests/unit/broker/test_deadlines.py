@@ -1,0 +1,73 @@
+"""One timer for many deadlines."""
+
+from __future__ import annotations
+
+from engine.broker.deadlines import Deadlines
+from engine.host.memory import ManualClock
+from engine.host.memory_network import MemoryTimers
+
+
+class Stage:
+    """Operations with deadlines that are answered once these are past."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
+        self.waiting: list[int] = []
+        self.answered: list[int] = []
+        self.advances = 0
+        self.deadlines = Deadlines(
+            self.timers, self.advance, lambda: min(self.waiting, default=None)
+        )
+
+    def advance(self) -> None:
+        self.advances += 1
+        now_ms = self.clock.monotonic_ms()
+        self.answered += [due for due in self.waiting if due <= now_ms]
+        self.waiting = [due for due in self.waiting if due > now_ms]
+
+    def wait_until(self, due_ms: int) -> None:
+        self.waiting.append(due_ms)
+        self.deadlines.note(due_ms)
+
+    def pass_time(self, duration_ms: int) -> None:
+        self.clock.advance(duration_ms)
+        self.timers.run_until_idle()
+
+
+def test_the_earliest_deadline_counts_whatever_the_order() -> None:
+    stage = Stage()
+    start = stage.clock.monotonic_ms()
+    for due in (300, 100, 200):
+        stage.wait_until(start + due)
+    stage.pass_time(100)
+    assert stage.answered == [start + 100]
+    stage.pass_time(200)
+    assert sorted(stage.answered) == [start + 100, start + 200, start + 300]
+
+
+def test_without_deadlines_nothing_runs() -> None:
+    stage = Stage()
+    stage.wait_until(stage.clock.monotonic_ms() + 10)
+    stage.pass_time(10)
+    stage.pass_time(10_000)
+    assert stage.advances == 1
+
+
+def test_a_later_deadline_does_not_move_the_timer() -> None:
+    stage = Stage()
+    start = stage.clock.monotonic_ms()
+    stage.wait_until(start + 10)
+    stage.wait_until(start + 500)
+    stage.pass_time(10)
+    assert stage.answered == [start + 10]
+    stage.pass_time(490)
+    assert stage.answered == [start + 10, start + 500]
+
+
+def test_a_stop_cancels_the_timer() -> None:
+    stage = Stage()
+    stage.wait_until(stage.clock.monotonic_ms() + 10)
+    stage.deadlines.stop()
+    stage.pass_time(10)
+    assert stage.advances == 0

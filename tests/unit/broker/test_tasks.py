@@ -1,0 +1,78 @@
+"""Periodic work and work beside the loop."""
+
+from __future__ import annotations
+
+import threading
+
+from engine.broker.tasks import LoopTasks
+from engine.errors import CorruptFile, EngineError, StorageError
+from engine.host.memory import ManualClock
+from engine.host.memory_network import MemoryTimers
+
+
+class Stage:
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
+        self.failures: list[tuple[str, EngineError]] = []
+        self.tasks = LoopTasks(
+            self.timers,
+            self.clock,
+            thread_count=1,
+            on_failure=lambda name, error: self.failures.append((name, error)),
+        )
+        self.done: list[str] = []
+
+    def pass_time(self, duration_ms: int) -> None:
+        self.clock.advance(duration_ms)
+        self.timers.run_until_idle()
+
+
+def test_a_periodic_task_comes_first_after_its_delay_then_every_period() -> None:
+    stage = Stage()
+    stage.tasks.every("tick", 100, lambda: stage.done.append("tick"), first_after_ms=30)
+    stage.pass_time(29)
+    assert stage.done == []
+    stage.pass_time(1)
+    assert stage.done == ["tick"]
+    stage.pass_time(100)
+    stage.pass_time(99)
+    assert stage.done == ["tick", "tick"]
+
+
+def test_a_task_that_fails_is_reported_and_comes_again() -> None:
+    stage = Stage()
+
+    def fail() -> None:
+        raise CorruptFile("a", "b", "c")
+
+    stage.tasks.every("broken", 10, fail, first_after_ms=0)
+    stage.pass_time(0)
+    stage.pass_time(10)
+    assert [name for name, _ in stage.failures] == ["broken", "broken"]
+
+
+def test_nothing_runs_after_a_stop() -> None:
+    stage = Stage()
+    stage.tasks.once("late", 10, lambda: stage.done.append("late"))
+    stage.tasks.stop()
+    stage.tasks.once("later", 10, lambda: stage.done.append("later"))
+    stage.pass_time(50)
+    assert stage.done == []
+
+
+def test_work_beside_the_loop_ends_on_the_loop_with_its_error() -> None:
+    stage = Stage()
+    threads: list[str] = []
+    outcomes: list[StorageError | None] = []
+
+    def work() -> None:
+        threads.append(threading.current_thread().name)
+        raise CorruptFile("a", "b", "c")
+
+    stage.tasks.offload("flush", work, outcomes.append)
+    stage.tasks.stop()
+    assert outcomes == []
+    stage.timers.run_until_idle()
+    assert isinstance(outcomes[0], CorruptFile)
+    assert threads[0] != threading.current_thread().name
