@@ -205,3 +205,13 @@ METADATA_ANSWERS_KEPT = 256
 # All topics of a large cluster (10 000 partitions of three replicas, 40 bytes each) in a dozen
 # versions, and little of a broker's memory.
 METADATA_ANSWERS_KEPT_BYTES = 8 << 20
+
+# Lines about peers that break the protocol, in a period: enough to see what is going on, too few
+# for a scan of ports to fill a disk.
+REFUSAL_LINES_PER_PERIOD = 5
+# The period of the bound above: a minute of a scan leaves half a dozen of its lines.
+REFUSAL_PERIOD_MS = 10_000
+
+# Different reasons that are counted one by one: the broker's own are a few dozen, the rest differ in
+# numbers that the peer chose.
+REFUSAL_KINDS_MAX = 200

@@ -64,12 +64,14 @@ class ReplicaManagerPorts(NamedTuple):
     """What the manager tells others and asks them.
 
     `is_known` tells whether some broker has the partition. `on_effect` performs what is not the
-    manager's own: proposals to the controller, fetchers, moved log starts.
+    manager's own: proposals to the controller, fetchers, moved log starts. `on_waiting` is told
+    the deadline (monotonic) of each operation that starts to wait.
     """
 
     is_known: Callable[[TopicPartition], bool] = lambda topic_partition: False
     on_effect: Callable[[Effect], None] = lambda effect: None
     on_log_dir_offline: Callable[[LogDirOffline], None] = lambda failure: None
+    on_waiting: Callable[[int], None] = lambda deadline_ms: None
 
 
 class ReplicaManager:
@@ -187,6 +189,8 @@ class ReplicaManager:
             operation = DelayedProduce(deadline_ms, results, required, self.find, reply)
             if self._produces.try_complete_else_watch(operation, required):
                 reply(operation.results())
+            else:
+                self._ports.on_waiting(deadline_ms)
         else:
             reply(results)
         self.perform(effects)
@@ -222,6 +226,8 @@ class ReplicaManager:
             keys = [topic_partition for topic_partition, _ in specs]
             if self._fetches.try_complete_else_watch(operation, keys):
                 self._answer_fetch(operation)
+            else:
+                self._ports.on_waiting(deadline_ms)
         self.perform(effects)
 
     def _read(

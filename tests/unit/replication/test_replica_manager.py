@@ -323,3 +323,15 @@ def test_effects_of_nested_calls_come_behind_those_before() -> None:
     )
     broker.produce(sent())
     assert ["first", "first is over", "second"] == order
+
+
+def test_whoever_keeps_the_timer_is_told_the_deadline_of_what_waits() -> None:
+    clock = ManualClock()
+    told: list[int] = []
+    manager = ReplicaManager(clock, ReplicaManagerPorts(on_waiting=told.append))
+    manager.add(leader_of((1, 2), clock))
+    manager.fetch(CONSUMER._replace(max_wait_ms=70), [(PARTITION, FetchSpec(0, 100))], print)
+    entries = {PARTITION: memoryview(bytearray(sent()))}
+    manager.append_records(entries, -1, 40, print)
+    now_ms = clock.monotonic_ms()
+    assert told == [now_ms + 70, now_ms + 40]

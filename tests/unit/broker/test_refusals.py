@@ -1,0 +1,39 @@
+"""Refused peers are counted, and told at a bounded rate."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.broker.refusals import Refusals
+from engine.host.memory import ManualClock
+from engine.limits import REFUSAL_KINDS_MAX, REFUSAL_LINES_PER_PERIOD, REFUSAL_PERIOD_MS
+
+
+def test_each_refusal_is_counted_and_only_some_are_told(caplog: pytest.LogCaptureFixture) -> None:
+    refusals = Refusals(ManualClock())
+    for n in range(1000):
+        refusals.note(f"10.0.0.1:{n}", "a frame of -1 bytes")
+    assert refusals.counts["a frame of -1 bytes"] == 1000
+    assert len(caplog.records) == REFUSAL_LINES_PER_PERIOD
+
+
+def test_the_next_period_says_how_many_were_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    refusals = Refusals(clock)
+    for _ in range(REFUSAL_LINES_PER_PERIOD + 7):
+        refusals.note("peer", "why")
+    caplog.clear()
+    clock.advance(REFUSAL_PERIOD_MS)
+    refusals.note("peer", "why")
+    assert [record.getMessage() for record in caplog.records] == [
+        "7 more connections were closed for bad requests",
+        "connection of peer closed: why",
+    ]
+
+
+def test_reasons_that_a_peer_makes_up_do_not_fill_the_memory() -> None:
+    refusals = Refusals(ManualClock())
+    for n in range(10 * REFUSAL_KINDS_MAX):
+        refusals.note("peer", f"a frame of -{n} bytes")
+    assert len(refusals.counts) <= REFUSAL_KINDS_MAX + 1
+    assert sum(refusals.counts.values()) == 10 * REFUSAL_KINDS_MAX
