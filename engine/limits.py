@@ -171,6 +171,10 @@ ZNODE_SESSIONS_MAX = 2_000
 # the time it holds the loop, small.
 ZNODE_MULTI_OPERATIONS_MAX = 10_000
 
+# A transaction of a real ZooKeeper must stay below 1 MiB (jute.maxbuffer): this many states of
+# partitions, each with its path, take a third of it.
+CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
+
 # The port that Kafka's own configuration files have a broker listen on.
 CLIENT_PORT_DEFAULT = 9092
 
