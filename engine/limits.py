@@ -219,3 +219,6 @@ REFUSAL_PERIOD_MS = 10_000
 # Different reasons that are counted one by one: the broker's own are a few dozen, the rest differ in
 # numbers that the peer chose.
 REFUSAL_KINDS_MAX = 200
+
+# max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
+DESCRIBED_PARTITIONS_MAX = 2000

@@ -1,0 +1,42 @@
+"""The cluster as DescribeCluster tells it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.api.describe_cluster import DescribeCluster
+from tests.unit.api.asking import CLUSTER_ID, OUTSIDE, ask, cluster
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_brokers_are_told_by_the_askers_listener(version: int) -> None:
+    handler = DescribeCluster(cluster())
+    reply = ask(handler, "DescribeCluster", version)
+    assert (0, CLUSTER_ID, 1) == (reply.error_code, reply.cluster_id, reply.controller_id)
+    assert [(1, "one", 9092, "rack1"), (2, "two", 9092, None)] == [
+        (each.broker_id, each.host, each.port, each.rack) for each in reply.brokers
+    ]
+    reply = ask(handler, "DescribeCluster", version, OUTSIDE)
+    assert [(1, "one.example")] == [(each.broker_id, each.host) for each in reply.brokers]
+
+
+def test_a_controller_that_cannot_be_found_is_not_told() -> None:
+    cache = cluster()
+    cache.update(2, cache.brokers.values(), {}, {})
+    handler = DescribeCluster(cache)
+    assert 2 == ask(handler, "DescribeCluster", 1).controller_id
+    assert -1 == ask(handler, "DescribeCluster", 1, OUTSIDE).controller_id
+
+
+@pytest.mark.parametrize(("endpoint_type", "code"), [(2, 114), (0, 115), (9, 115)])
+def test_only_brokers_are_here(endpoint_type: int, code: int) -> None:
+    reply = ask(DescribeCluster(cluster()), "DescribeCluster", 1, endpoint_type=endpoint_type)
+    assert code == reply.error_code
+    assert [] == reply.brokers
+
+
+def test_operations_are_told_when_asked_for() -> None:
+    handler = DescribeCluster(cluster())
+    assert -(1 << 31) == ask(handler, "DescribeCluster", 1).cluster_authorized_operations
+    reply = ask(handler, "DescribeCluster", 1, include_cluster_authorized_operations=True)
+    assert 8096 == reply.cluster_authorized_operations
