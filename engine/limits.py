@@ -199,6 +199,10 @@ FETCH_PARTITION_BYTES_MAX = 1 << 20
 # client with this many unanswered requests waits, as all Kafka's clients do after one.
 OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 
+# Kafka's own bound: a session that was not used for two minutes makes room for a new one, and one
+# that has had them may be pushed out by a larger one.
+FETCH_SESSION_EVICTION_MS = 120_000
+
 # A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
 # a record; an endless one must not fill the memory.
 PRODUCE_LINE_BYTES_MAX = 100 << 20
@@ -222,3 +226,9 @@ REFUSAL_KINDS_MAX = 200
 
 # max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
 DESCRIBED_PARTITIONS_MAX = 2000
+
+# Kafka's own age for a node that tells of changed settings: every broker has seen it by then, or
+# reads everything anew.
+CONFIG_CHANGE_KEPT_MS = 15 * 60 * 1000
+# A metadata store that does not answer is asked again after as long as an election there takes.
+CONFIG_CHANGES_RETRY_MS = 1000
