@@ -116,8 +116,11 @@ class ClientConnection:
             self._connection.close(order.reason)
 
     def _serve(self, row: ApiRow, header: RequestHeader, frame: memoryview) -> None:
-        codec = message_codec(f"{row.name}Request", header.api_version)
-        request = codec.decode(frame[header.body_position :])
+        body = frame[header.body_position :]
+        if row.decode is not None:
+            request = row.decode(body, header.api_version)
+        else:
+            request = message_codec(f"{row.name}Request", header.api_version).decode(body)
         slot = _Slot(self._exchange(header))
         self._slots.append(slot)
         try:

@@ -6,8 +6,9 @@ and whether only brokers do; a test fails for a row without an authorization rul
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.exchange import Handler
 from engine.wire.headers import api
@@ -23,8 +24,15 @@ class Rule(Enum):
     CLUSTER_ACTION = "ClusterAction on the cluster: brokers only"
 
 
+#: Makes a request of a body (a view of the frame) and the version; raises WireError.
+RequestDecoder: TypeAlias = Callable[[memoryview, int], Any]
+
+
 class ApiRow(NamedTuple):
-    """One API as it is served; versions are inclusive."""
+    """One API as it is served; versions are inclusive.
+
+    `decode` reads requests in place of the table codec, for a handler that knows its form.
+    """
 
     key: int
     name: str
@@ -33,6 +41,7 @@ class ApiRow(NamedTuple):
     rule: Rule
     handler: Handler
     is_inter_broker: bool = False
+    decode: RequestDecoder | None = None
 
     def serves(self, version: int) -> bool:
         """Tell whether a version is served."""
@@ -53,13 +62,14 @@ class DispatchTable:
         *,
         highest: int | None = None,
         is_inter_broker: bool = False,
+        decode: RequestDecoder | None = None,
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`."""
         found = api(name)
         assert found.key not in self._rows, name
         top = found.stable.highest if highest is None else highest
         self._rows[found.key] = ApiRow(
-            found.key, name, found.stable.lowest, top, rule, handler, is_inter_broker
+            found.key, name, found.stable.lowest, top, rule, handler, is_inter_broker, decode
         )
 
     def row(self, key: int) -> ApiRow | None:

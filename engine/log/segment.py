@@ -381,8 +381,10 @@ class Segment:
     def largest_timestamp_ms(self) -> int:
         """Return what retention goes by: the largest timestamp, else when the file was changed."""
         timestamp = self.largest.timestamp
-        if timestamp >= 0:
-            return timestamp
+        return timestamp if timestamp >= 0 else self.modified_ms()
+
+    def modified_ms(self) -> int:
+        """Return when the .log was changed."""
         return self._files.modified_ms(self.path(FileKind.LOG))
 
     def translate(self, offset: int) -> BatchAt | None:

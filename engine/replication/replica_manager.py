@@ -158,10 +158,12 @@ class ReplicaManager:
         reply: ProduceReply,
         *,
         origin: AppendOrigin = AppendOrigin.CLIENT,
+        is_internal_allowed: bool = False,
     ) -> None:
         """Append to each partition and reply when `required_acks` are there (PUR-10).
 
         acks −1 waits for the in-sync sets, at most `timeout_ms`; 0 and 1 for this broker alone.
+        Clients do not write to internal topics, but for Kafka's admin tools.
         """
         if required_acks not in _VALID_ACKS:
             refused = InvalidRequiredAcks(required_acks)
@@ -170,13 +172,14 @@ class ReplicaManager:
         results: dict[TopicPartition, ProduceResult] = {}
         required: dict[TopicPartition, int] = {}
         effects: list[Effect] = []
+        must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
         for topic_partition, batches in entries.items():
             try:
-                if origin is AppendOrigin.CLIENT and topic_partition.topic in INTERNAL_TOPICS:
+                if must_spare_internal and topic_partition.topic in INTERNAL_TOPICS:
                     raise InvalidTopic(topic_partition.topic)
                 done = self.find(topic_partition).append(batches, required_acks, origin)
             except (ApiError, StorageError) as failure:
-                results[topic_partition] = ProduceResult(self._answer_to(topic_partition, failure))
+                results[topic_partition] = ProduceResult(self.answer_to(topic_partition, failure))
                 continue
             info = done.info
             results[topic_partition] = ProduceResult(
@@ -250,7 +253,7 @@ class ReplicaManager:
                     params, spec, left_bytes, at_least_one_batch=at_least_one_batch
                 )
             except (ApiError, StorageError) as failure:
-                answer = FetchResult(self._answer_to(topic_partition, failure))
+                answer = FetchResult(self.answer_to(topic_partition, failure))
                 results.append((topic_partition, answer))
                 continue
             records = read.records
@@ -280,9 +283,10 @@ class ReplicaManager:
         specs = [(waiting.topic_partition, waiting.spec) for waiting in operation.waiting]
         operation.reply(self._read(operation.params, specs, None))
 
-    def _answer_to(
+    def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
+        """Return what a client is told of a failure; a directory's is told to the broker, too."""
         if isinstance(failure, LogDirOffline):
             self._ports.on_log_dir_offline(failure)
         return answer_to(topic_partition, failure)

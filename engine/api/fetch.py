@@ -1,0 +1,239 @@
+"""Fetch (1): batches for consumers and followers, at once or when there are enough bytes.
+
+```
+request ─ session ─┬─ partition unknown ──────────────────────────────┐
+                   └─ read, or wait ─ enough bytes, deadline ─ answers ┴─ session ─> news alone
+```
+
+| versions | difference |
+|---|---|
+| 0, 1 | messages of magic 0; from 2 on of magic 1 |
+| 3 | the limit of all bytes gives way to the first batch |
+| 4 | batches as they are; isolation levels |
+| 5 | a disk's failure has a code of its own, before it is NOT_LEADER_OR_FOLLOWER |
+| 7 | sessions |
+| 10 | zstd |
+| 11 | consumers may read from followers (KIP-392) |
+| 12 | diverging epochs |
+| 13 | topics by id |
+| 16 | + who leads instead (KIP-951) |
+
+Source: KafkaApis.handleFetchRequest; FET-*, PUR-*.
+Differs: a down-converted answer is made whole before it is sent, not while it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from engine.api.exchange import Deferred, EncodedReply, Exchange
+from engine.api.fetch_records import FetchedRecords
+from engine.api.fetch_session import (
+    Answers,
+    FetchContext,
+    FetchSessionCache,
+    SessionPartition,
+)
+from engine.api.produce_leaders import CurrentLeaders
+from engine.model import TopicPartition
+from engine.replication.delayed_fetch import FetchResult, FetchResults
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.replica_manager import ReplicaManager
+from engine.replication.watermark import Isolation
+from engine.wire.fetch_bytes import (
+    FetchAnswer,
+    FetchedPartition,
+    FetchedTopic,
+    FetchRequest,
+    encode_fetch_response,
+)
+
+_UNKNOWN_TOPIC_OR_PARTITION = 3
+_NOT_LEADER_OR_FOLLOWER = 6
+_STORAGE_ERROR = 56
+_UNKNOWN_TOPIC_ID = 100
+_INCONSISTENT_TOPIC_ID = 103
+#: NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH.
+_WITH_LEADER = (_NOT_LEADER_OR_FOLLOWER, 74)
+_READ_COMMITTED = 1
+_LAST_WITH_HARD_LIMIT = 2
+_LAST_WITHOUT_STORAGE_ERROR = 5
+_FIRST_FROM_FOLLOWERS = 11
+_FIRST_WITH_LEADERS = 16
+
+
+class FetchDeps(NamedTuple):
+    """What fetches are answered from; `max_bytes` is the broker's fetch.max.bytes."""
+
+    manager: ReplicaManager
+    metadata: MetadataCache
+    sessions: FetchSessionCache
+    max_bytes: int = 57_671_680
+
+
+class Fetch:
+    """Answers Fetch; takes requests as `decode_fetch_request` reads them."""
+
+    def __init__(self, deps: FetchDeps) -> None:
+        self._manager = deps.manager
+        self._metadata = deps.metadata
+        self._sessions = deps.sessions
+        self._max_bytes = deps.max_bytes
+
+    def handle(self, request: FetchRequest, exchange: Exchange) -> Any:
+        """Read and return the answer, or a promise of it."""
+        context = self._sessions.context(request, exchange.api_version, exchange.received_ms)
+        refused: Answers = []
+        interesting: list[SessionPartition] = []
+        specs: list[tuple[TopicPartition, FetchSpec]] = []
+        for partition in context.partitions:
+            code = self._refusal(partition)
+            if code:
+                refused.append((partition, FetchedPartition(partition.key[1], code)))
+            else:
+                assert partition.topic_partition is not None
+                interesting.append(partition)
+                specs.append((partition.topic_partition, partition.spec))
+        answer = _Answer(self, context, exchange, interesting, refused)
+        if specs:
+            self._manager.fetch(self._params(request, exchange.api_version), specs, answer.take)
+        else:
+            answer.take([])
+        return answer.reply_or_promise()
+
+    def _refusal(self, partition: SessionPartition) -> int:
+        topic_partition = partition.topic_partition
+        if topic_partition is None:
+            return _UNKNOWN_TOPIC_ID
+        if not self._metadata.is_known(topic_partition):
+            return _UNKNOWN_TOPIC_OR_PARTITION
+        if partition.topic_id_text is not None:
+            here = self._manager.partitions.get(topic_partition)
+            if here is not None and here.log.topic_id not in (None, partition.topic_id_text):
+                return _INCONSISTENT_TOPIC_ID
+        return 0
+
+    def _params(self, request: FetchRequest, version: int) -> FetchParams:
+        is_follower = request.replica_id >= 0
+        if is_follower:
+            isolation = Isolation.LOG_END
+        elif request.isolation_level == _READ_COMMITTED:
+            isolation = Isolation.COMMITTED
+        else:
+            isolation = Isolation.HIGH_WATERMARK
+        max_bytes = min(request.max_bytes, self._max_bytes)
+        return FetchParams(
+            request.replica_id,
+            request.max_wait_ms,
+            min(request.min_bytes, max_bytes),
+            max_bytes,
+            isolation,
+            is_follower or version < _FIRST_FROM_FOLLOWERS,
+            version <= _LAST_WITH_HARD_LIMIT,
+        )
+
+    def encoded(self, context: FetchContext, answers: Answers, exchange: Exchange) -> EncodedReply:
+        """Return answers as the client of an exchange reads them; takes their records over."""
+        version = exchange.api_version
+        leaders = CurrentLeaders(self._manager, self._metadata, exchange.session.listener)
+        told = context.answer(answers)
+        topics: list[FetchedTopic] = []
+        for partition, answered in told.answers:
+            found = answered
+            if version >= _FIRST_WITH_LEADERS and found.error_code in _WITH_LEADER:
+                assert partition.topic_partition is not None
+                found = found._replace(current_leader=leaders.find(partition.topic_partition))
+            topic = partition.key[0]
+            if topics and topics[-1][0] == topic:
+                topics[-1][1].append(found)
+            else:
+                topics.append((topic, [found]))
+        answer = FetchAnswer(topics, told.error_code, told.session_id, leaders.endpoints)
+        return EncodedReply(encode_fetch_response(version, answer))
+
+    def answer_of(
+        self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
+    ) -> FetchedPartition:
+        """Return one partition's result as it is sent; its bytes are in the care of `records`."""
+        index = partition.key[1]
+        error = result.error
+        if error is not None:
+            code = error.code
+            if code == _STORAGE_ERROR and records.api_version <= _LAST_WITHOUT_STORAGE_ERROR:
+                code = _NOT_LEADER_OR_FOLLOWER
+            return FetchedPartition(index, code)
+        found = result.records
+        aborted = None if found is None else found.aborted_transactions
+        diverging = result.diverging_epoch
+        topic_partition = partition.topic_partition
+        assert topic_partition is not None
+        here = self._manager.partitions.get(topic_partition)
+        refused, part = (
+            (0, b"")
+            if found is None
+            else records.part_of(found, None if here is None else here.log)
+        )
+        if refused:
+            return FetchedPartition(index, refused, records=None)
+        return FetchedPartition(
+            index,
+            0,
+            result.high_watermark,
+            result.last_stable_offset,
+            result.log_start_offset,
+            part,
+            None if aborted is None else [(one.producer_id, one.first_offset) for one in aborted],
+            None if diverging is None else (diverging.leader_epoch, diverging.end_offset),
+        )
+
+
+class _Answer:
+    """One fetch's answer on its way: there at once, or promised."""
+
+    __slots__ = (
+        "_context",
+        "_deferred",
+        "_exchange",
+        "_fetch",
+        "_partitions",
+        "_refused",
+        "_reply",
+    )
+
+    def __init__(
+        self,
+        fetch: Fetch,
+        context: FetchContext,
+        exchange: Exchange,
+        partitions: list[SessionPartition],
+        refused: Answers,
+    ) -> None:
+        self._fetch = fetch
+        self._context = context
+        self._exchange = exchange
+        self._partitions = partitions
+        self._refused = refused
+        self._deferred: Deferred | None = None
+        self._reply: EncodedReply | None = None
+
+    def take(self, results: FetchResults) -> None:
+        """Take what was read; called once."""
+        records = FetchedRecords(self._exchange.api_version)
+        answers = [
+            (partition, self._fetch.answer_of(partition, result, records))
+            for partition, (_, result) in zip(self._partitions, results, strict=True)
+        ]
+        reply = self._fetch.encoded(self._context, answers + self._refused, self._exchange)
+        on_sent: Callable[[], None] | None = records.release if records.has_regions else None
+        self._reply = reply._replace(on_sent=on_sent) if on_sent is not None else reply
+        if self._deferred is not None:
+            self._deferred.complete(self._reply)
+
+    def reply_or_promise(self) -> EncodedReply | Deferred:
+        """Return the answer, or what is completed by it."""
+        if self._reply is None:
+            self._deferred = Deferred()
+            return self._deferred
+        return self._reply

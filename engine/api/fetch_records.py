@@ -1,0 +1,103 @@
+"""What was read, as a version of Fetch sends it: bytes, a region of a file, or converted.
+
+| version | magic | |
+|---|---|---|
+| 0, 1 | 0 | converted down |
+| 2, 3 | 1 | converted down |
+| 4 to 9 | as it is | but nothing of a topic whose own codec is zstd |
+| 10 on | as it is | |
+
+Where conversion is switched off the answer is UNSUPPORTED_VERSION 35, and zstd, which the old
+formats lack, is UNSUPPORTED_COMPRESSION_TYPE 76.
+Source: KafkaApis.maybeConvertFetchedData; KIP-110.
+"""
+
+from __future__ import annotations
+
+from engine.errors import CorruptRecord, StorageError
+from engine.host.ports import FileRegion, SendPart
+from engine.limits import UNCOMPRESSED_BATCH_FACTOR
+from engine.log.conversion import UnsupportedCompressionType, down_converted
+from engine.log.local_log import LocalLog
+from engine.log.log_types import FetchSlice
+from engine.records.builder import BatchRefused
+from engine.records.codec import Codec
+
+_CORRUPT_MESSAGE = 2
+_NOT_LEADER_OR_FOLLOWER = 6
+_UNSUPPORTED_VERSION = 35
+_UNSUPPORTED_COMPRESSION_TYPE = 76
+_LAST_OF_MAGIC_0 = 1
+_LAST_OF_MAGIC_1 = 3
+_FIRST_WITH_ZSTD = 10
+
+
+class FetchedRecords:
+    """The records of one answer; regions stay open until `release`."""
+
+    __slots__ = ("_regions", "api_version")
+
+    def __init__(self, api_version: int) -> None:
+        self.api_version = api_version
+        self._regions: list[FetchSlice] = []
+
+    @property
+    def has_regions(self) -> bool:
+        """Tell whether something is to be released when the answer has left."""
+        return bool(self._regions)
+
+    def release(self) -> None:
+        """Let the files of the regions go."""
+        regions, self._regions = self._regions, []
+        for region in regions:
+            region.release()
+
+    def part_of(self, found: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
+        """Return an error code, or 0 and what is sent; takes the slice over.
+
+        `log` is the one that it was read from, None if that is gone by now.
+        """
+        version = self.api_version
+        if version >= _FIRST_WITH_ZSTD:
+            return 0, self._as_it_is(found)
+        if log is not None and log.config.compression_type is Codec.ZSTD:
+            found.release()
+            return _UNSUPPORTED_COMPRESSION_TYPE, b""
+        if version > _LAST_OF_MAGIC_1:
+            return 0, self._as_it_is(found)
+        try:
+            return _converted(found, log, 0 if version <= _LAST_OF_MAGIC_0 else 1)
+        finally:
+            found.release()
+
+    def _as_it_is(self, found: FetchSlice) -> SendPart:
+        file = found.file
+        if file is None:
+            return found.data
+        descriptor = file.fileno()
+        if descriptor is None:
+            data = found.read()
+            found.release()
+            return data
+        self._regions.append(found)
+        return FileRegion(descriptor, found.position, found.size_bytes)
+
+
+def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int, SendPart]:
+    if log is None:
+        return 0, b""
+    if not log.config.is_down_conversion_enabled:
+        return _UNSUPPORTED_VERSION, b""
+    limit_bytes = UNCOMPRESSED_BATCH_FACTOR * log.config.max_message_bytes
+    try:
+        data = memoryview(found.read())
+        return 0, down_converted(
+            data, magic, first_offset=found.start.offset, limit_bytes=limit_bytes
+        )
+    except UnsupportedCompressionType:
+        return _UNSUPPORTED_COMPRESSION_TYPE, b""
+    except (CorruptRecord, BatchRefused):
+        return _CORRUPT_MESSAGE, b""
+    except StorageError:
+        # As every failure of a disk is told below version 6.
+        return _NOT_LEADER_OR_FOLLOWER, b""

@@ -1,0 +1,369 @@
+"""Fetch sessions (KIP-227): what a client asked for before need not be asked for again.
+
+```
+request (session, epoch)     context      answer
+ any id, −1                  sessionless  all partitions, session 0; a session of that id ends
+ any id, 0                   full         all partitions, a new session if there is room
+ id, next epoch              incremental  partitions with news; those with bytes go to the back
+ unknown id                  error        FETCH_SESSION_ID_NOT_FOUND 70
+ id, another epoch           error        INVALID_FETCH_SESSION_EPOCH 71
+ id, ids for names, or back  error        FETCH_SESSION_TOPIC_ID_ERROR 106
+```
+
+News is bytes, an error, a diverging log, or another watermark or log start than was told before.
+
+When the cache is full, a new session takes the place of one unused for longer than the eviction
+time, or of the first below it in the order (consumers before followers, small before large, old id
+before new) that has had that time; a follower may also push out consumers that have not.
+
+Source: KIP-227, KIP-516; Kafka's FetchSession.
+Differs: one cache, not eight shards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from engine.host.ports import Entropy
+from engine.limits import FETCH_SESSION_EVICTION_MS
+from engine.model import TopicPartition
+from engine.naming import uuid_text
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition_types import FetchSpec
+from engine.wire.fetch_bytes import (
+    FIRST_WITH_TOPIC_IDS,
+    AskedPartition,
+    FetchedPartition,
+    FetchRequest,
+    ForgottenTopic,
+)
+
+NO_SESSION = 0
+_INITIAL_EPOCH = 0
+_FINAL_EPOCH = -1
+_EPOCH_MAX = 0x7FFFFFFF
+_SESSION_IDS = 0x7FFFFFFE
+_ID_NOT_FOUND = 70
+_INVALID_EPOCH = 71
+_TOPIC_ID_ERROR = 106
+
+#: A topic's name or id as the client said it, and the partition.
+SessionKey: TypeAlias = tuple[str | bytes, int]
+
+
+class SessionPartition:
+    """A partition as a client asked for it, and what it was told last.
+
+    `topic_partition` is None while nobody knows the topic's id.
+    """
+
+    __slots__ = (
+        "high_watermark",
+        "key",
+        "log_start_offset",
+        "spec",
+        "topic_id_text",
+        "topic_partition",
+    )
+
+    def __init__(self, key: SessionKey, asked: AskedPartition, metadata: MetadataCache) -> None:
+        self.key = key
+        self.spec = _spec_of(asked)
+        self.high_watermark = -1
+        self.log_start_offset = -1
+        self.topic_partition: TopicPartition | None = None
+        self.topic_id_text: str | None = None
+        topic, index = key
+        if isinstance(topic, bytes):
+            self.topic_id_text = uuid_text(topic)
+            self.resolve(metadata)
+        else:
+            self.topic_partition = TopicPartition(topic, index)
+
+    def resolve(self, metadata: MetadataCache) -> None:
+        """Look again for the name behind an id."""
+        topic, index = self.key
+        name = metadata.topic_name(topic) if isinstance(topic, bytes) else topic
+        self.topic_partition = None if name is None else TopicPartition(name, index)
+
+    def ask_for(self, asked: AskedPartition) -> None:
+        """Take what a later request asks for."""
+        self.spec = _spec_of(asked)
+
+    def note(self, found: FetchedPartition) -> bool:
+        """Remember what the client is told; tells whether there is news in it."""
+        is_news = bool(found.records) or found.diverging is not None
+        if self.high_watermark != found.high_watermark:
+            self.high_watermark = found.high_watermark
+            is_news = True
+        if self.log_start_offset != found.log_start_offset:
+            self.log_start_offset = found.log_start_offset
+            is_news = True
+        if found.error_code:
+            # The next answer without an error is news, too.
+            self.high_watermark = -1
+            is_news = True
+        return is_news
+
+
+#: Each partition that was read with its answer, in the order of reading.
+Answers: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
+
+
+def _spec_of(asked: AskedPartition) -> FetchSpec:
+    _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = asked
+    return FetchSpec(
+        offset,
+        max_bytes,
+        leader_epoch if leader_epoch >= 0 else None,
+        fetched_epoch if fetched_epoch >= 0 else None,
+        log_start,
+    )
+
+
+class FetchSession:
+    """What is known of one client's session."""
+
+    __slots__ = (
+        "created_ms",
+        "epoch",
+        "id",
+        "is_follower",
+        "last_used_ms",
+        "partitions",
+        "uses_ids",
+    )
+
+    def __init__(
+        self,
+        session_id: int,
+        partitions: dict[SessionKey, SessionPartition],
+        now_ms: int,
+        *,
+        is_follower: bool,
+        uses_ids: bool,
+    ) -> None:
+        self.id = session_id
+        self.partitions = partitions
+        self.is_follower = is_follower
+        self.uses_ids = uses_ids
+        self.created_ms = now_ms
+        self.last_used_ms = now_ms
+        self.epoch = _next_epoch(_INITIAL_EPOCH)
+
+
+def _next_epoch(epoch: int) -> int:
+    return 1 if epoch == _EPOCH_MAX else epoch + 1
+
+
+class SessionAnswer(NamedTuple):
+    """What of the answers is sent, and what is said of the session."""
+
+    answers: Answers
+    session_id: int = NO_SESSION
+    error_code: int = 0
+
+
+class FetchContext:
+    """One fetch as its session sees it; without one, all that was asked is read and answered."""
+
+    __slots__ = ("partitions",)
+
+    def __init__(self, partitions: Iterable[SessionPartition]) -> None:
+        #: What is to be read, in this order.
+        self.partitions: Sequence[SessionPartition] = list(partitions)
+
+    def answer(self, answers: Answers) -> SessionAnswer:
+        """Return what is sent of the answers; called once."""
+        return SessionAnswer(answers)
+
+
+class _ErrorContext(FetchContext):
+    __slots__ = ("_error_code",)
+
+    def __init__(self, error_code: int) -> None:
+        super().__init__(())
+        self._error_code = error_code
+
+    def answer(self, answers: Answers) -> SessionAnswer:
+        return SessionAnswer([], NO_SESSION, self._error_code)
+
+
+class _FullContext(FetchContext):
+    __slots__ = ("_cache", "_is_follower", "_now_ms", "_uses_ids")
+
+    def __init__(
+        self,
+        partitions: Iterable[SessionPartition],
+        cache: FetchSessionCache,
+        now_ms: int,
+        *,
+        is_follower: bool,
+        uses_ids: bool,
+    ) -> None:
+        super().__init__(partitions)
+        self._cache = cache
+        self._now_ms = now_ms
+        self._is_follower = is_follower
+        self._uses_ids = uses_ids
+
+    def answer(self, answers: Answers) -> SessionAnswer:
+        for partition, found in answers:
+            partition.note(found)
+        session_id = self._cache.maybe_create(
+            [partition for partition, _ in answers],
+            self._now_ms,
+            is_follower=self._is_follower,
+            uses_ids=self._uses_ids,
+        )
+        return SessionAnswer(answers, session_id)
+
+
+class _IncrementalContext(FetchContext):
+    __slots__ = ("_epoch", "_session")
+
+    def __init__(self, session: FetchSession) -> None:
+        super().__init__(session.partitions.values())
+        self._session = session
+        self._epoch = session.epoch
+
+    def answer(self, answers: Answers) -> SessionAnswer:
+        session = self._session
+        if session.epoch != self._epoch:
+            # The client sent the next request before this answer: this one may be a repetition.
+            return SessionAnswer([], session.id, _INVALID_EPOCH)
+        told: Answers = []
+        for partition, found in answers:
+            if not partition.note(found):
+                continue
+            told.append((partition, found))
+            if found.records and session.partitions.get(partition.key) is partition:
+                # Those that had no bytes yet come first next time.
+                del session.partitions[partition.key]
+                session.partitions[partition.key] = partition
+        return SessionAnswer(told, session.id)
+
+
+class FetchSessionCache:
+    """The sessions of one broker."""
+
+    def __init__(self, metadata: MetadataCache, entropy: Entropy, *, slots: int = 1000) -> None:
+        """Keep up to `slots` sessions (max.incremental.fetch.session.cache.slots)."""
+        self._metadata = metadata
+        self._entropy = entropy
+        self._slots = slots
+        #: By id; those used last stand at the end.
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def partition_count(self) -> int:
+        """Count the partitions of all sessions."""
+        return sum(len(session.partitions) for session in self._sessions.values())
+
+    def context(self, request: FetchRequest, api_version: int, now_ms: int) -> FetchContext:
+        """Return what a request reads; moves the session on that it belongs to."""
+        uses_ids = api_version >= FIRST_WITH_TOPIC_IDS
+        epoch = request.session_epoch
+        if epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
+            self._sessions.pop(request.session_id, None)
+            asked = self._asked(request).values()
+            if epoch == _FINAL_EPOCH:
+                return FetchContext(asked)
+            is_follower = request.replica_id >= 0
+            return _FullContext(asked, self, now_ms, is_follower=is_follower, uses_ids=uses_ids)
+        session = self._sessions.get(request.session_id)
+        if session is None:
+            return _ErrorContext(_ID_NOT_FOUND)
+        if session.epoch != epoch:
+            return _ErrorContext(_INVALID_EPOCH)
+        if session.uses_ids != uses_ids:
+            return _ErrorContext(_TOPIC_ID_ERROR)
+        return self._go_on(session, request, now_ms)
+
+    def _asked(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
+        found: dict[SessionKey, SessionPartition] = {}
+        for topic, partitions in request.topics:
+            for asked in partitions:
+                key = (topic, asked.partition)
+                known = found.get(key)
+                if known is None:
+                    found[key] = SessionPartition(key, asked, self._metadata)
+                else:
+                    known.ask_for(asked)
+        return found
+
+    def _go_on(self, session: FetchSession, request: FetchRequest, now_ms: int) -> FetchContext:
+        partitions = session.partitions
+        for topic, asked_partitions in request.topics:
+            for asked in asked_partitions:
+                key = (topic, asked.partition)
+                known = partitions.get(key)
+                if known is None:
+                    partitions[key] = SessionPartition(key, asked, self._metadata)
+                else:
+                    known.ask_for(asked)
+        _forget(partitions, request.forgotten)
+        # Moved to the end: the order is that of use.
+        del self._sessions[session.id]
+        if not partitions:
+            return FetchContext(())
+        self._sessions[session.id] = session
+        session.last_used_ms = now_ms
+        session.epoch = _next_epoch(session.epoch)
+        if session.uses_ids:
+            for partition in partitions.values():
+                if partition.topic_partition is None:
+                    partition.resolve(self._metadata)
+        return _IncrementalContext(session)
+
+    def maybe_create(
+        self,
+        partitions: Iterable[SessionPartition],
+        now_ms: int,
+        *,
+        is_follower: bool,
+        uses_ids: bool,
+    ) -> int:
+        """Start a session if there is or can be made room; returns its id, or 0."""
+        kept = {partition.key: partition for partition in partitions}
+        if len(self._sessions) >= self._slots and not self._evict(is_follower, len(kept), now_ms):
+            return NO_SESSION
+        session_id = NO_SESSION
+        while session_id == NO_SESSION or session_id in self._sessions:
+            session_id = 1 + self._entropy.random_below(_SESSION_IDS)
+        self._sessions[session_id] = FetchSession(
+            session_id, kept, now_ms, is_follower=is_follower, uses_ids=uses_ids
+        )
+        return session_id
+
+    def _evict(self, is_follower: bool, size: int, now_ms: int) -> bool:
+        """Remove the session that a new one may push out, if there is one."""
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None:
+            return False
+        if now_ms - oldest.last_used_ms > FETCH_SESSION_EVICTION_MS:
+            del self._sessions[oldest.id]
+            return True
+        ranks = [
+            (session.is_follower, len(session.partitions), session.id)
+            for session in self._sessions.values()
+            if session.last_used_ms - session.created_ms > FETCH_SESSION_EVICTION_MS
+            or (is_follower and not session.is_follower)
+        ]
+        least = min(ranks, default=None)
+        if least is None or (is_follower, size, 0) < least:
+            return False
+        del self._sessions[least[2]]
+        return True
+
+
+def _forget(
+    partitions: dict[SessionKey, SessionPartition], forgotten: Iterable[ForgottenTopic]
+) -> None:
+    for topic, indexes in forgotten:
+        for index in indexes:
+            partitions.pop((topic, index), None)

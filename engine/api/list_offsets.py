@@ -1,0 +1,168 @@
+"""ListOffsets (2): where a log starts, ends, and what it has at a time.
+
+| time asked for | from version | answer |
+|---|---|---|
+| ≥ 0 | 0 | the first visible record with this time or a later one |
+| −1 latest | 0 | the end that the reader sees |
+| −2 earliest | 0 | the log's start |
+| −3 max timestamp | 7 | the first record with the largest time |
+| −4 earliest local | 8 | the log's start, as nothing is in tiered storage |
+| −5 latest tiered | 9 | −1, for the same reason |
+
+| versions | difference |
+|---|---|
+| 0 | a list of offsets where segments begin, newest first, by the times of their files |
+| 1 | one offset and its time |
+| 2 | isolation level |
+| 4 | leader epochs, asked and answered |
+| 5 | OFFSET_NOT_AVAILABLE, before it LEADER_NOT_AVAILABLE |
+
+Replica −1 is a consumer, −2 a debugger that reads any replica; all but consumers see the log's end.
+Source: KafkaApis.handleListOffsetRequest, UnifiedLog.legacyFetchOffsetsBefore; KIP-79, KIP-734.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.api.exchange import Exchange
+from engine.errors import ApiError, StorageError
+from engine.host.ports import Clock
+from engine.log.local_log import LocalLog
+from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP
+from engine.model import TopicPartition
+from engine.replication.partition_types import CONSUMER_ID
+from engine.replication.replica_manager import ReplicaManager
+from engine.replication.watermark import Isolation
+from engine.wire.structs import message_class
+
+_LEADER_NOT_AVAILABLE = 5
+_UNSUPPORTED_VERSION = 35
+_INVALID_REQUEST = 42
+_OFFSET_NOT_AVAILABLE = 78
+_DEBUGGER_ID = -2
+_READ_COMMITTED = 1
+_FIRST_WITH_EPOCHS = 4
+_FIRST_WITH_NOT_AVAILABLE = 5
+_FIRST_VERSIONS = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+}
+
+
+class ListOffsets:
+    """Answers ListOffsets; `clock` is for version 0 alone."""
+
+    def __init__(self, manager: ReplicaManager, clock: Clock) -> None:
+        self._manager = manager
+        self._clock = clock
+        self._response = message_class("ListOffsetsResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return an offset, or an error, for each partition."""
+        repeated = _repeated(request)
+        topics = []
+        for topic in request.topics:
+            answers = []
+            for asked in topic.partitions:
+                topic_partition = TopicPartition(topic.name, asked.partition_index)
+                version = exchange.api_version
+                if version > 0 and topic_partition in repeated:
+                    answers.append(self._refused(asked, _INVALID_REQUEST))
+                elif asked.timestamp < 0 and version < _FIRST_VERSIONS.get(asked.timestamp, 99):
+                    answers.append(self._refused(asked, _UNSUPPORTED_VERSION))
+                else:
+                    answers.append(self._look_up(topic_partition, asked, request, version))
+            topics.append(
+                self._response.ListOffsetsTopicResponse(name=topic.name, partitions=answers)
+            )
+        return self._response(topics=topics)
+
+    def _refused(self, asked: Any, code: int) -> Any:
+        return self._response.ListOffsetsPartitionResponse(
+            partition_index=asked.partition_index, error_code=code
+        )
+
+    def _look_up(
+        self, topic_partition: TopicPartition, asked: Any, request: Any, version: int
+    ) -> Any:
+        is_leader_required = request.replica_id != _DEBUGGER_ID
+        is_consumer = request.replica_id == CONSUMER_ID
+        try:
+            partition = self._manager.find(topic_partition)
+            if version == 0:
+                partition.require(None, is_leader_required=is_leader_required)
+                offsets = _offsets_before(partition.log, asked.timestamp, self._clock.wall_ms())
+                if is_consumer:
+                    offsets = _below(offsets, partition.high_watermark)
+                answer = self._refused(asked, 0)
+                answer.old_style_offsets = offsets[: max(asked.max_num_offsets, 0)]
+                return answer
+            epoch = asked.current_leader_epoch
+            found = partition.offset_for_timestamp(
+                asked.timestamp,
+                _isolation(request),
+                current_leader_epoch=epoch if epoch >= 0 else None,
+                is_leader_required=is_leader_required,
+            )
+        except (ApiError, StorageError) as failure:
+            return self._refused(asked, self._code_of(topic_partition, failure, version))
+        answer = self._refused(asked, 0)
+        if found is not None:
+            answer.timestamp = found.timestamp_ms
+            answer.offset = found.offset
+            if found.leader_epoch is not None and version >= _FIRST_WITH_EPOCHS:
+                answer.leader_epoch = found.leader_epoch
+        return answer
+
+    def _code_of(
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError, version: int
+    ) -> int:
+        code = self._manager.answer_to(topic_partition, failure).code
+        if code == _OFFSET_NOT_AVAILABLE and version < _FIRST_WITH_NOT_AVAILABLE:
+            return _LEADER_NOT_AVAILABLE
+        return code
+
+
+def _repeated(request: Any) -> set[TopicPartition]:
+    seen: set[TopicPartition] = set()
+    repeated: set[TopicPartition] = set()
+    for topic in request.topics:
+        for asked in topic.partitions:
+            topic_partition = TopicPartition(topic.name, asked.partition_index)
+            (repeated if topic_partition in seen else seen).add(topic_partition)
+    return repeated
+
+
+def _isolation(request: Any) -> Isolation:
+    if request.replica_id != CONSUMER_ID:
+        return Isolation.LOG_END
+    if request.isolation_level == _READ_COMMITTED:
+        return Isolation.COMMITTED
+    return Isolation.HIGH_WATERMARK
+
+
+def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
+    """Return where segments begin that were written up to a time, newest first."""
+    starts = [
+        (max(segment.base_offset, log.log_start_offset), segment.modified_ms())
+        for segment in log.segments
+    ]
+    if log.active_segment.size_bytes:
+        starts.append((log.log_end_offset, now_ms))
+    if timestamp_ms == EARLIEST:
+        return [starts[0][0]]
+    newest = len(starts) - 1
+    if timestamp_ms != LATEST:
+        while newest >= 0 and starts[newest][1] > timestamp_ms:
+            newest -= 1
+    return sorted((offset for offset, _ in starts[: newest + 1]), reverse=True)
+
+
+def _below(offsets: list[int], high_watermark: int) -> list[int]:
+    """Return offsets with the watermark in place of those above it."""
+    visible = [offset for offset in offsets if offset <= high_watermark]
+    return offsets if len(visible) == len(offsets) else [high_watermark, *visible]

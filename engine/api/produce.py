@@ -1,0 +1,213 @@
+"""Produce (0): records of producers, appended and answered when `acks` says.
+
+```
+acks  0   appended, no answer; an error ends the connection, for the client knows no other sign
+      1   answered after the leader's own append
+     -1   answered when the in-sync replicas have it, or the request's timeout is over
+```
+
+| versions | difference |
+|---|---|
+| 0, 1, 2 | messages of magic 0 and 1, written anew as one batch |
+| 3 | one batch of magic 2 per partition |
+| 5 | + log start in the answer |
+| 7 | zstd is allowed |
+| 8 | + which records were refused |
+| 10 | + who leads instead (KIP-951) |
+
+Transactional records are refused as for a partition that was never added to a transaction: there
+is no coordinator that could have added it.
+Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.api.exchange import CloseConnection, Deferred, EncodedReply, Exchange
+from engine.api.produce_leaders import CurrentLeaders
+from engine.api.produce_records import (
+    NotInTransaction,
+    TransactionalIdRefused,
+    is_transactional,
+    refusal_of,
+)
+from engine.errors import ApiError
+from engine.log.validation import RecordsRefused
+from engine.model import TopicPartition
+from engine.replication.delayed_produce import ProduceResult
+from engine.replication.errors import UnknownTopicOrPartition
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.replica_manager import ReplicaManager
+from engine.wire.produce_bytes import (
+    ProducedPartition,
+    ProduceRequest,
+    encode_produce_response,
+)
+
+#: The client id by which Kafka's own admin tools write to internal topics.
+ADMIN_CLIENT_ID = "__admin_client"
+_NOT_LEADER = 6
+_FIRST_WITH_LEADERS = 10
+#: Refusals after which Kafka does not tell where the log starts: corrupt, unknown, not leader,
+#: too large (a batch, an append), no topic to write to, acks, storage.
+_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 21, 56))
+
+
+class Produce:
+    """Answers Produce; takes requests as `decode_produce_request` reads them."""
+
+    def __init__(self, manager: ReplicaManager, metadata: MetadataCache) -> None:
+        self.manager = manager
+        self._metadata = metadata
+
+    def handle(self, request: ProduceRequest, exchange: Exchange) -> Any:
+        """Append and return the answer, a promise of it, or None for acks=0.
+
+        Nothing of the request is kept: its records lie in a buffer that the next frame fills.
+        """
+        entries: dict[TopicPartition, memoryview] = {}
+        refused: dict[TopicPartition, ProduceResult] = {}
+        version = exchange.api_version
+        must_refuse_all = self._lacks_transactional_id(request)
+        for topic, partitions in request.topics:
+            for index, records in partitions:
+                topic_partition = TopicPartition(topic, index)
+                error: ApiError | None
+                if must_refuse_all:
+                    error = TransactionalIdRefused()
+                elif not self._metadata.is_known(topic_partition):
+                    error = UnknownTopicOrPartition(topic_partition)
+                else:
+                    error = refusal_of(records, version)
+                if error is None and request.transactional_id and is_transactional(records):
+                    error = NotInTransaction(request.transactional_id, version)
+                if error is not None:
+                    refused[topic_partition] = ProduceResult(error)
+                elif records is not None:
+                    # Offsets are set in the batch itself.
+                    writable = memoryview(bytearray(records)) if records.readonly else records
+                    entries[topic_partition] = writable
+                else:
+                    entries[topic_partition] = memoryview(b"")
+        answer = _Answer(self, exchange, refused, is_owed=request.acks != 0)
+        if entries:
+            self.manager.append_records(
+                entries,
+                request.acks,
+                request.timeout_ms,
+                answer.take,
+                is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
+            )
+        else:
+            answer.take({})
+        return answer.reply_or_promise()
+
+    @staticmethod
+    def _lacks_transactional_id(request: ProduceRequest) -> bool:
+        if request.transactional_id is not None:
+            return False
+        for _, partitions in request.topics:
+            for _, records in partitions:
+                if is_transactional(records):
+                    return True
+        return False
+
+    def encoded(
+        self, results: dict[TopicPartition, ProduceResult], exchange: Exchange
+    ) -> EncodedReply:
+        """Return results as the client of an exchange reads them."""
+        version = exchange.api_version
+        leaders: CurrentLeaders | None = None
+        topics: dict[str, list[ProducedPartition]] = {}
+        for topic_partition, result in results.items():
+            error, base_offset, append_time_ms, log_start = result
+            topic, index = topic_partition
+            if error is None:
+                found = ProducedPartition(index, 0, base_offset, append_time_ms, log_start)
+            else:
+                found = self._failed(topic_partition, result, error)
+                if error.code == _NOT_LEADER and version >= _FIRST_WITH_LEADERS:
+                    if leaders is None:
+                        leaders = self._leaders(exchange)
+                    found = found._replace(current_leader=leaders.find(topic_partition))
+            answers = topics.get(topic)
+            if answers is None:
+                topics[topic] = [found]
+            else:
+                answers.append(found)
+        endpoints = None if leaders is None else leaders.endpoints
+        return EncodedReply([encode_produce_response(version, list(topics.items()), endpoints)])
+
+    def _leaders(self, exchange: Exchange) -> CurrentLeaders:
+        return CurrentLeaders(self.manager, self._metadata, exchange.session.listener)
+
+    def _failed(
+        self, topic_partition: TopicPartition, result: ProduceResult, error: ApiError
+    ) -> ProducedPartition:
+        log_start = result.log_start_offset
+        if result.base_offset < 0 and error.code not in _WITHOUT_LOG_START:
+            partition = self.manager.partitions.get(topic_partition)
+            log_start = -1 if partition is None else partition.log.log_start_offset
+        made = ProducedPartition(
+            topic_partition.partition,
+            error.code,
+            result.base_offset,
+            result.log_append_time_ms,
+            log_start,
+        )
+        if isinstance(error, RecordsRefused) and error.record_errors:
+            return made._replace(record_errors=error.record_errors, error_message=error.reason)
+        return made
+
+
+class _Answer:
+    """One request's answer on its way: there at once, or promised."""
+
+    __slots__ = ("_deferred", "_exchange", "_is_owed", "_produce", "_refused", "_reply", "_results")
+
+    def __init__(
+        self,
+        produce: Produce,
+        exchange: Exchange,
+        refused: dict[TopicPartition, ProduceResult],
+        *,
+        is_owed: bool,
+    ) -> None:
+        self._produce = produce
+        self._exchange = exchange
+        self._refused = refused
+        self._is_owed = is_owed
+        self._results = refused
+        self._deferred: Deferred | None = None
+        self._reply: EncodedReply | None = None
+
+    def take(self, results: dict[TopicPartition, ProduceResult]) -> None:
+        """Take what the partitions answered; called once."""
+        self._results = results = {**results, **self._refused} if self._refused else results
+        if self._is_owed:
+            self._reply = self._produce.encoded(results, self._exchange)
+        if self._deferred is not None:
+            self._deferred.complete(self._reply)
+
+    def reply_or_promise(self) -> Any:
+        """Return the answer or what is completed by it, None if none is owed.
+
+        Raises CloseConnection in place of an answer that is not owed and has an error.
+        """
+        if not self._is_owed:
+            self._raise_failures()
+            return None
+        if self._reply is None:
+            self._deferred = Deferred()
+            return self._deferred
+        return self._reply
+
+    def _raise_failures(self) -> None:
+        failures = [
+            f"{topic_partition}: {result.error.name}"
+            for topic_partition, result in self._results.items()
+            if result.error is not None
+        ]
+        if failures:
+            raise CloseConnection(f"a produce with acks=0 failed: {', '.join(failures)}")

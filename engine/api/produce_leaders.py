@@ -1,0 +1,48 @@
+"""Who leads instead: what answers of Produce and Fetch tell a client that asked the wrong broker.
+
+Source: KIP-951; KafkaApis.getCurrentLeader.
+"""
+
+from __future__ import annotations
+
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.replica_manager import ReplicaManager
+from engine.wire.produce_bytes import NodeEndpoint
+
+
+class CurrentLeaders:
+    """Collects the leaders of one answer, and where they are reached by the client's listener."""
+
+    __slots__ = ("_listener", "_manager", "_metadata", "_nodes")
+
+    def __init__(self, manager: ReplicaManager, metadata: MetadataCache, listener: str) -> None:
+        self._manager = manager
+        self._metadata = metadata
+        self._listener = listener
+        self._nodes: dict[int, NodeEndpoint] = {}
+
+    @property
+    def endpoints(self) -> list[NodeEndpoint]:
+        """Return the leaders that are up, each once."""
+        return list(self._nodes.values())
+
+    def find(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
+        """Return (id, epoch) of the leader, as the replica here knows or else the controller said.
+
+        None where nobody knows: the answer leaves it out.
+        """
+        known = self._manager.partitions.get(topic_partition)
+        found = known or self._metadata.partition(topic_partition)
+        if found is None:
+            return None
+        leader_id, leader_epoch = found.leader_id, found.leader_epoch
+        if leader_id == leader_epoch == -1:
+            return None
+        broker = self._metadata.brokers.get(leader_id)
+        endpoint = None if broker is None else broker.endpoint(self._listener)
+        if broker is not None and endpoint is not None:
+            self._nodes[leader_id] = NodeEndpoint(
+                leader_id, endpoint.host, endpoint.port, broker.rack
+            )
+        return leader_id, leader_epoch

@@ -1,0 +1,104 @@
+"""What a producer may put into a request, by the version of the request.
+
+| | answer for the partition |
+|---|---|
+| v3+: no whole batch, more than one, one of magic 0 or 1 | INVALID_RECORD 87 |
+| v3 to v6: zstd | UNSUPPORTED_COMPRESSION_TYPE 76 |
+| a batch with an impossible size | CORRUPT_MESSAGE 2 |
+| transactional, no transactional id in the request | for all partitions \
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED 53 |
+| transactional, no open transaction with the partition | v11+ TRANSACTION_ABORTABLE 120, \
+else INVALID_TXN_STATE 48 |
+
+Requests below version 3 may hold anything; the log's own rules judge that.
+Source: ProduceRequest.validateRecords, RequestUtils.hasTransactionalRecords,
+AddPartitionsToTxnManager.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from engine.errors import ApiError, CorruptRecord
+from engine.log.conversion import UnsupportedCompressionType
+from engine.log.validation import CorruptMessage, InvalidRecord
+from engine.records.batch import HEADER_BYTES, MAGIC
+from engine.records.codec import Codec
+from engine.records.view import batches_in
+
+_FIRST_WITH_BATCHES = 3
+_FIRST_WITH_ZSTD = 7
+_FIRST_WITH_ABORTABLE = 11
+_LENGTH_AT = 8
+_BEFORE_LENGTH_BYTES = 12
+_MAGIC_AT = 16
+_FLAGS_AT = 22
+_TRANSACTIONAL_BIT = 0x10
+_CODEC_BITS = 0x07
+_ZSTD = 4
+_int32_at = struct.Struct(">i").unpack_from
+
+
+class TransactionalIdRefused(ApiError):
+    """Transactional records came without the transactional id that they belong to."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            53,
+            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            "transactional records in a request without a transactional id",
+        )
+
+
+class NotInTransaction(ApiError):
+    """Transactional records for a partition that no open transaction of the producer has."""
+
+    def __init__(self, transactional_id: str, api_version: int) -> None:
+        is_abortable = api_version >= _FIRST_WITH_ABORTABLE
+        super().__init__(
+            120 if is_abortable else 48,
+            "TRANSACTION_ABORTABLE" if is_abortable else "INVALID_TXN_STATE",
+            f"{transactional_id} has no open transaction with this partition",
+        )
+        self.transactional_id = transactional_id
+
+
+def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
+    """Return why records may not be in a request of this version, None if they may."""
+    if api_version < _FIRST_WITH_BATCHES:
+        return None
+    # Nearly every request has one batch that fills its place.
+    if records is not None and len(records) >= HEADER_BYTES and records[_MAGIC_AT] == MAGIC:
+        (length,) = _int32_at(records, _LENGTH_AT)
+        if length + _BEFORE_LENGTH_BYTES == len(records):
+            if api_version < _FIRST_WITH_ZSTD and records[_FLAGS_AT] & _CODEC_BITS == _ZSTD:
+                return UnsupportedCompressionType(Codec.ZSTD, MAGIC)
+            return None
+    return _refusal_of_batches(records or memoryview(b""), api_version)
+
+
+def _refusal_of_batches(records: memoryview, api_version: int) -> ApiError | None:
+    batches = batches_in(records, allow_partial_tail=True)
+    try:
+        first = next(batches, None)
+        if first is None:
+            return InvalidRecord(f"no batch in a request of version {api_version}")
+        if first.magic != MAGIC:
+            return InvalidRecord(f"magic {first.magic} in a request of version {api_version}")
+        if api_version < _FIRST_WITH_ZSTD and first.codec is Codec.ZSTD:
+            return UnsupportedCompressionType(Codec.ZSTD, MAGIC)
+        if next(batches, None) is not None:
+            return InvalidRecord("more than one batch for a partition")
+    except CorruptRecord as error:
+        return CorruptMessage(f"expected {error.expected}, got {error.got}")
+    return None
+
+
+def is_transactional(records: memoryview | None) -> bool:
+    """Tell whether the first batch belongs to a transaction."""
+    return (
+        records is not None
+        and len(records) >= HEADER_BYTES
+        and records[_FLAGS_AT] & _TRANSACTIONAL_BIT != 0
+        and records[_MAGIC_AT] == MAGIC
+    )

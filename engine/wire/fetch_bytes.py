@@ -1,0 +1,453 @@
+"""Fetch requests and responses by hand; records leave as parts of their own.
+
+```
+request   [to v14: int32 replica id] int32 max wait · int32 min bytes · [v3+: int32 max bytes]
+          [v4+: int8 isolation] [v7+: int32 session id · int32 session epoch]
+          topics: TOPIC · partitions: ASKED
+          [v7+: forgotten topics: TOPIC · int32 partitions] [v11+: string rack]
+          tags (v15+): 1 replica id and epoch
+ASKED     int32 partition · [v9+: int32 leader epoch] int64 offset · [v12+: int32 fetched epoch]
+          [v5+: int64 log start] int32 max bytes
+response  [v1+: int32 throttle time] [v7+: int16 error · int32 session id]
+          topics: TOPIC · partitions: ANSWER
+ANSWER    int32 partition · int16 error · int64 high watermark · [v4+: int64 last stable offset]
+          [v5+: int64 log start] [v4+: aborted transactions?] [v11+: int32 preferred replica]
+          records? · tags (v12+): 0 diverging epoch, 1 current leader
+TOPIC     string name, from v13 on the 16 bytes of its id
+```
+
+From version 12 on lengths are compact and every struct ends in a tagged section. Unusual requests
+go to the table codec, which stays the judge; see `produce_bytes`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from struct import Struct as Format
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from engine.host.ports import FileRegion, SendPart
+from engine.wire.codec import message_codec
+from engine.wire.produce_bytes import NodeEndpoint
+from engine.wire.read_parts import Refused, compact_string, long_varint
+from engine.wire.writer import varint_bytes
+
+FIRST_WITH_SESSIONS: Final = 7
+FIRST_FLEXIBLE: Final = 12
+FIRST_WITH_TOPIC_IDS: Final = 13
+_FIRST_WITH_REPLICA_STATE: Final = 15
+_UUID_BYTES: Final = 16
+_BAD_BYTES: Final = (Refused, struct.error, IndexError, UnicodeDecodeError)
+
+_INT16: Final = Format(">h").unpack_from
+_INT32: Final = Format(">i").unpack_from
+_HEAD_12: Final = Format(">iiiibii").unpack_from
+_HEAD_15: Final = Format(">iiibii").unpack_from
+_HEAD_OLD: Final = {
+    0: Format(">iii"),
+    3: Format(">iiii"),
+    4: Format(">iiiib"),
+    7: Format(">iiiibii"),
+}
+_ASKED_OLD: Final = {0: Format(">iqi"), 5: Format(">iqqi"), 9: Format(">iiqqi")}
+#: What a head that is shorter than that of version 7 leaves out.
+_OLD_DEFAULTS: Final = (-1, 0, 0, 0x7FFFFFFF, 0, 0, -1)
+#: Partition, leader epoch, offset, fetched epoch, log start, max bytes, no tags.
+_ASKED_12: Final = Format(">iiqiqiB")
+_read_asked_12: Final = _ASKED_12.unpack_from
+#: Replica id and epoch as the one tag of a follower: count 1, tag 1, size 13, no tags inside.
+_REPLICA_STATE: Final = Format(">BBBiqB")
+
+_ANSWER_0: Final = Format(">ihq").pack
+_ANSWER_4: Final = Format(">ihqq").pack
+_ANSWER_5: Final = Format(">ihqqq").pack
+_PREFERRED: Final = Format(">i").pack
+_ABORTED: Final = Format(">qq").pack
+_HEAD_OF_ANSWER: Final = Format(">ihi").pack
+#: Tag 0 and tag 1 with their sizes and an empty tagged section inside.
+_DIVERGING_EPOCH: Final = Format(">BBiqB").pack
+_CURRENT_LEADER: Final = Format(">BBiiB").pack
+_EPOCH_END_BYTES: Final = 13
+_LEADER_BYTES: Final = 9
+
+
+class AskedPartition(NamedTuple):
+    """What is asked of one partition; epochs and the log's start are −1 where unsaid."""
+
+    partition: int
+    current_leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int
+    log_start_offset: int
+    max_bytes: int
+
+
+#: A topic's name, or from version 13 on its id, and what is asked of its partitions.
+AskedTopic: TypeAlias = tuple[str | bytes, list[AskedPartition]]
+#: A topic and the partitions that its session shall forget.
+ForgottenTopic: TypeAlias = tuple[str | bytes, list[int]]
+
+
+class FetchRequest(NamedTuple):
+    """A Fetch request; holds nothing of the buffer that it was read from."""
+
+    replica_id: int
+    max_wait_ms: int
+    min_bytes: int
+    max_bytes: int
+    isolation_level: int
+    session_id: int
+    session_epoch: int
+    topics: list[AskedTopic]
+    forgotten: list[ForgottenTopic]
+    rack_id: str = ""
+    replica_epoch: int = -1
+
+
+class FetchedPartition(NamedTuple):
+    """One partition's answer; offsets are −1 where an error left them unknown.
+
+    `records` is None for null; `aborted` None stands for null, else (producer id, first offset).
+    `diverging` is (epoch, end offset), `current_leader` (id, epoch).
+    """
+
+    partition: int
+    error_code: int
+    high_watermark: int = -1
+    last_stable_offset: int = -1
+    log_start_offset: int = -1
+    records: SendPart | None = b""
+    aborted: Sequence[tuple[int, int]] | None = None
+    diverging: tuple[int, int] | None = None
+    current_leader: tuple[int, int] | None = None
+    preferred_read_replica: int = -1
+
+
+#: A topic's name or id and its answers.
+FetchedTopic: TypeAlias = tuple[str | bytes, list[FetchedPartition]]
+
+
+class FetchAnswer(NamedTuple):
+    """A Fetch response; error and session are those of the session as a whole."""
+
+    topics: list[FetchedTopic]
+    error_code: int = 0
+    session_id: int = 0
+    node_endpoints: Sequence[NodeEndpoint] = ()
+
+
+# Requests
+
+
+def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
+    """Decode a request that fills `body`; raises MalformedMessage."""
+    try:
+        if version >= FIRST_FLEXIBLE:
+            return _read_flexible(bytes(body), version)
+        return _read_classic(bytes(body), version)
+    except _BAD_BYTES:
+        return _from_message(message_codec("FetchRequest", version).decode(body), version)
+
+
+def _read_flexible(body: bytes, version: int) -> FetchRequest:
+    end = len(body)
+    if version >= _FIRST_WITH_REPLICA_STATE:
+        replica_id = -1
+        max_wait, min_bytes, max_bytes, isolation, session_id, epoch = _HEAD_15(body, 0)
+        at = 21
+    else:
+        replica_id, max_wait, min_bytes, max_bytes, isolation, session_id, epoch = _HEAD_12(body, 0)
+        at = 25
+    topics: list[AskedTopic] = []
+    count, at = _count(body, at)
+    for _ in range(count):
+        topic, at = _topic(body, at, end, version)
+        partitions, at = _asked_12(body, at)
+        topics.append((topic, partitions))
+    forgotten: list[ForgottenTopic] = []
+    count, at = _count(body, at)
+    for _ in range(count):
+        topic, at = _topic(body, at, end, version)
+        size, at = _count(body, at)
+        numbers = struct.unpack_from(f">{size}i", body, at) if at + 4 * size <= end else None
+        at += 4 * size
+        if numbers is None or body[at]:
+            raise Refused
+        at += 1
+        forgotten.append((topic, list(numbers)))
+    rack_id, at = compact_string(body, at + 1, end, body[at])
+    replica_epoch = -1
+    tag_count = body[at]
+    at += 1
+    if tag_count:
+        replica_id, replica_epoch, at = _replica_state(body, at - 1, version)
+    if at != end:
+        raise Refused
+    return FetchRequest(
+        replica_id, max_wait, min_bytes, max_bytes, isolation, session_id, epoch, topics, forgotten,
+        rack_id, replica_epoch,
+    )  # fmt: skip
+
+
+def _count(body: bytes, at: int) -> tuple[int, int]:
+    """Return the count of a compact array, which must not be null, and where its items start."""
+    count = body[at]
+    at += 1
+    if count > 127:
+        count, at = long_varint(body, at, count)
+    if not count:
+        raise Refused
+    return count - 1, at
+
+
+def _topic(body: bytes, at: int, end: int, version: int) -> tuple[str | bytes, int]:
+    if version < FIRST_WITH_TOPIC_IDS:
+        return compact_string(body, at + 1, end, body[at])
+    stop = at + _UUID_BYTES
+    if stop > end:
+        raise Refused
+    return body[at:stop], stop
+
+
+def _asked_12(body: bytes, at: int) -> tuple[list[AskedPartition], int]:
+    """Return the partitions of a topic, and where the next topic starts."""
+    count, at = _count(body, at)
+    partitions = []
+    for _ in range(count):
+        *asked, tag_count = _read_asked_12(body, at)
+        if tag_count:
+            raise Refused
+        at += _ASKED_12.size
+        partitions.append(AskedPartition._make(asked))
+    if body[at]:
+        raise Refused
+    return partitions, at + 1
+
+
+def _replica_state(body: bytes, at: int, version: int) -> tuple[int, int, int]:
+    """Return who a follower is, if that is all that the tags say, and where they end."""
+    count, tag, size, replica_id, epoch, inside = _REPLICA_STATE.unpack_from(body, at)
+    if (count, tag, size, inside) != (1, 1, 13, 0) or version < _FIRST_WITH_REPLICA_STATE:
+        raise Refused
+    return replica_id, epoch, at + _REPLICA_STATE.size
+
+
+def _read_classic(body: bytes, version: int) -> FetchRequest:
+    head = _HEAD_OLD[0 if version < 3 else 3 if version < 4 else 4 if version < 7 else 7]
+    values = head.unpack_from(body, 0)
+    values = (*values, *_OLD_DEFAULTS[len(values) :])
+    replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch = values
+    asked = _ASKED_OLD[0 if version < 5 else 5 if version < 9 else 9]
+    topics: list[AskedTopic] = []
+    count, at = _classic_count(body, head.size)
+    for _ in range(count):
+        topic, at = _classic_string(body, at)
+        size, at = _classic_count(body, at)
+        partitions = []
+        for _ in range(size):
+            partitions.append(_classic_asked(asked.unpack_from(body, at)))
+            at += asked.size
+        topics.append((topic, partitions))
+    forgotten: list[ForgottenTopic] = []
+    count, at = _classic_count(body, at) if version >= FIRST_WITH_SESSIONS else (0, at)
+    for _ in range(count):
+        topic, at = _classic_string(body, at)
+        size, at = _classic_count(body, at)
+        if at + 4 * size > len(body):
+            raise Refused
+        forgotten.append((topic, list(struct.unpack_from(f">{size}i", body, at))))
+        at += 4 * size
+    rack_id, at = _classic_string(body, at) if version >= 11 else ("", at)
+    if at != len(body):
+        raise Refused
+    return FetchRequest(
+        replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
+        forgotten, rack_id,
+    )  # fmt: skip
+
+
+def _classic_asked(values: tuple[int, ...]) -> AskedPartition:
+    if len(values) == 3:
+        partition, offset, max_bytes = values
+        return AskedPartition(partition, -1, offset, -1, -1, max_bytes)
+    if len(values) == 4:
+        partition, offset, log_start, max_bytes = values
+        return AskedPartition(partition, -1, offset, -1, log_start, max_bytes)
+    partition, leader_epoch, offset, log_start, max_bytes = values
+    return AskedPartition(partition, leader_epoch, offset, -1, log_start, max_bytes)
+
+
+def _classic_count(body: bytes, at: int) -> tuple[int, int]:
+    (count,) = _INT32(body, at)
+    if count < 0:
+        raise Refused
+    return count, at + 4
+
+
+def _classic_string(body: bytes, at: int) -> tuple[str, int]:
+    (size,) = _INT16(body, at)
+    stop = at + 2 + size
+    if size < 0 or stop > len(body):
+        raise Refused
+    return str(body[at + 2 : stop], "utf-8"), stop
+
+
+def _from_message(message: Any, version: int) -> FetchRequest:
+    has_ids = version >= FIRST_WITH_TOPIC_IDS
+    topics: list[AskedTopic] = [
+        (
+            topic.topic_id if has_ids else topic.topic,
+            [
+                AskedPartition(
+                    found.partition,
+                    found.current_leader_epoch,
+                    found.fetch_offset,
+                    found.last_fetched_epoch,
+                    found.log_start_offset,
+                    found.partition_max_bytes,
+                )
+                for found in topic.partitions
+            ],
+        )
+        for topic in message.topics
+    ]
+    forgotten: list[ForgottenTopic] = [
+        (topic.topic_id if has_ids else topic.topic, topic.partitions)
+        for topic in message.forgotten_topics_data
+    ]
+    state = message.replica_state
+    has_state = version >= _FIRST_WITH_REPLICA_STATE
+    return FetchRequest(
+        state.replica_id if has_state else message.replica_id,
+        message.max_wait_ms,
+        message.min_bytes,
+        message.max_bytes,
+        message.isolation_level,
+        message.session_id,
+        message.session_epoch,
+        topics,
+        forgotten,
+        message.rack_id,
+        state.replica_epoch if has_state else -1,
+    )
+
+
+# Responses
+
+
+def encode_fetch_response(version: int, answer: FetchAnswer) -> list[SendPart]:
+    """Encode a response without throttling, as parts: regions of files stay what they are."""
+    return _Writer(version).response(answer)
+
+
+class _Writer:
+    """Writes one response; bytes gather in `out` until a region stands between."""
+
+    __slots__ = ("is_flexible", "out", "parts", "version")
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.is_flexible = version >= FIRST_FLEXIBLE
+        self.out = bytearray()
+        self.parts: list[SendPart] = []
+
+    def response(self, answer: FetchAnswer) -> list[SendPart]:
+        """Write all of it and return the parts."""
+        version, out = self.version, self.out
+        if version >= FIRST_WITH_SESSIONS:
+            out += _HEAD_OF_ANSWER(0, answer.error_code, answer.session_id)
+        elif version >= 1:
+            out += bytes(4)
+        self._count(len(answer.topics))
+        for topic, partitions in answer.topics:
+            self._topic(topic)
+            self._count(len(partitions))
+            for partition in partitions:
+                self._partition(partition)
+            if self.is_flexible:
+                self.out.append(0)
+        if self.is_flexible:
+            self._endpoints(answer.node_endpoints)
+        if self.out:
+            self.parts.append(self.out)
+        return self.parts
+
+    def _count(self, count: int) -> None:
+        if not self.is_flexible:
+            self.out += count.to_bytes(4)
+        elif count < 127:
+            self.out.append(count + 1)
+        else:
+            self.out += varint_bytes(count + 1)
+
+    def _topic(self, topic: str | bytes) -> None:
+        if isinstance(topic, bytes):
+            self.out += topic
+            return
+        raw = topic.encode()
+        self.out += varint_bytes(len(raw) + 1) if self.is_flexible else len(raw).to_bytes(2)
+        self.out += raw
+
+    def _partition(self, found: FetchedPartition) -> None:
+        version, out = self.version, self.out
+        if version >= 5:
+            out += _ANSWER_5(*found[:5])
+        elif version == 4:
+            out += _ANSWER_4(*found[:4])
+        else:
+            out += _ANSWER_0(*found[:3])
+        if version >= 4:
+            self._aborted(found.aborted)
+        if version >= 11:
+            out += _PREFERRED(found.preferred_read_replica)
+        self._records(found.records)
+        if self.is_flexible:
+            self._tags(found)
+
+    def _aborted(self, aborted: Sequence[tuple[int, int]] | None) -> None:
+        if aborted is None:
+            self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
+            return
+        self._count(len(aborted))
+        for producer_id, first_offset in aborted:
+            self.out += _ABORTED(producer_id, first_offset)
+            if self.is_flexible:
+                self.out.append(0)
+
+    def _records(self, records: SendPart | None) -> None:
+        if records is None:
+            self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
+        elif isinstance(records, FileRegion):
+            self._count(records.length)
+            self.parts += (self.out, records)
+            self.out = bytearray()
+        else:
+            self._count(len(records))
+            self.out += records
+
+    def _tags(self, found: FetchedPartition) -> None:
+        diverging, leader = found.diverging, found.current_leader
+        if diverging is None and leader is None:
+            self.out.append(0)
+            return
+        self.out.append((diverging is not None) + (leader is not None))
+        if diverging is not None:
+            self.out += _DIVERGING_EPOCH(0, _EPOCH_END_BYTES, *diverging, 0)
+        if leader is not None:
+            self.out += _CURRENT_LEADER(1, _LEADER_BYTES, *leader, 0)
+
+    def _endpoints(self, endpoints: Sequence[NodeEndpoint]) -> None:
+        if not endpoints:
+            self.out.append(0)
+            return
+        section = bytearray(varint_bytes(len(endpoints) + 1))
+        for endpoint in endpoints:
+            host = endpoint.host.encode()
+            rack = None if endpoint.rack is None else endpoint.rack.encode()
+            section += _PREFERRED(endpoint.node_id)
+            section += varint_bytes(len(host) + 1) + host
+            section += _PREFERRED(endpoint.port)
+            section += b"\x00" if rack is None else varint_bytes(len(rack) + 1) + rack
+            section.append(0)
+        self.out += b"\x01\x00" + varint_bytes(len(section)) + section

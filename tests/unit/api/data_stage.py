@@ -1,0 +1,211 @@
+"""A broker's data APIs behind a server over a memory network, and a client of it."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from engine.api.dispatch import ApiRow, DispatchTable, Rule
+from engine.api.fetch import Fetch, FetchDeps
+from engine.api.fetch_session import FetchSessionCache
+from engine.api.list_offsets import ListOffsets
+from engine.api.produce import Produce
+from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
+from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.log.loader import LoadRequest, load_log
+from engine.log.log_config import LogConfig
+from engine.log.tasks import InlineTasks, LogHooks
+from engine.model import TopicPartition
+from engine.naming import uuid_text
+from engine.replication.effects import Effect
+from engine.replication.metadata_cache import (
+    BrokerNode,
+    Endpoint,
+    MetadataCache,
+    PartitionMetadata,
+)
+from engine.replication.partition import Partition
+from engine.replication.partition_types import PartitionState, ReplicationConfig
+from engine.replication.replica_manager import ReplicaManager, ReplicaManagerPorts
+from engine.server import RequestServer, ServerEvents
+from engine.wire.codec import message_codec
+from engine.wire.fetch_bytes import decode_fetch_request
+from engine.wire.headers import api, request_header_bytes, response_header_version
+from engine.wire.produce_bytes import decode_produce_request
+from engine.wire.structs import message_class
+from tests.unit.log.writing import NOW_MS
+
+LEADER = 1
+TOPIC_ID = bytes(range(16))
+T0 = TopicPartition("t", 0)
+
+
+class DataStage:
+    """Broker 1 leads t-0 and t-1; brokers 2 and 3 are up."""
+
+    def __init__(self, isr: tuple[int, ...] = (LEADER,), *, fetch_slots: int = 1000) -> None:
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
+        self.metadata = MetadataCache(LEADER, "cluster")
+        self.effects: list[Effect] = []
+        ports = ReplicaManagerPorts(self.metadata.is_known, self.effects.append)
+        self.manager = ReplicaManager(self.clock, ports)
+        self.files = MemoryFiles()
+        self.isr = isr
+        self.sessions = FetchSessionCache(self.metadata, SeededEntropy(7), slots=fetch_slots)
+        self.bad: list[str] = []
+        self.faults: list[str] = []
+        self.closed: list[str] = []
+        self.frames: list[bytes] = []
+        self.table = DispatchTable()
+        self._serve_data()
+        self.connect()
+        self.add("t", 0)
+        self.add("t", 1)
+
+    def _serve_data(self) -> None:
+        produce = Produce(self.manager, self.metadata)
+        fetch = Fetch(FetchDeps(self.manager, self.metadata, self.sessions))
+        serve, rule = self.table.serve, Rule.PER_RESOURCE
+        serve("Produce", produce.handle, rule, decode=decode_produce_request)
+        serve("Fetch", fetch.handle, rule, decode=decode_fetch_request)
+        serve("ListOffsets", ListOffsets(self.manager, self.clock).handle, rule)
+
+    def connect(self) -> None:
+        """Serve on a memory network and connect the client."""
+        network = MemoryNetwork(self.timers)
+        events = ServerEvents(lambda _peer, reason: self.bad.append(reason), self._fault)
+        self.server = RequestServer(network, self.clock, self.table, events)
+        self.client = network.connect("here", self.server.listen("here", 0))
+        self.client.on_frame = lambda frame: self.frames.append(bytes(frame))
+        self.client.on_close = self.closed.append
+
+    def _fault(self, row: ApiRow, error: Exception) -> None:
+        self.faults.append(f"{row.name}: {error}")
+        raise error
+
+    def add(
+        self,
+        topic: str,
+        index: int,
+        *,
+        leader: int = LEADER,
+        config: LogConfig | None = None,
+        min_isr: int = 1,
+    ) -> Partition:
+        """Take a partition in and let everybody know of it."""
+        topic_partition = TopicPartition(topic, index)
+        directory = f"/data/{topic_partition}"
+        self.files.make_dir(directory)
+        request = LoadRequest(directory, topic_partition, config or LogConfig(), NOW_MS)
+        log, _ = load_log(self.files, request, LogHooks(InlineTasks()))
+        if topic == "t":
+            log.assign_topic_id(uuid_text(TOPIC_ID))
+        replication = ReplicationConfig(min_insync_replicas=min_isr)
+        partition = Partition(LEADER, log, self.clock, config=replication)
+        replicas = self.isr if self.isr == (LEADER,) else (1, 2, 3)
+        state = PartitionState(leader, 0, self.isr, 0, replicas)
+        role = partition.become_leader if leader == LEADER else partition.become_follower
+        role(state)
+        self.manager.add(partition)
+        self.tell(topic_partition, leader)
+        return partition
+
+    def tell(self, topic_partition: TopicPartition, leader: int = LEADER, epoch: int = 0) -> None:
+        """Make a partition known, wherever it is."""
+        brokers = [
+            BrokerNode(number, (Endpoint("PLAINTEXT", f"host{number}", 9092),), f"rack{number}")
+            for number in (1, 2, 3)
+        ]
+        found = PartitionMetadata(leader, epoch, (leader,), 0, (1, 2, 3))
+        ids = {"t": TOPIC_ID} if topic_partition.topic == "t" else {}
+        self.metadata.update(1, brokers, {topic_partition: found}, ids)
+
+    def ask(self, name: str, version: int, request: Any, client_id: str = "tester") -> Any:
+        """Send a request and return the answer, None while there is none."""
+        body = message_codec(f"{name}Request", version).encode(request)
+        self.send_raw(name, version, body, client_id)
+        return self.answer(name, version)
+
+    def send_raw(self, name: str, version: int, body: bytes, client_id: str = "tester") -> None:
+        """Send the body of a request."""
+        head = request_header_bytes(api(name).key, version, 77, client_id)
+        self.client.send([head, body])
+        self.timers.run_until_idle()
+
+    def answer(self, name: str, version: int) -> Any:
+        """Return the next answer, None while there is none."""
+        self.timers.run_until_idle()
+        if not self.frames:
+            return None
+        frame = self.frames.pop(0)
+        assert struct.unpack_from(">i", frame) == (77,)
+        start = 4 + response_header_version(api(name).key, version)
+        return message_codec(f"{name}Response", version).decode(frame[start:])
+
+    def produce(self, *records: Any, version: int = 11, acks: int = -1, **more: Any) -> Any:
+        """Produce records to partitions 0, 1, … of t; return the partitions' answers."""
+        request = produce_request({"t": list(enumerate(records))}, acks=acks, **more)
+        answer = self.ask("Produce", version, request)
+        return answer and answer.responses[0].partition_responses
+
+    def fetch(self, offset: int = 0, *, version: int = 17, index: int = 0, **more: Any) -> Any:
+        """Fetch one partition of t; return its answer."""
+        request = fetch_request(version, {index: offset}, **more)
+        answer = self.ask("Fetch", version, request)
+        return answer and answer.responses[0].partitions[0]
+
+    def pass_time(self, duration_ms: int) -> None:
+        """Let time go by."""
+        self.clock.advance(duration_ms)
+        self.manager.advance()
+        self.timers.run_until_idle()
+
+
+def produce_request(topics: dict[str, list[tuple[int, Any]]], **more: Any) -> Any:
+    """Return a Produce request."""
+    made = message_class("ProduceRequest")
+    more.setdefault("acks", -1)
+    more.setdefault("timeout_ms", 1000)
+    return made(
+        topic_data=[
+            made.TopicProduceData(
+                name=name,
+                partition_data=[
+                    made.PartitionProduceData(index=index, records=records)
+                    for index, records in partitions
+                ],
+            )
+            for name, partitions in topics.items()
+        ],
+        **more,
+    )
+
+
+def fetch_request(
+    version: int,
+    offsets: dict[int, int],
+    *,
+    topic: str = "t",
+    topic_id: bytes = TOPIC_ID,
+    asked: dict[str, Any] | None = None,
+    forgotten: list[int] | None = None,
+    **more: Any,
+) -> Any:
+    """Return a Fetch request for partitions of one topic; no topic for no offsets."""
+    made = message_class("FetchRequest")
+    named = {"topic_id": topic_id} if version >= 13 else {"topic": topic}
+    more.setdefault("max_wait_ms", 0)
+    more.setdefault("min_bytes", 1)
+    if version >= 3:
+        more.setdefault("max_bytes", 1 << 20)
+    partitions = [
+        made.FetchPartition(
+            partition=index, fetch_offset=offset, partition_max_bytes=1 << 20, **(asked or {})
+        )
+        for index, offset in offsets.items()
+    ]
+    topics = [made.FetchTopic(partitions=partitions, **named)] if partitions else []
+    if forgotten:
+        more["forgotten_topics_data"] = [made.ForgottenTopic(partitions=forgotten, **named)]
+    return made(topics=topics, **more)
