@@ -203,6 +203,9 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 # that has had them may be pushed out by a larger one.
 FETCH_SESSION_EVICTION_MS = 120_000
 
+# Kafka's own pause before a broker asks again for producer ids that the controller refused.
+PRODUCER_ID_RETRY_MS = 50
+
 # A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
 # a record; an endless one must not fill the memory.
 PRODUCE_LINE_BYTES_MAX = 100 << 20
@@ -232,3 +235,14 @@ DESCRIBED_PARTITIONS_MAX = 2000
 CONFIG_CHANGE_KEPT_MS = 15 * 60 * 1000
 # A metadata store that does not answer is asked again after as long as an election there takes.
 CONFIG_CHANGES_RETRY_MS = 1000
+
+# ZooKeeper's clients say that they live this often in a session's timeout, so that one late sign
+# ends nothing.
+ZNODE_HEARTBEATS_PER_TIMEOUT = 3
+
+# A cluster's process has opened its logs and answers within a second; recovery of a terabyte after
+# a kill takes minutes.
+CLUSTER_START_TIMEOUT_S = 300
+
+# A clean stop writes what is open and ends; beyond this the process hangs.
+CLUSTER_STOP_TIMEOUT_S = 60
