@@ -331,6 +331,17 @@ class Partition:
             return found
         return None
 
+    def end_offset_for_epoch(
+        self, leader_epoch: int, current_leader_epoch: int | None
+    ) -> EpochEnd | None:
+        """Return the largest known epoch ≤ `leader_epoch` and where it ends, None without one.
+
+        Errors: those of `require`. Source: Partition.lastOffsetForLeaderEpoch; KIP-320.
+        """
+        self.require(current_leader_epoch, is_leader_required=True)
+        known = self.log.end_offset_for_epoch(leader_epoch)
+        return None if known is None else EpochEnd(*known)
+
     def end_for(self, params: FetchParams, spec: FetchSpec) -> OffsetMetadata:
         """Return the end of what a reader sees, with its place. Errors: those of `require`."""
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)

@@ -5,6 +5,8 @@ append_records ─ each partition appends ─┬─ all answered at once ──�
                                          └─ acks=-1: DelayedProduce ── watermark, deadline ─> reply
 fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ──────────> reply
                                 └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> reply
+delete_records ─ each log start rises ─┬─ on all live replicas ──────────────> reply
+                                       └─ DelayedDeleteRecords ── fetches, deadline ─> reply
 ```
 
 A reply is run exactly once, on the thread of the loop, possibly before the call returns; it must
@@ -28,6 +30,11 @@ from engine.log.log_types import FetchSlice
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.naming import INTERNAL_TOPICS
+from engine.replication.delayed_delete_records import (
+    DelayedDeleteRecords,
+    DeleteRecordsReply,
+    DeleteRecordsResult,
+)
 from engine.replication.delayed_fetch import (
     DelayedFetch,
     FetchReply,
@@ -58,6 +65,7 @@ class ReplicaManagerConfig(NamedTuple):
 
     fetch_purgatory_purge_interval_requests: int = 1000
     producer_purgatory_purge_interval_requests: int = 1000
+    delete_records_purgatory_purge_interval_requests: int = 1
 
 
 class ReplicaManagerPorts(NamedTuple):
@@ -95,6 +103,10 @@ class ReplicaManager:
         self._fetches: Purgatory[DelayedFetch] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
         )
+        self._deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
+            TimingWheel(now_ms),
+            purge_interval=config.delete_records_purgatory_purge_interval_requests,
+        )
         self._effects: deque[Effect] = deque()
         self._is_performing = False
 
@@ -114,6 +126,11 @@ class ReplicaManager:
     def delayed_fetch_count(self) -> int:
         """Count the fetches that wait."""
         return self._fetches.delayed_count
+
+    @property
+    def delayed_delete_count(self) -> int:
+        """Count the deletions of records that wait."""
+        return self._deletes.delayed_count
 
     def add(self, partition: Partition) -> None:
         """Take a partition; one that was offline is back."""
@@ -291,6 +308,40 @@ class ReplicaManager:
             self._ports.on_log_dir_offline(failure)
         return answer_to(topic_partition, failure)
 
+    # Deleting
+
+    def delete_records(
+        self, offsets: Mapping[TopicPartition, int], timeout_ms: int, reply: DeleteRecordsReply
+    ) -> None:
+        """Delete records below offsets and reply when no live replica has them (HW-18).
+
+        Waits at most `timeout_ms`; internal topics are refused.
+        """
+        results: dict[TopicPartition, DeleteRecordsResult] = {}
+        required: dict[TopicPartition, int] = {}
+        effects: list[Effect] = []
+        for topic_partition, offset in offsets.items():
+            try:
+                if topic_partition.topic in INTERNAL_TOPICS:
+                    raise InvalidTopic(topic_partition.topic)
+                done = self.find(topic_partition).delete_records_before(offset)
+            except (ApiError, StorageError) as failure:
+                error = self.answer_to(topic_partition, failure)
+                results[topic_partition] = DeleteRecordsResult(error)
+                continue
+            results[topic_partition] = DeleteRecordsResult(None, done.low_watermark)
+            if done.low_watermark < done.requested_offset:
+                required[topic_partition] = done.requested_offset
+            effects += done.effects
+        if required:
+            deadline_ms = self._clock.monotonic_ms() + timeout_ms
+            operation = DelayedDeleteRecords(deadline_ms, results, required, self.find, reply)
+            if self._deletes.try_complete_else_watch(operation, required):
+                reply(operation.results())
+        else:
+            reply(results)
+        self.perform(effects)
+
     # Effects and time
 
     def perform(self, effects: Iterable[Effect]) -> None:
@@ -319,7 +370,12 @@ class ReplicaManager:
     def _check_all(self, topic_partition: TopicPartition) -> None:
         for produce in self._produces.check(topic_partition):
             produce.reply(produce.results())
+        self._check_deletes(topic_partition)
         self._check_fetches(topic_partition)
+
+    def _check_deletes(self, topic_partition: TopicPartition) -> None:
+        for deletion in self._deletes.check(topic_partition):
+            deletion.reply(deletion.results())
 
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
         for fetch in self._fetches.check(topic_partition):
@@ -330,12 +386,18 @@ class ReplicaManager:
         now_ms = self._clock.monotonic_ms()
         for produce in self._produces.advance(now_ms):
             produce.reply(produce.results())
+        for deletion in self._deletes.advance(now_ms):
+            deletion.reply(deletion.results())
         for fetch in self._fetches.advance(now_ms):
             self._answer_fetch(fetch)
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
-        deadlines = (self._produces.next_deadline_ms(), self._fetches.next_deadline_ms())
+        deadlines = (
+            self._produces.next_deadline_ms(),
+            self._fetches.next_deadline_ms(),
+            self._deletes.next_deadline_ms(),
+        )
         return min((due for due in deadlines if due is not None), default=None)
 
     def shrink_isrs(self) -> None:
@@ -351,6 +413,8 @@ class ReplicaManager:
         """Answer everything that waits, as if its time were over."""
         for produce in self._produces.drain():
             produce.reply(produce.results())
+        for deletion in self._deletes.drain():
+            deletion.reply(deletion.results())
         for fetch in self._fetches.drain():
             self._answer_fetch(fetch)
 

@@ -1,0 +1,48 @@
+"""InitProducerId (22): an id for a producer that writes each record once.
+
+| request | answer |
+|---|---|
+| no transactional id | a new id with epoch 0, whatever id it had before |
+| an id without an epoch, or the other way round | INVALID_REQUEST 42 |
+| an empty transactional id | INVALID_REQUEST 42 |
+| a transactional id | COORDINATOR_NOT_AVAILABLE 15: no coordinator of transactions is served |
+
+Source: KafkaApis.handleInitProducerIdRequest, TransactionCoordinator.handleInitProducerId; KIP-360.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.api.exchange import Exchange
+from engine.transactions.producer_ids import ProducerIds, ProducerIdsNotReady
+from engine.wire.structs import message_class
+
+_COORDINATOR_NOT_AVAILABLE = 15
+_INVALID_REQUEST = 42
+_NO_PRODUCER = -1
+
+
+class InitProducerId:
+    """Answers InitProducerId."""
+
+    def __init__(self, producer_ids: ProducerIds) -> None:
+        self._producer_ids = producer_ids
+        self._response = message_class("InitProducerIdResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return a producer id."""
+        has_id = request.producer_id != _NO_PRODUCER
+        has_epoch = request.producer_epoch != _NO_PRODUCER
+        if has_id != has_epoch or request.transactional_id == "":
+            return self._refused(_INVALID_REQUEST)
+        if request.transactional_id is not None:
+            return self._refused(_COORDINATOR_NOT_AVAILABLE)
+        try:
+            producer_id = self._producer_ids.generate()
+        except ProducerIdsNotReady as error:
+            return self._refused(error.code)
+        return self._response(producer_id=producer_id, producer_epoch=0)
+
+    def _refused(self, code: int) -> Any:
+        return self._response(error_code=code, producer_id=_NO_PRODUCER, producer_epoch=-1)

@@ -1,0 +1,1 @@
+"""What lets a producer write exactly once: its ids."""

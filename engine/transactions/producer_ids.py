@@ -1,0 +1,97 @@
+"""Producer ids: every one is given out once in the life of a cluster.
+
+```
+block   first id … first id + 999        from the controller, which writes down how far it is
+        |---------- 90 % ---------|--|   at the mark the next block is asked for
+```
+
+While no id is there the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients of any age try
+again. What is left of a block when the broker stops is never used.
+
+Source: Kafka's RPCProducerIdManager; KIP-360, KIP-730.
+Differs: a block that the controller gives at once, being in the same process, is used at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from engine.errors import ApiError
+from engine.host.ports import Clock
+from engine.limits import PRODUCER_ID_RETRY_MS
+
+_ID_MAX = (1 << 63) - 1
+_PREFETCH_PERCENT = 90
+
+
+class ProducerIdsNotReady(ApiError):
+    """The next block of producer ids is on its way."""
+
+    def __init__(self) -> None:
+        super().__init__(14, "COORDINATOR_LOAD_IN_PROGRESS", "waiting for the next producer ids")
+
+
+class ProducerIdBlock(NamedTuple):
+    """Ids from the first one on; one broker has them for itself."""
+
+    first_id: int
+    size: int
+
+    @property
+    def end_id(self) -> int:
+        """Return the id behind the last one."""
+        return self.first_id + self.size
+
+
+#: Asks the controller for a block; runs what it is given once, with None for a failure.
+AllocateBlock: TypeAlias = Callable[[Callable[[ProducerIdBlock | None], None]], None]
+
+
+class ProducerIds:
+    """Gives out ids of one broker."""
+
+    def __init__(self, allocate: AllocateBlock, clock: Clock) -> None:
+        self._allocate = allocate
+        self._clock = clock
+        self._block = ProducerIdBlock(0, 0)
+        self._next_id = 0
+        self._next_block: ProducerIdBlock | None = None
+        self._is_asking = False
+        self._retry_at_ms: int | None = None
+
+    def generate(self) -> int:
+        """Return a new id; raises ProducerIdsNotReady."""
+        if self._next_id >= self._block.end_id:
+            self.prefetch()
+            if self._next_block is None:
+                raise ProducerIdsNotReady
+            self._block, self._next_block = self._next_block, None
+            self._next_id = self._block.first_id
+        given = self._next_id
+        self._next_id += 1
+        block = self._block
+        if given == block.first_id + block.size * _PREFETCH_PERCENT // 100:
+            self.prefetch()
+        return given
+
+    def prefetch(self) -> None:
+        """Ask for the next block, unless it is there, asked for, or was refused just now."""
+        if self._next_block is not None or self._is_asking:
+            return
+        if self._retry_at_ms is not None and self._clock.monotonic_ms() < self._retry_at_ms:
+            return
+        self._is_asking = True
+        self._retry_at_ms = None
+        self._allocate(self._take)
+
+    def _take(self, block: ProducerIdBlock | None) -> None:
+        self._is_asking = False
+        if block is None or not self._is_usable(block):
+            self._retry_at_ms = self._clock.monotonic_ms() + PRODUCER_ID_RETRY_MS
+        else:
+            self._next_block = block
+
+    def _is_usable(self, block: ProducerIdBlock) -> bool:
+        # Ids that were given out already would let two producers pass for one.
+        return block.size > 0 and self._block.end_id <= block.first_id <= _ID_MAX - block.size
