@@ -3,7 +3,7 @@
 | reason | leader | ISR after it |
 |---|---|---|
 | OFFLINE | first of the assigned that is alive and in ISR; else, if unclean is allowed, the first alive | the live ones of it; unclean: the leader alone |
-| REASSIGN | first of the target replicas that is alive and in ISR | unchanged |
+| REASSIGN | the first of the target replicas that is alive and in ISR | unchanged |
 | PREFERRED | the first assigned, if alive and in ISR | unchanged |
 | CONTROLLED_SHUTDOWN | first of the assigned that is alive, in ISR and not shutting down | without those that shut down |
 
@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 from engine.znode.values import NO_LEADER, PartitionState
 
-_RECOVERED = 0
 _RECOVERING = 1
 
 
@@ -100,7 +99,7 @@ def _elect_among(
     leader = _first(live, state.isr)
     if leader is None:
         return None
-    return Elected(_led(state, leader, state.isr, controller_epoch), live)
+    return Elected(_led(state, leader, state.isr, controller_epoch), tuple(candidates.replicas))
 
 
 def _elect_preferred(
@@ -109,8 +108,7 @@ def _elect_preferred(
     preferred = candidates.replicas[0] if candidates.replicas else NO_LEADER
     if preferred not in candidates.live or preferred not in state.isr:
         return None
-    live = _in_order(candidates.replicas, candidates.live)
-    return Elected(_led(state, preferred, state.isr, controller_epoch), live)
+    return Elected(_led(state, preferred, state.isr, controller_epoch), tuple(candidates.replicas))
 
 
 def _elect_around_shutdown(

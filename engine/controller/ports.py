@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError
-from engine.host.ports import Clock, Timers
+from engine.host.ports import Clock, Entropy, Timers
 from engine.replication.metadata_cache import BrokerNode
 from engine.znode.client import ZnodeClient
 
@@ -66,6 +66,7 @@ class ControllerPorts(NamedTuple):
     channel: BrokerChannel
     clock: Clock
     timers: Timers
+    entropy: Entropy
     reporter: ControllerReporter
 
 

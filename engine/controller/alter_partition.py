@@ -1,0 +1,217 @@
+"""AlterPartition: a leader asks for another ISR.
+
+Per partition the first row that holds decides:
+
+| the request | answer |
+|---|---|
+| names a topic id that is not known | UNKNOWN_TOPIC_ID |
+| names a partition that never had a leader | UNKNOWN_TOPIC_OR_PARTITION |
+| has a newer leader or partition epoch | NOT_CONTROLLER: we are the ones who are behind |
+| has an older leader epoch | FENCED_LEADER_EPOCH |
+| asks for what already is | that |
+| has an older partition epoch | INVALID_UPDATE_VERSION |
+| is from a recovering leader and has others in ISR | INVALID_REQUEST |
+| would set a recovered leader back to recovering | INVALID_REQUEST |
+| has a broker in ISR that is not alive | INELIGIBLE_REPLICA (before v2 OPERATION_NOT_ATTEMPTED) |
+| else | written; the leader epoch stays, the partition epoch rises |
+
+Source: ISR-6, KIP-497, KIP-841; KafkaController.tryProcessAlterPartition.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from engine.controller.context import ControllerContext, Leadership
+from engine.controller.machines import Machines
+from engine.controller.state_writer import Outcomes, StateWriter
+from engine.model import TopicPartition
+from engine.wire.layout import NO_UUID
+from engine.wire.structs import message_class
+from engine.znode.values import PartitionState
+
+_UNKNOWN_SERVER_ERROR = -1
+_UNKNOWN_TOPIC_OR_PARTITION = 3
+_NOT_CONTROLLER = 41
+_INVALID_REQUEST = 42
+_OPERATION_NOT_ATTEMPTED = 55
+_FENCED_LEADER_EPOCH = 74
+_STALE_BROKER_EPOCH = 77
+_INVALID_UPDATE_VERSION = 95
+_UNKNOWN_TOPIC_ID = 100
+_INELIGIBLE_REPLICA = 107
+
+_TOPIC_IDS_SINCE = 2
+_BROKER_EPOCHS_SINCE = 3
+
+
+class Proposal(NamedTuple):
+    """What a leader asks for one partition; the ISR in the order of the request."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    leader_recovery_state: int
+    partition_epoch: int
+
+
+def judge(
+    proposal: Proposal, current: Leadership | None, context: ControllerContext, version: int
+) -> Leadership | int | None:
+    """Return what to write, an error code, or None where nothing changes. Pure."""
+    if current is None:
+        return _UNKNOWN_TOPIC_OR_PARTITION
+    state = current.state
+    rows = (
+        (
+            proposal.partition_epoch > current.partition_epoch
+            or proposal.leader_epoch > state.leader_epoch,
+            _NOT_CONTROLLER,
+        ),
+        (proposal.leader_epoch < state.leader_epoch, _FENCED_LEADER_EPOCH),
+        (_is_already(proposal, state), None),
+        (proposal.partition_epoch < current.partition_epoch, _INVALID_UPDATE_VERSION),
+        (proposal.leader_recovery_state != 0 and len(proposal.isr) > 1, _INVALID_REQUEST),
+        (
+            proposal.leader_recovery_state != 0 and state.leader_recovery_state == 0,
+            _INVALID_REQUEST,
+        ),
+        (
+            not all(context.is_live(each) for each in proposal.isr),
+            _INELIGIBLE_REPLICA if version >= _TOPIC_IDS_SINCE else _OPERATION_NOT_ATTEMPTED,
+        ),
+    )
+    for holds, answer in rows:
+        if holds:
+            return answer
+    new = PartitionState(
+        proposal.leader,
+        proposal.leader_epoch,
+        proposal.isr,
+        context.epoch,
+        proposal.leader_recovery_state,
+    )
+    return Leadership(new, current.partition_epoch)
+
+
+class AlterPartition:
+    """Answers AlterPartition requests, one event each."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self._context = machines.context
+        self._writer = StateWriter(machines.context, machines.parts.znodes)
+        self._response = message_class("AlterPartitionResponse")
+
+    def refusal(self, code: int = _NOT_CONTROLLER) -> Any:
+        """Return the answer of one that is not the controller, or of another failure."""
+        return self._response(error_code=code)
+
+    def failure(self) -> Any:
+        """Return the answer when the store failed."""
+        return self.refusal(_UNKNOWN_SERVER_ERROR)
+
+    async def handle(self, request: Any, version: int) -> Any:
+        """Return the answer once what it grants is written and told."""
+        broker = self._context.live_brokers.get(request.broker_id)
+        if broker is None or broker.epoch != request.broker_epoch:
+            return self.refusal(_STALE_BROKER_EPOCH)
+        unknown: list[Any] = []
+        proposals = self._proposals(request, version, unknown)
+        codes: dict[TopicPartition, int] = {}
+        decided: dict[TopicPartition, Leadership] = {}
+        outcomes: Outcomes = {}
+        for partition, proposal in proposals.items():
+            current = self._context.leaderships.get(partition)
+            verdict = judge(proposal, current, self._context, version)
+            if isinstance(verdict, int):
+                codes[partition] = verdict
+            elif verdict is not None:
+                decided[partition] = verdict
+            elif current is not None:
+                outcomes[partition] = current
+        outdated = await self._writer.write(decided, outcomes)
+        codes.update(dict.fromkeys(outdated, _INVALID_UPDATE_VERSION))
+        self._machines.send_metadata(self._context.live_ids(), list(proposals))
+        return self._reply(codes, outcomes, unknown, version)
+
+    def _proposals(
+        self, request: Any, version: int, unknown: list[Any]
+    ) -> dict[TopicPartition, Proposal]:
+        found = {}
+        for topic in request.topics:
+            name = topic.topic_name
+            if version >= _TOPIC_IDS_SINCE:
+                name = self._context.topic_names.get(topic.topic_id)
+            if name is None:
+                unknown.append(topic)
+                continue
+            for each in topic.partitions:
+                isr = tuple(each.new_isr)
+                if version >= _BROKER_EPOCHS_SINCE:
+                    isr = tuple(broker.broker_id for broker in each.new_isr_with_epochs)
+                found[TopicPartition(name, each.partition_index)] = Proposal(
+                    request.broker_id,
+                    each.leader_epoch,
+                    isr,
+                    each.leader_recovery_state,
+                    each.partition_epoch,
+                )
+        return found
+
+    def _reply(
+        self,
+        codes: dict[TopicPartition, int],
+        outcomes: Outcomes,
+        unknown: list[Any],
+        version: int,
+    ) -> Any:
+        row, topic_row = self._response.PartitionData, self._response.TopicData
+        topics: dict[str, Any] = {}
+
+        def add(partition: TopicPartition, **fields: Any) -> None:
+            topic = topics.get(partition.topic)
+            if topic is None:
+                topic = topics[partition.topic] = self._topic(partition.topic, version)
+            topic.partitions.append(row(partition_index=partition.partition, **fields))
+
+        for partition, code in codes.items():
+            add(partition, error_code=code)
+        for partition, outcome in outcomes.items():
+            if isinstance(outcome, str):
+                add(partition, error_code=_UNKNOWN_SERVER_ERROR)
+                continue
+            state = outcome.state
+            add(
+                partition,
+                leader_id=state.leader,
+                leader_epoch=state.leader_epoch,
+                isr=list(state.isr),
+                leader_recovery_state=state.leader_recovery_state,
+                partition_epoch=outcome.partition_epoch,
+            )
+        strangers = [
+            topic_row(
+                topic_id=topic.topic_id,
+                partitions=[
+                    row(partition_index=each.partition_index, error_code=_UNKNOWN_TOPIC_ID)
+                    for each in topic.partitions
+                ],
+            )
+            for topic in unknown
+        ]
+        return self._response(topics=[*strangers, *topics.values()])
+
+    def _topic(self, topic: str, version: int) -> Any:
+        if version >= _TOPIC_IDS_SINCE:
+            topic_id = self._context.topic_ids.get(topic, NO_UUID)
+            return self._response.TopicData(topic_id=topic_id)
+        return self._response.TopicData(topic_name=topic)
+
+
+def _is_already(proposal: Proposal, state: PartitionState) -> bool:
+    return (
+        proposal.leader == state.leader
+        and proposal.isr == state.isr
+        and proposal.leader_recovery_state == state.leader_recovery_state
+    )

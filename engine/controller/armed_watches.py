@@ -1,0 +1,56 @@
+"""The watches that the controller has set, at most one for each path and kind.
+
+A watch fires once. It is armed again before the read that follows, so that nothing is missed
+between the two; arming one that is still set does nothing. A watch cannot be taken back from the
+store: disarmed, it fires into nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.znode.client import ZnodeClient
+from engine.znode.model import EventType, WatchEvent, WatchKind
+
+
+class ArmedWatches:
+    """Watches by path and kind."""
+
+    def __init__(self, client: ZnodeClient) -> None:
+        self._client = client
+        self._armed: dict[tuple[str, WatchKind], object] = {}
+
+    async def arm_children(self, path: str, on_change: Callable[[], None]) -> None:
+        """Tell of the next child that comes or goes; the node must be there."""
+        await self._arm(path, WatchKind.CHILDREN, lambda _: on_change())
+
+    async def arm_node(self, path: str, on_event: Callable[[EventType], None]) -> None:
+        """Tell of the node's creation, change or end, whichever is next."""
+        await self._arm(path, WatchKind.DATA, on_event)
+
+    def disarm(self, path: str) -> None:
+        """Hear no more of a path."""
+        for kind in WatchKind:
+            self._armed.pop((path, kind), None)
+
+    def clear(self) -> None:
+        """Hear no more of anything."""
+        self._armed.clear()
+
+    async def _arm(self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]) -> None:
+        key = (path, kind)
+        if key in self._armed:
+            return
+        token = object()
+
+        def fire(event: WatchEvent) -> None:
+            if self._armed.get(key) is token:
+                del self._armed[key]
+                on_event(event.type)
+
+        self._armed[key] = token
+        try:
+            await self._client.watch(path, kind, fire)
+        except BaseException:
+            self._armed.pop(key, None)
+            raise

@@ -1,0 +1,245 @@
+"""What the controller does when brokers come, change, fail and answer.
+
+| event | work |
+|---|---|
+| broker up | who is alive to the old brokers, everything to it; its replicas ONLINE; elect where nobody leads; deletions go on |
+| broker down | its led partitions OFFLINE and elected; its replicas OFFLINE |
+| broker bounced (new epoch) | down, then up |
+| broker modified | who is alive to all |
+| log directory failed | LeaderAndIsr of all its replicas: the answer tells those that cannot be read |
+| LeaderAndIsr answered | replicas that cannot be read: as on a broker that is down |
+| StopReplica answered | deletions go on, or wait |
+| ISR change noted by an old broker | read again, told to all |
+
+Each event first arms its watch again, then reads all: it never trusts what fired it.
+
+Source: CTL-7, CTL-8; Kafka's KafkaController.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from engine.controller.cluster_reader import read_broker, read_brokers, read_leaderships
+from engine.controller.context import LiveBroker
+from engine.controller.machines import Machines
+from engine.controller.ports import BrokerChannel
+from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.model import TopicPartition
+from engine.znode.errors import NoNode
+from engine.znode.model import EventType
+from engine.znode.paths import (
+    BROKER_IDS,
+    ISR_CHANGE_NOTIFICATION,
+    LOG_DIR_EVENT_NOTIFICATION,
+    broker_path,
+)
+from engine.znode.values import decode_log_dir_event, decode_partitions
+
+_NONE = 0
+_STORAGE_ERROR = 56
+
+
+class BrokerEvents:
+    """Work of events about brokers."""
+
+    def __init__(self, machines: Machines, channel: BrokerChannel) -> None:
+        self._machines = machines
+        self._context = machines.context
+        self._client = machines.parts.znodes.client
+        self._channel = channel
+
+    async def load(self) -> None:
+        """Read the brokers after an election, and drop what was noted for the last controller."""
+        await self._watch_notes()
+        for folder in (LOG_DIR_EVENT_NOTIFICATION, ISR_CHANGE_NOTIFICATION):
+            await self._remove_notes(folder, await self._client.children(folder))
+        found = await self._watched_brokers()
+        self._context.live_brokers.update(found)
+        for broker_id in found:
+            await self._watch_broker(broker_id)
+        for broker in found.values():
+            self._channel.open(broker.node)
+
+    def close(self) -> None:
+        """Close the queues to all brokers, for a resignation."""
+        for broker_id in self._context.live_ids():
+            self._channel.close(broker_id)
+
+    async def on_brokers(self) -> None:
+        """Take in who came up, died or came back as another."""
+        found = await self._watched_brokers()
+        known = self._context.live_brokers
+        new = sorted(each for each in found if each not in known)
+        dead = sorted(each for each in known if each not in found)
+        bounced = sorted(
+            each for each in found if each in known and found[each].epoch > known[each].epoch
+        )
+        for broker_id in (*bounced, *dead):
+            self._channel.close(broker_id)
+        for broker_id in (*new, *bounced):
+            self._channel.open(found[broker_id].node)
+        if new:
+            await self._start(new, found)
+        if bounced:
+            await self._fail(bounced)
+            await self._start(bounced, found)
+        if dead:
+            await self._fail(dead)
+
+    async def on_broker_modified(self, broker_id: int) -> None:
+        """Take in where a broker listens now."""
+        await self._watch_broker(broker_id)
+        broker = await read_broker(self._client, broker_id)
+        known = self._context.live_brokers.get(broker_id)
+        if broker is None or known is None or broker.node == known.node:
+            return
+        self._context.live_brokers[broker_id] = known._replace(node=broker.node)
+        self._machines.send_metadata(self._context.live_ids())
+
+    async def on_log_dir_failures(self) -> None:
+        """Ask brokers whose directory failed which replicas they still have."""
+        await self._watch_notes()
+        names = await self._client.children(LOG_DIR_EVENT_NOTIFICATION)
+        try:
+            broker_ids = {
+                decode_log_dir_event(data, path)
+                for path, data in await self._notes(LOG_DIR_EVENT_NOTIFICATION, names)
+            }
+            replicas = self._context.replicas_on(broker_ids)
+            await self._machines.replicas.change(replicas, ReplicaPhase.ONLINE)
+        finally:
+            await self._remove_notes(LOG_DIR_EVENT_NOTIFICATION, names)
+
+    async def on_isr_changes(self) -> None:
+        """Tell all brokers of ISRs that a broker before 2.7 wrote itself."""
+        await self._watch_notes()
+        names = await self._client.children(ISR_CHANGE_NOTIFICATION)
+        try:
+            partitions: dict[TopicPartition, None] = {}
+            for path, data in await self._notes(ISR_CHANGE_NOTIFICATION, names):
+                partitions.update(dict.fromkeys(decode_partitions(data, path)))
+            if partitions:
+                self._context.load_leaderships(await read_leaderships(self._client, partitions))
+                self._machines.send_metadata(self._context.live_ids(), list(partitions))
+        finally:
+            await self._remove_notes(ISR_CHANGE_NOTIFICATION, names)
+
+    # -- replies -------------------------------------------------------------------------------
+
+    async def on_leader_and_isr_reply(self, broker_id: int, reply: Any) -> None:
+        """Note which replicas a broker cannot read, and find others for them."""
+        if reply.error_code != _NONE or broker_id not in self._context.live_brokers:
+            return
+        before = self._context.offline_replicas.get(broker_id, set())
+        offline = set(before)
+        for partition, code in self._errors(reply):
+            if code == _STORAGE_ERROR:
+                offline.add(partition)
+            elif code == _NONE:
+                offline.discard(partition)
+        self._context.offline_replicas[broker_id] = offline
+        lost = sorted(offline - before)
+        if lost:
+            await self._lose([Replica(each, broker_id) for each in lost])
+
+    async def on_stop_replica_reply(
+        self, broker_id: int, deleted: frozenset[TopicPartition], reply: Any
+    ) -> None:
+        """Go on with the deletions that a broker has answered."""
+        failed: list[Replica] = []
+        done: list[Replica] = []
+        for each in reply.partition_errors:
+            partition = TopicPartition(each.topic_name, each.partition_index)
+            if partition in deleted and partition.topic in self._context.deletion_started:
+                is_done = reply.error_code == _NONE == each.error_code
+                (done if is_done else failed).append(Replica(partition, broker_id))
+        await self._machines.deletion.fail_replicas(failed)
+        if done:
+            await self._machines.deletion.complete_replicas(done)
+
+    def _errors(self, reply: Any) -> Iterable[tuple[TopicPartition, int]]:
+        for topic in reply.topics:
+            name = self._context.topic_names.get(topic.topic_id)
+            if name is not None:
+                for each in topic.partition_errors:
+                    yield TopicPartition(name, each.partition_index), each.error_code
+
+    # -- brokers up and down -------------------------------------------------------------------
+
+    async def _start(self, broker_ids: list[int], found: dict[int, LiveBroker]) -> None:
+        context, machines = self._context, self._machines
+        others = [each for each in context.live_ids() if each not in broker_ids]
+        for broker_id in broker_ids:
+            context.live_brokers[broker_id] = found[broker_id]
+            context.offline_replicas.pop(broker_id, None)
+        machines.send_metadata(others)
+        machines.send_metadata(broker_ids, context.partitions_with_leadership())
+        replicas = context.replicas_on(broker_ids)
+        await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
+        await machines.partitions.bring_online()
+        await machines.deletion.resume_topics({each.partition.topic for each in replicas})
+        for broker_id in broker_ids:
+            await self._watch_broker(broker_id)
+
+    async def _fail(self, broker_ids: list[int]) -> None:
+        context = self._context
+        for broker_id in broker_ids:
+            context.live_brokers.pop(broker_id)
+            context.offline_replicas.pop(broker_id, None)
+            context.shutting_down.discard(broker_id)
+            self._machines.watches.disarm(broker_path(broker_id))
+        await self._lose(context.replicas_on(broker_ids))
+
+    async def _lose(self, replicas: list[Replica]) -> None:
+        """Find other leaders for what is lost, then take it out of ISRs."""
+        context, machines = self._context, self._machines
+        kept = [each for each in replicas if each.partition.topic not in context.to_delete]
+        leaderless = context.partitions_with_offline_leader()
+        await machines.partitions.change(leaderless, PartitionPhase.OFFLINE)
+        outcomes = await machines.partitions.bring_online()
+        await machines.replicas.change(kept, ReplicaPhase.OFFLINE)
+        await machines.deletion.fail_replicas(replicas)
+        if not kept and all(isinstance(each, str) for each in outcomes.values()):
+            # Nothing that changed told the brokers who is gone.
+            machines.send_metadata(context.live_ids())
+
+    # -- watches and notes ---------------------------------------------------------------------
+
+    async def _watched_brokers(self) -> dict[int, LiveBroker]:
+        await self._machines.watches.arm_children(
+            BROKER_IDS, partial(self._machines.put, "BrokerChange", self.on_brokers)
+        )
+        return await read_brokers(self._client)
+
+    async def _watch_broker(self, broker_id: int) -> None:
+        def on_event(event: EventType) -> None:
+            if event is EventType.DATA_CHANGED:
+                work = partial(self.on_broker_modified, broker_id)
+                self._machines.put(f"BrokerModifications({broker_id})", work)
+
+        await self._machines.watches.arm_node(broker_path(broker_id), on_event)
+
+    async def _watch_notes(self) -> None:
+        arm, put = self._machines.watches.arm_children, self._machines.put
+        on_failure: Callable[[], None] = partial(
+            put, "LogDirEventNotification", self.on_log_dir_failures
+        )
+        on_isr: Callable[[], None] = partial(put, "IsrChangeNotification", self.on_isr_changes)
+        await arm(LOG_DIR_EVENT_NOTIFICATION, on_failure)
+        await arm(ISR_CHANGE_NOTIFICATION, on_isr)
+
+    async def _notes(self, folder: str, names: list[str]) -> list[tuple[str, bytes | None]]:
+        found = []
+        for name in names:
+            path = f"{folder}/{name}"
+            try:
+                found.append((path, (await self._client.get(path))[0]))
+            except NoNode:
+                continue
+        return found
+
+    async def _remove_notes(self, folder: str, names: list[str]) -> None:
+        await self._machines.parts.znodes.delete_all([f"{folder}/{name}" for name in names])

@@ -1,0 +1,149 @@
+"""ControlledShutdown and AllocateProducerIds: what brokers ask of the controller besides ISRs.
+
+Source: KafkaController.doControlledShutdown, ZkProducerIdManager; ZN broker stops cleanly,
+ZN producer ids.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.controller.elections import ElectionReason
+from engine.controller.machines import Machines
+from engine.controller.request_batch import RequestBatch
+from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.errors import EngineError
+from engine.wire.structs import message_class
+from engine.znode.errors import BadVersion
+from engine.znode.paths import PRODUCER_ID_BLOCK
+from engine.znode.values import (
+    ProducerIdBlock,
+    decode_producer_id_block,
+    encode_producer_id_block,
+)
+
+_UNKNOWN_SERVER_ERROR = -1
+_BROKER_NOT_AVAILABLE = 8
+_STALE_CONTROLLER_EPOCH = 11
+_NOT_CONTROLLER = 41
+_STALE_BROKER_EPOCH = 77
+_BROKER_ID_NOT_REGISTERED = 102
+
+_BLOCK_IDS = 1000
+_ID_MAX = (1 << 63) - 1
+_UNKNOWN_EPOCH = -1
+
+
+class ProducerIdsExhausted(EngineError):
+    """All 2^63 producer ids were given out."""
+
+    def __init__(self, last_producer_id: int) -> None:
+        super().__init__(f"no producer ids are left after {last_producer_id}")
+        self.last_producer_id = last_producer_id
+
+
+class ControlledShutdown:
+    """Takes leadership from a broker that is about to stop."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self._context = machines.context
+        self._response = message_class("ControlledShutdownResponse")
+
+    def refusal(self) -> Any:
+        """Return the answer of one that is not the controller."""
+        return self._response(error_code=_STALE_CONTROLLER_EPOCH)
+
+    def failure(self) -> Any:
+        """Return the answer when the store failed."""
+        return self._response(error_code=_UNKNOWN_SERVER_ERROR)
+
+    async def handle(self, request: Any) -> Any:
+        """Move leaders, shrink ISRs; the answer tells what the broker still leads."""
+        context = self._context
+        broker = context.live_brokers.get(request.broker_id)
+        if broker is None:
+            return self._response(error_code=_BROKER_NOT_AVAILABLE)
+        if request.broker_epoch != _UNKNOWN_EPOCH and request.broker_epoch < broker.epoch:
+            return self._response(error_code=_STALE_BROKER_EPOCH)
+        context.shutting_down.add(request.broker_id)
+        led, followed = self._shared_partitions(request.broker_id)
+        machines = self._machines
+        await machines.partitions.change(
+            led, PartitionPhase.ONLINE, ElectionReason.CONTROLLED_SHUTDOWN
+        )
+        batch = RequestBatch(machines.parts.sender)
+        for replica in followed:
+            batch.add_stop_replica(replica.broker_id, replica.partition, delete=False)
+        batch.send()
+        await machines.replicas.change(followed, ReplicaPhase.OFFLINE)
+        row = self._response.RemainingPartition
+        return self._response(
+            remaining_partitions=[
+                row(topic_name=each.topic, partition_index=each.partition)
+                for each in context.leads_something(request.broker_id)
+            ]
+        )
+
+    def _shared_partitions(self, broker_id: int) -> tuple[list[Any], list[Replica]]:
+        """Return what a broker leads and what it follows, where others have it too."""
+        context = self._context
+        led, followed = [], []
+        for replica in context.replicas_on((broker_id,)):
+            partition = replica.partition
+            leadership = context.leaderships.get(partition)
+            if (
+                leadership is None
+                or partition.topic in context.to_delete
+                or len(context.assignment(partition).replicas) == 1
+            ):
+                continue
+            if leadership.state.leader == broker_id:
+                led.append(partition)
+            else:
+                followed.append(replica)
+        return led, followed
+
+
+class AllocateProducerIds:
+    """Gives out blocks of 1000 producer ids, each once."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._context = machines.context
+        self._client = machines.parts.znodes.client
+        self._response = message_class("AllocateProducerIdsResponse")
+
+    def refusal(self) -> Any:
+        """Return the answer of one that is not the controller."""
+        return self._response(error_code=_NOT_CONTROLLER)
+
+    def failure(self) -> Any:
+        """Return the answer when the store failed."""
+        return self._response(error_code=_UNKNOWN_SERVER_ERROR)
+
+    async def handle(self, request: Any) -> Any:
+        """Return the next block for a broker."""
+        broker = self._context.live_brokers.get(request.broker_id)
+        if broker is None:
+            return self._response(error_code=_BROKER_ID_NOT_REGISTERED)
+        if broker.epoch != request.broker_epoch:
+            return self._response(error_code=_STALE_BROKER_EPOCH)
+        block = await self._next_block(request.broker_id)
+        return self._response(producer_id_start=block.first_producer_id, producer_id_len=_BLOCK_IDS)
+
+    async def _next_block(self, broker_id: int) -> ProducerIdBlock:
+        # Brokers before 3.0 write the node themselves: whoever is first has the block.
+        while True:
+            data, stat = await self._client.get(PRODUCER_ID_BLOCK)
+            last = decode_producer_id_block(data, PRODUCER_ID_BLOCK)
+            first = 0 if last is None else last.last_producer_id + 1
+            if first > _ID_MAX - _BLOCK_IDS:
+                raise ProducerIdsExhausted(first - 1)
+            block = ProducerIdBlock(broker_id, first, first + _BLOCK_IDS - 1)
+            try:
+                await self._client.set(
+                    PRODUCER_ID_BLOCK, encode_producer_id_block(block), stat.version
+                )
+            except BadVersion:
+                continue
+            return block

@@ -1,0 +1,211 @@
+"""What the controller knows, as it stands in the znodes: loaded at failover, then kept up.
+
+Nothing here decides or writes; the machines change it after the znodes were written (CTL-5).
+
+Source: Kafka's ControllerContext.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import BrokerNode
+from engine.znode.values import NO_LEADER, PartitionAssignment, PartitionState
+
+#: Told in place of a leader, and of its epoch, while a topic is being deleted.
+DELETED = -2
+_NO_EPOCH = -1
+_NOTHING = PartitionAssignment(())
+
+
+class LiveBroker(NamedTuple):
+    """A registered broker; its epoch is the transaction that registered it."""
+
+    node: BrokerNode
+    epoch: int
+
+
+class Leadership(NamedTuple):
+    """Leader and ISR with the version of their node, the partition epoch."""
+
+    state: PartitionState
+    partition_epoch: int
+
+
+class ControllerContext:
+    """Brokers, topics and the phases of partitions and replicas."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.epoch = 0
+        self.live_brokers: dict[int, LiveBroker] = {}
+        self.shutting_down: set[int] = set()
+        #: Assignments by topic and partition index; a topic that is known is here.
+        self.topics: dict[str, dict[int, PartitionAssignment]] = {}
+        self.topic_ids: dict[str, bytes] = {}
+        self.topic_names: dict[bytes, str] = {}
+        self.leaderships: dict[TopicPartition, Leadership] = {}
+        self.reassigning: set[TopicPartition] = set()
+        self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
+        self.replica_phases: dict[Replica, ReplicaPhase] = {}
+        #: Replicas that a broker could not open, by broker.
+        self.offline_replicas: dict[int, set[TopicPartition]] = {}
+        self.to_delete: set[str] = set()
+        self.deletion_started: set[str] = set()
+        #: Of `to_delete`: those that wait for a broker or a reassignment.
+        self.ineligible_for_deletion: set[str] = set()
+        #: Elections of a leader that was not in ISR, since this broker became the controller.
+        self.unclean_elections = 0
+
+    # -- brokers -------------------------------------------------------------------------------
+
+    def is_live(self, broker_id: int) -> bool:
+        """Tell whether a broker is up and not about to stop."""
+        return broker_id in self.live_brokers and broker_id not in self.shutting_down
+
+    def live_ids(self) -> list[int]:
+        """Return the brokers that are up, those about to stop too."""
+        return sorted(self.live_brokers)
+
+    def is_online(self, broker_id: int, partition: TopicPartition) -> bool:
+        """Tell whether a replica can serve: its broker is up and its directory readable."""
+        return self.is_live(broker_id) and self._is_readable(broker_id, partition)
+
+    def is_online_or_stopping(self, broker_id: int, partition: TopicPartition) -> bool:
+        """Tell the same, taking a broker that is about to stop as up."""
+        return broker_id in self.live_brokers and self._is_readable(broker_id, partition)
+
+    def _is_readable(self, broker_id: int, partition: TopicPartition) -> bool:
+        return partition not in self.offline_replicas.get(broker_id, ())
+
+    # -- topics --------------------------------------------------------------------------------
+
+    def assignment(self, partition: TopicPartition) -> PartitionAssignment:
+        """Return the replicas of a partition, none if it is not known."""
+        return self.topics.get(partition.topic, {}).get(partition.partition, _NOTHING)
+
+    def assign(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        """Note the replicas of a partition."""
+        self.topics.setdefault(partition.topic, {})[partition.partition] = assignment
+
+    def name_topic(self, topic: str, topic_id: bytes) -> None:
+        """Note a topic's id."""
+        self.topic_ids[topic] = topic_id
+        self.topic_names[topic_id] = topic
+
+    def remove_topic(self, topic: str) -> None:
+        """Forget a topic that is gone, with all that was noted of it."""
+        self.to_delete.discard(topic)
+        self.deletion_started.discard(topic)
+        self.ineligible_for_deletion.discard(topic)
+        topic_id = self.topic_ids.pop(topic, None)
+        if topic_id is not None:
+            self.topic_names.pop(topic_id, None)
+        for index, assignment in self.topics.pop(topic, {}).items():
+            partition = TopicPartition(topic, index)
+            self.leaderships.pop(partition, None)
+            self.partition_phases.pop(partition, None)
+            self.reassigning.discard(partition)
+            for broker_id in assignment.replicas:
+                self.replica_phases.pop(Replica(partition, broker_id), None)
+            for offline in self.offline_replicas.values():
+                offline.discard(partition)
+
+    def partitions(self) -> list[TopicPartition]:
+        """Return all partitions, topic by topic."""
+        return [partition for topic in self.topics for partition in self.partitions_of(topic)]
+
+    def partitions_of(self, topic: str) -> list[TopicPartition]:
+        """Return the partitions of a topic."""
+        return [TopicPartition(topic, index) for index in self.topics.get(topic, {})]
+
+    def replicas_of(self, partitions: Iterable[TopicPartition]) -> list[Replica]:
+        """Return the replicas of partitions."""
+        return [
+            Replica(partition, broker_id)
+            for partition in partitions
+            for broker_id in self.assignment(partition).replicas
+        ]
+
+    def replicas_on(self, broker_ids: Iterable[int]) -> list[Replica]:
+        """Return all replicas that brokers should have."""
+        wanted = frozenset(broker_ids)
+        return [each for each in self.replicas_of(self.partitions()) if each.broker_id in wanted]
+
+    # -- leaders -------------------------------------------------------------------------------
+
+    def leader_epoch(self, partition: TopicPartition) -> int:
+        """Return what StopReplica tells: the epoch, −2 for a topic to delete, −1 if unknown."""
+        if partition.topic in self.to_delete:
+            return DELETED
+        known = self.leaderships.get(partition)
+        return _NO_EPOCH if known is None else known.state.leader_epoch
+
+    def partitions_with_leadership(self) -> list[TopicPartition]:
+        """Return the partitions that ever had a leader, but those to delete."""
+        return [each for each in self.leaderships if each.topic not in self.to_delete]
+
+    def partitions_with_offline_leader(self) -> list[TopicPartition]:
+        """Return the partitions whose leader cannot serve, but those to delete."""
+        return [
+            partition
+            for partition, (state, _) in self.leaderships.items()
+            if partition.topic not in self.to_delete and not self.is_online(state.leader, partition)
+        ]
+
+    def partitions_waiting_for_leader(self) -> list[TopicPartition]:
+        """Return the partitions that are new or offline, but those to delete."""
+        waiting = (PartitionPhase.NEW, PartitionPhase.OFFLINE)
+        return [
+            partition
+            for partition, phase in self.partition_phases.items()
+            if phase in waiting and partition.topic not in self.to_delete
+        ]
+
+    def offline_partition_count(self) -> int:
+        """Count the partitions without a leader that serves."""
+        return sum(
+            phase is PartitionPhase.OFFLINE and partition.topic not in self.deletion_started
+            for partition, phase in self.partition_phases.items()
+        )
+
+    # -- deletion ------------------------------------------------------------------------------
+
+    def replicas_in_phase(self, topic: str, phase: ReplicaPhase) -> list[Replica]:
+        """Return the replicas of a topic that stand in a phase."""
+        return [
+            replica
+            for replica in self.replicas_of(self.partitions_of(topic))
+            if self.replica_phases.get(replica) is phase
+        ]
+
+    def topics_with_offline_replicas(self, topics: Iterable[str]) -> set[str]:
+        """Return those topics of which a replica cannot serve."""
+        return {
+            topic
+            for topic in topics
+            if any(
+                not self.is_online(replica.broker_id, replica.partition)
+                for replica in self.replicas_of(self.partitions_of(topic))
+            )
+        }
+
+    def load_leaderships(self, found: Mapping[TopicPartition, Leadership]) -> None:
+        """Note what was read of leaders and ISRs."""
+        self.leaderships.update(found)
+
+    def leads_something(self, broker_id: int) -> list[TopicPartition]:
+        """Return the partitions with several replicas that a broker leads."""
+        return [
+            partition
+            for partition, (state, _) in self.leaderships.items()
+            if state.leader == broker_id != NO_LEADER
+            and partition.topic not in self.to_delete
+            and len(self.assignment(partition).replicas) > 1
+        ]

@@ -1,0 +1,337 @@
+"""The controller: who it is, and the order of its work.
+
+```
+        start ──> Startup ──> watch /controller, elect
+                                 │
+        /controller is there ────┴──── is not: one multi { create it, epoch + 1 } ── lost: look again
+                 │                                      │ won
+          another leads                                 v
+                 ^                     failover: feature, brokers, topics, deletions,
+                 │                     metadata to all, replicas, partitions
+   /controller changed, or a                            │
+   write was fenced: resign <────────────────── active: events one at a time
+```
+
+Every write of the active controller is fenced by the version of `/controller_epoch`, so it does
+not matter how late it learns that it was deposed.
+
+Source: CTL-1 ... CTL-3, CTL-11, ZN election and failover; Kafka's KafkaController.
+Differs: reassignments, elections by request or by the clock, and old tools' znodes for both are
+not taken up yet.
+"""  # noqa: E501 - a drawing
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import partial
+from typing import Any, Protocol, TypeAlias
+
+from engine.config.broker_config import BrokerConfig
+from engine.config.settings import BrokerSettings
+from engine.controller.alter_partition import AlterPartition
+from engine.controller.armed_watches import ArmedWatches
+from engine.controller.broker_events import BrokerEvents
+from engine.controller.broker_requests import AllocateProducerIds, ControlledShutdown
+from engine.controller.cluster_reader import read_controller_id
+from engine.controller.context import ControllerContext
+from engine.controller.election import register_controller
+from engine.controller.event_queue import Event, EventQueue
+from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
+from engine.controller.machinery import Machinery
+from engine.controller.machines import Machines
+from engine.controller.partition_machine import PartitionMachine
+from engine.controller.ports import ControllerPorts
+from engine.controller.replica_machine import ReplicaMachine
+from engine.controller.request_batch import BatchSender, ReplyHandlers
+from engine.controller.topic_deletion import TopicDeletion
+from engine.controller.topic_events import TopicEvents
+from engine.errors import EngineError
+from engine.limits import CONTROLLER_RETRY_MS
+from engine.model import TopicPartition
+from engine.znode.errors import NodeExists, NoNode
+from engine.znode.model import Delete, EventType
+from engine.znode.paths import CONTROLLER, FEATURE, topic_path
+from engine.znode.values import encode_features
+
+_NOBODY = -1
+
+#: Takes a response message.
+OnReply: TypeAlias = Callable[[Any], None]
+
+
+class _RequestHandler(Protocol):
+    """What answers one kind of request."""
+
+    def refusal(self) -> Any: ...
+
+    def failure(self) -> Any: ...
+
+
+class Controller:
+    """The controller module of one broker, active or not."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        config: BrokerConfig,
+        settings: Callable[[], BrokerSettings],
+        ports: ControllerPorts,
+    ) -> None:
+        """Put it together; nothing runs before `start`."""
+        self.broker_id = broker_id
+        self.context = ControllerContext()
+        self._ports = ports
+        self._client = ports.znodes
+        self._controller_id = _NOBODY
+        self._gave_up = False
+        self._queue = EventQueue(ports.timers.call_soon, self._on_failed)
+        # Kept apart: it stays armed when this broker resigns.
+        self._controller_watch = ArmedWatches(ports.znodes)
+        self._machines = self._put_together(config, settings)
+        self._brokers = BrokerEvents(self._machines, ports.channel)
+        self._topics = TopicEvents(self._machines, ports.entropy)
+        self._alter_partition = AlterPartition(self._machines)
+        self._controlled_shutdown = ControlledShutdown(self._machines)
+        self._allocate_producer_ids = AllocateProducerIds(self._machines)
+
+    def _put_together(
+        self, config: BrokerConfig, settings: Callable[[], BrokerSettings]
+    ) -> Machines:
+        sender = BatchSender(
+            self.broker_id,
+            config.between_brokers.name,
+            self.context,
+            self._ports.channel,
+            ReplyHandlers(self._on_leader_and_isr_reply, self._on_stop_replica_reply),
+        )
+        znodes = GuardedZnodes(self._client)
+        parts = Machinery(self.context, znodes, sender, self._ports.reporter, settings)
+        partitions, replicas = PartitionMachine(parts), ReplicaMachine(parts)
+        watches = ArmedWatches(self._client)
+        deletion = TopicDeletion(
+            parts,
+            partitions,
+            replicas,
+            is_enabled=config.delete_topic_enable,
+            on_gone=lambda topic: watches.disarm(topic_path(topic)),
+        )
+        return Machines(parts, partitions, replicas, deletion, watches, self._put_active)
+
+    # -- what others ask -----------------------------------------------------------------------
+
+    @property
+    def is_active(self) -> bool:
+        """Tell whether this broker is the controller."""
+        return self._controller_id == self.broker_id
+
+    @property
+    def controller_id(self) -> int:
+        """The broker that is the controller as far as this one knows, −1 for none."""
+        return self._controller_id
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the active controller; 0 elsewhere."""
+        return self.context.epoch
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether no event runs or waits."""
+        return self._queue.is_idle
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        """Return the topic with an id of 16 bytes, as the controller knows it."""
+        return self.context.topic_names.get(topic_id)
+
+    def is_queued_for_deletion(self, topic: str) -> bool:
+        """Tell whether a topic is to be deleted and not yet gone."""
+        return topic in self.context.to_delete
+
+    # -- life ----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Stand for election; this broker has registered, and the folders of znodes are there."""
+        self._queue.put(Event("Startup", self._on_startup))
+
+    def stop(self) -> None:
+        """Do nothing more and forget everything; the session of the store ends with the broker."""
+        self._queue.close()
+        self._controller_watch.clear()
+        self._resign()
+        self._controller_id = _NOBODY
+
+    def session_expired(self) -> None:
+        """Resign: `/controller` and all watches went with the session. Overtakes what waits."""
+        self._queue.clear_and_put(Event("Expire", self._on_expire))
+
+    def session_began(self) -> None:
+        """Stand for election again, after this broker has registered anew."""
+        self._queue.put(Event("Reelect", self._on_reelect))
+
+    # -- requests ------------------------------------------------------------------------------
+
+    def alter_partition(self, request: Any, version: int, on_reply: OnReply) -> None:
+        """Answer an AlterPartitionRequest of a version."""
+        handler = self._alter_partition
+        self._put_request(
+            "AlterPartition", handler, partial(handler.handle, request, version), on_reply
+        )
+
+    def controlled_shutdown(self, request: Any, on_reply: OnReply) -> None:
+        """Answer a ControlledShutdownRequest."""
+        handler = self._controlled_shutdown
+        self._put_request("ControlledShutdown", handler, partial(handler.handle, request), on_reply)
+
+    def allocate_producer_ids(self, request: Any, on_reply: OnReply) -> None:
+        """Answer an AllocateProducerIdsRequest."""
+        handler = self._allocate_producer_ids
+        self._put_request(
+            "AllocateProducerIds", handler, partial(handler.handle, request), on_reply
+        )
+
+    def allow_unclean_election(self, topic: str | None = None) -> None:
+        """Elect where nobody leads, after `unclean.leader.election.enable` of a topic or of all."""
+
+        async def work() -> None:
+            await self._machines.partitions.bring_online(topic)
+
+        self._put_active("UncleanLeaderElectionEnable", work)
+
+    def _put_request(
+        self,
+        name: str,
+        handler: _RequestHandler,
+        handle: Callable[[], Coroutine[Any, None, Any]],
+        on_reply: OnReply,
+    ) -> None:
+        async def work() -> None:
+            if not self.is_active:
+                on_reply(handler.refusal())
+                return
+            try:
+                reply = await handle()
+            except EngineError:
+                on_reply(handler.failure())
+                raise
+            on_reply(reply)
+
+        self._queue.put(Event(name, work, lambda: on_reply(handler.refusal())))
+
+    # -- events --------------------------------------------------------------------------------
+
+    def _put_active(self, name: str, work: Callable[[], Coroutine[Any, None, None]]) -> None:
+        async def if_active() -> None:
+            if self.is_active:
+                await work()
+
+        self._queue.put(Event(name, if_active))
+
+    def _on_leader_and_isr_reply(self, broker_id: int, reply: Any) -> None:
+        work = partial(self._brokers.on_leader_and_isr_reply, broker_id, reply)
+        self._put_active("LeaderAndIsrResponseReceived", work)
+
+    def _on_stop_replica_reply(
+        self, broker_id: int, deleted: frozenset[TopicPartition], reply: Any
+    ) -> None:
+        if deleted:
+            work = partial(self._brokers.on_stop_replica_reply, broker_id, deleted, reply)
+            self._put_active("TopicDeletionStopReplicaResponseReceived", work)
+
+    async def _on_failed(self, name: str, error: EngineError) -> None:
+        """Report; a fenced write is how a deposed controller learns that it was."""
+        self._ports.reporter.event_failed(name, error)
+        if isinstance(error, ControllerMoved):
+            try:
+                await self._look_who_leads()
+            except EngineError as second:
+                self._ports.reporter.event_failed(name, second)
+
+    async def _on_startup(self) -> None:
+        await self._watch_controller()
+        await self._elect()
+
+    async def _on_reelect(self) -> None:
+        await self._look_who_leads()
+        await self._elect()
+
+    async def _on_expire(self) -> None:
+        self._controller_watch.clear()
+        self._resign()
+        self._controller_id = _NOBODY
+
+    # -- election ------------------------------------------------------------------------------
+
+    async def _watch_controller(self) -> None:
+        def on_event(event: EventType) -> None:
+            if event is EventType.DELETED and self._gave_up:
+                # What failed a moment ago would fail again at once.
+                self._gave_up = False
+                retry_ms = self._ports.clock.monotonic_ms() + CONTROLLER_RETRY_MS
+                self._ports.timers.call_at(retry_ms, self.session_began)
+            elif event is EventType.DELETED:
+                self._queue.put(Event("Reelect", self._on_reelect))
+            else:
+                self._queue.put(Event("ControllerChange", self._look_who_leads))
+
+        await self._controller_watch.arm_node(CONTROLLER, on_event)
+
+    async def _look_who_leads(self) -> None:
+        await self._watch_controller()
+        found = await read_controller_id(self._client)
+        if self.is_active and found != self.broker_id:
+            self._resign()
+        self._controller_id = _NOBODY if found is None else found
+
+    async def _elect(self) -> None:
+        found = await read_controller_id(self._client)
+        if found is not None:
+            self._controller_id = found
+            return
+        now_ms = self._ports.clock.wall_ms()
+        try:
+            epoch, version = await register_controller(self._client, self.broker_id, now_ms)
+            self.context.epoch = epoch
+            self._machines.parts.znodes.epoch_version = version
+            self._controller_id = self.broker_id
+            self._ports.reporter.controller_changed(epoch)
+            await self._fail_over()
+        except ControllerMoved:
+            await self._look_who_leads()
+        except EngineError as error:
+            # Half a controller is none: let the next election find a whole one.
+            self._ports.reporter.event_failed("Failover", error)
+            await self._give_up()
+
+    async def _fail_over(self) -> None:
+        """Take over: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines."""
+        with suppress(NodeExists):
+            await self._client.create(FEATURE, encode_features({}))
+        await self._brokers.load()
+        await self._topics.load()
+        await self._topics.load_deletions()
+        # Brokers must know who is alive before they are told whom to follow.
+        self._machines.send_metadata(self.context.live_ids())
+        await self._machines.replicas.startup()
+        await self._machines.partitions.startup()
+        await self._machines.deletion.resume()
+
+    async def _give_up(self) -> None:
+        """Resign and remove `/controller`, so that there is another election."""
+        await self._look_who_leads()
+        if not self.is_active:
+            return
+        self._resign()
+        self._controller_id = _NOBODY
+        self._gave_up = True
+        with suppress(ControllerMoved, NoNode):
+            await self._machines.parts.znodes.write([Delete(CONTROLLER)])
+
+    def _resign(self) -> None:
+        """Forget everything if this broker was the controller."""
+        if not self.is_active:
+            return
+        self._machines.watches.clear()
+        self._brokers.close()
+        self.context.reset()
+        self._ports.reporter.controller_changed(None)

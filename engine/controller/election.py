@@ -1,0 +1,70 @@
+"""Becoming the controller: one transaction that only one broker can win.
+
+```
+multi { create ephemeral /controller · set /controller_epoch = old + 1, if nobody else did }
+```
+
+Source: CTL-2, CTL-3, ZN election; KafkaZkClient.registerControllerAndIncrementControllerEpoch.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from engine.controller.guarded_znodes import ControllerMoved
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import BadVersion, ConnectionLost, NodeExists, NoNode
+from engine.znode.model import Create, SetData, Stat
+from engine.znode.paths import CONTROLLER, CONTROLLER_EPOCH
+from engine.znode.values import (
+    ControllerRegistration,
+    decode_controller_epoch,
+    encode_controller,
+    encode_controller_epoch,
+)
+
+_NO_EPOCH = 0
+
+
+async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) -> tuple[int, int]:
+    """Become the controller; returns the epoch and the version of its node.
+
+    Raises ControllerMoved if another broker was first.
+    """
+    old_epoch, version = await _read_epoch(client)
+    epoch = old_epoch + 1
+    registration = encode_controller(ControllerRegistration(broker_id, now_ms))
+    try:
+        results = await client.multi(
+            (
+                Create(CONTROLLER, registration, ephemeral=True),
+                SetData(CONTROLLER_EPOCH, encode_controller_epoch(epoch), version),
+            )
+        )
+    except (NodeExists, BadVersion, NoNode) as error:
+        raise ControllerMoved("another broker was first") from error
+    except ConnectionLost:
+        # The transaction may have been done all the same.
+        if await _is_ours(client, epoch):
+            return epoch, version + 1
+        raise
+    stat = results[1]
+    assert isinstance(stat, Stat)
+    return epoch, stat.version
+
+
+async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
+    try:
+        data, stat = await client.get(CONTROLLER_EPOCH)
+    except NoNode:
+        with suppress(NodeExists):
+            await client.create(CONTROLLER_EPOCH, encode_controller_epoch(_NO_EPOCH))
+        data, stat = await client.get(CONTROLLER_EPOCH)
+    return decode_controller_epoch(data, CONTROLLER_EPOCH), stat.version
+
+
+async def _is_ours(client: ZnodeClient, epoch: int) -> bool:
+    found = await client.exists(CONTROLLER)
+    data, _ = await client.get(CONTROLLER_EPOCH)
+    is_owner = found is not None and found.ephemeral_owner == client.session_id
+    return is_owner and decode_controller_epoch(data, CONTROLLER_EPOCH) == epoch

@@ -1,0 +1,98 @@
+"""Events of the controller: one at a time, in the order in which they came.
+
+An event is a coroutine. It may wait for the metadata store, and no other begins until it is done.
+Watches, replies and requests only put events here; nothing runs inside `put`.
+
+Source: CTL-11; Kafka's ControllerEventManager.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple, TypeAlias
+
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+
+Work: TypeAlias = Callable[[], Coroutine[Any, None, None]]
+
+
+class Event(NamedTuple):
+    """Something to do; `on_drop` is run in its place when it is overtaken."""
+
+    name: str
+    work: Work
+    on_drop: Callable[[], None] | None = None
+
+
+class EventQueue:
+    """Runs events; `on_failed` is awaited with each EngineError that an event raised."""
+
+    def __init__(
+        self,
+        call_soon: Callable[[Callable[[], None]], None],
+        on_failed: Callable[[str, EngineError], Coroutine[Any, None, None]],
+    ) -> None:
+        self._call_soon = call_soon
+        self._on_failed = on_failed
+        self._events: deque[Event] = deque()
+        self._is_running = False
+        self._is_due = False
+        self._is_closed = False
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing runs and nothing waits."""
+        return not (self._is_running or self._events)
+
+    def put(self, event: Event) -> None:
+        """Queue an event; after `close` it is dropped."""
+        if self._is_closed:
+            _drop(event)
+            return
+        self._events.append(event)
+        self._wake()
+
+    def clear_and_put(self, event: Event) -> None:
+        """Drop all that waits and queue an event in its place: it jumps the queue."""
+        dropped, self._events = self._events, deque()
+        for each in dropped:
+            _drop(each)
+        self.put(event)
+
+    def close(self) -> None:
+        """Drop all that waits; what runs goes on to its end."""
+        self._is_closed = True
+        dropped, self._events = self._events, deque()
+        for each in dropped:
+            _drop(each)
+
+    def _wake(self) -> None:
+        if not (self._is_running or self._is_due) and self._events:
+            self._is_due = True
+            self._call_soon(self._run_next)
+
+    def _run_next(self) -> None:
+        self._is_due = False
+        if not self._events:
+            return
+        event = self._events.popleft()
+        self._is_running = True
+        drive(self._run(event))
+
+    async def _run(self, event: Event) -> None:
+        try:
+            try:
+                await event.work()
+            except EngineError as error:
+                await self._on_failed(event.name, error)
+        finally:
+            # Whatever happened, the next event is not held up by this one.
+            self._is_running = False
+            self._wake()
+
+
+def _drop(event: Event) -> None:
+    if event.on_drop is not None:
+        event.on_drop()

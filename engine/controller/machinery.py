@@ -1,0 +1,23 @@
+"""What the machines of one controller share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.config.settings import BrokerSettings
+from engine.controller.context import ControllerContext
+from engine.controller.guarded_znodes import GuardedZnodes
+from engine.controller.ports import ControllerReporter
+from engine.controller.request_batch import BatchSender
+
+
+class Machinery(NamedTuple):
+    """The state, the way to write it and the way to tell it."""
+
+    context: ControllerContext
+    znodes: GuardedZnodes
+    sender: BatchSender
+    reporter: ControllerReporter
+    #: The broker's settings as they are now, for what topics leave to them.
+    settings: Callable[[], BrokerSettings]

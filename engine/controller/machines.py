@@ -1,0 +1,43 @@
+"""The machines of one controller, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from engine.controller.armed_watches import ArmedWatches
+from engine.controller.context import ControllerContext
+from engine.controller.machinery import Machinery
+from engine.controller.partition_machine import PartitionMachine
+from engine.controller.replica_machine import ReplicaMachine
+from engine.controller.request_batch import RequestBatch
+from engine.controller.topic_deletion import TopicDeletion
+from engine.model import TopicPartition
+
+#: Queues an event of the active controller, by name.
+PutActive = Callable[[str, Callable[[], Coroutine[Any, None, None]]], None]
+
+
+class Machines(NamedTuple):
+    """What events work with."""
+
+    parts: Machinery
+    partitions: PartitionMachine
+    replicas: ReplicaMachine
+    deletion: TopicDeletion
+    watches: ArmedWatches
+    #: What is put runs only while this broker is the controller.
+    put: PutActive
+
+    @property
+    def context(self) -> ControllerContext:
+        """What the controller knows."""
+        return self.parts.context
+
+    def send_metadata(
+        self, broker_ids: list[int], partitions: list[TopicPartition] | None = None
+    ) -> None:
+        """Tell brokers who is alive, and about partitions."""
+        batch = RequestBatch(self.parts.sender)
+        batch.add_update_metadata(broker_ids, partitions or ())
+        batch.send()

@@ -1,0 +1,238 @@
+"""Moves partitions from phase to phase (`states`), electing leaders on the way.
+
+| to | does |
+|---|---|
+| NEW | notes it |
+| ONLINE from NEW | creates `partitions`, each `<p>`, each `state`; LeaderAndIsr to the live replicas |
+| ONLINE from ONLINE, OFFLINE | elects; writes `state`; LeaderAndIsr to the replicas that the rule names |
+| OFFLINE, NON_EXISTENT | notes it |
+
+Requests go out when all partitions of a call are done. A partition that cannot be moved stays
+where it was and is reported; the others go on.
+
+Source: CTL-6, CTL-7, CTL-9, ZN create topic; Kafka's ZkPartitionStateMachine.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.config.settings import BrokerSettings
+from engine.config.topic_config import TopicConfig
+from engine.controller.context import Leadership
+from engine.controller.elections import Candidates, Elected, ElectionReason, elect, first_state
+from engine.controller.machinery import Machinery
+from engine.controller.request_batch import RequestBatch
+from engine.controller.state_writer import Outcomes, StateWriter
+from engine.controller.states import PARTITION_COMES_FROM, PartitionPhase
+from engine.model import TopicPartition
+from engine.znode.errors import NodeError, NoNode
+from engine.znode.model import Create, Operation
+from engine.znode.paths import (
+    partition_path,
+    partition_state_path,
+    partitions_path,
+    topic_config_path,
+)
+from engine.znode.values import PartitionState, decode_config, encode_partition_state
+
+
+class PartitionMachine:
+    """The phases of partitions; only events of the controller call it."""
+
+    def __init__(self, parts: Machinery) -> None:
+        self._parts = parts
+        self._context = parts.context
+        self._writer = StateWriter(parts.context, parts.znodes)
+
+    async def startup(self) -> None:
+        """Note where each partition stands after a failover, and elect where nobody leads."""
+        context = self._context
+        for partition in context.partitions():
+            leadership = context.leaderships.get(partition)
+            if leadership is None:
+                phase = PartitionPhase.NEW
+            elif context.is_online(leadership.state.leader, partition):
+                phase = PartitionPhase.ONLINE
+            else:
+                phase = PartitionPhase.OFFLINE
+            context.partition_phases[partition] = phase
+        await self.bring_online()
+
+    async def bring_online(self, topic: str | None = None) -> Outcomes:
+        """Try to give the partitions that are new or offline a leader, of one topic or of all."""
+        waiting = [
+            each
+            for each in self._context.partitions_waiting_for_leader()
+            if topic is None or each.topic == topic
+        ]
+        return await self.change(waiting, PartitionPhase.ONLINE, ElectionReason.OFFLINE)
+
+    async def change(
+        self,
+        partitions: Iterable[TopicPartition],
+        target: PartitionPhase,
+        reason: ElectionReason = ElectionReason.OFFLINE,
+        *,
+        allow_unclean: bool = False,
+    ) -> Outcomes:
+        """Move partitions; returns what became of those that an election was held for."""
+        valid = self._valid(partitions, target)
+        phases = self._context.partition_phases
+        if target is not PartitionPhase.ONLINE:
+            for partition in valid:
+                phases[partition] = target
+            return {}
+        batch = RequestBatch(self._parts.sender)
+        new = [each for each in valid if phases[each] is PartitionPhase.NEW]
+        known = [each for each in valid if phases[each] is not PartitionPhase.NEW]
+        await self._initialize(new, batch)
+        outcomes = await self._elect(known, reason, batch, allow_unclean=allow_unclean)
+        batch.send()
+        return outcomes
+
+    def _valid(
+        self, partitions: Iterable[TopicPartition], target: PartitionPhase
+    ) -> list[TopicPartition]:
+        valid = []
+        for partition in partitions:
+            phase = self._context.partition_phases.setdefault(
+                partition, PartitionPhase.NON_EXISTENT
+            )
+            if phase in PARTITION_COMES_FROM[target]:
+                valid.append(partition)
+            else:
+                self._refused(partition, target, f"it is {phase.value}")
+        return valid
+
+    def _refused(self, partition: TopicPartition, target: PartitionPhase, reason: str) -> None:
+        self._parts.reporter.change_refused(str(partition), target.value, reason)
+
+    # -- new partitions ------------------------------------------------------------------------
+
+    async def _initialize(self, partitions: list[TopicPartition], batch: RequestBatch) -> None:
+        context = self._context
+        states: dict[TopicPartition, PartitionState] = {}
+        for partition in partitions:
+            replicas = context.assignment(partition).replicas
+            live = [each for each in replicas if context.is_online(each, partition)]
+            if live:
+                states[partition] = first_state(live, context.epoch)
+            else:
+                self._refused(partition, PartitionPhase.ONLINE, f"none of {replicas} is alive")
+        for partition, error in (await self._create_states(states)).items():
+            state = states[partition]
+            if error is not None:
+                self._refused(partition, PartitionPhase.ONLINE, str(error))
+                continue
+            leadership = Leadership(state, 0)
+            context.leaderships[partition] = leadership
+            context.partition_phases[partition] = PartitionPhase.ONLINE
+            assignment = context.assignment(partition)
+            batch.add_leader_and_isr(state.isr, partition, leadership, assignment, is_new=True)
+
+    async def _create_states(
+        self, states: dict[TopicPartition, PartitionState]
+    ) -> dict[TopicPartition, NodeError | None]:
+        """Create the nodes of new partitions: parents of all, partitions of all, states of all.
+
+        One transaction if nothing is in the way, as in a cluster that nobody else writes to.
+        """
+        if not states:
+            return {}
+        znodes = self._parts.znodes
+        topics = dict.fromkeys(each.topic for each in states)
+        parents = [
+            partitions_path(topic)
+            for topic in topics
+            if await znodes.client.exists(partitions_path(topic)) is None
+        ]
+        nodes = [partition_path(each) for each in states]
+        creations: list[Operation] = [Create(path) for path in (*parents, *nodes)]
+        texts: list[Operation] = [
+            Create(partition_state_path(each), encode_partition_state(state))
+            for each, state in states.items()
+        ]
+        (together,) = await znodes.write_groups([creations + texts])
+        if not isinstance(together, NodeError):
+            return dict.fromkeys(states)
+        await znodes.create_missing((*parents, *nodes))
+        results = await znodes.write_groups([(each,) for each in texts])
+        return {
+            partition: result if isinstance(result, NodeError) else None
+            for partition, result in zip(states, results, strict=True)
+        }
+
+    # -- elections -----------------------------------------------------------------------------
+
+    async def _elect(
+        self,
+        partitions: list[TopicPartition],
+        reason: ElectionReason,
+        batch: RequestBatch,
+        *,
+        allow_unclean: bool,
+    ) -> Outcomes:
+        if not partitions:
+            return {}
+        context = self._context
+        unclean = dict.fromkeys((each.topic for each in partitions), allow_unclean)
+        if reason is ElectionReason.OFFLINE and not allow_unclean:
+            await self._ask_topics(unclean)
+        elected: dict[TopicPartition, Elected] = {}
+
+        def decide(partition: TopicPartition, state: PartitionState) -> PartitionState | str:
+            candidates = self._candidates(partition, reason, unclean[partition.topic])
+            outcome = elect(reason, state, candidates, context.epoch)
+            if outcome is None:
+                return f"no leader can be elected ({reason.value})"
+            elected[partition] = outcome
+            return outcome.state
+
+        outcomes = await self._writer.change(partitions, decide)
+        for partition, written in outcomes.items():
+            if isinstance(written, str):
+                self._refused(partition, PartitionPhase.ONLINE, written)
+                continue
+            context.partition_phases[partition] = PartitionPhase.ONLINE
+            context.unclean_elections += elected[partition].is_unclean
+            recipients = elected[partition].recipients
+            assignment = context.assignment(partition)
+            batch.add_leader_and_isr(recipients, partition, written, assignment, is_new=False)
+        return outcomes
+
+    async def _ask_topics(self, unclean: dict[str, bool]) -> None:
+        """Fill in which topics let a replica lead that is not in sync."""
+        settings = self._parts.settings()
+        for topic in unclean:
+            unclean[topic] = await self._allows_unclean(topic, settings)
+
+    async def _allows_unclean(self, topic: str, settings: BrokerSettings) -> bool:
+        path = topic_config_path(topic)
+        try:
+            data, _ = await self._parts.znodes.client.get(path)
+        except NoNode:
+            data = None
+        config = TopicConfig.of(decode_config(data, path), settings)
+        return config.unclean_leader_election_enable
+
+    def _candidates(
+        self, partition: TopicPartition, reason: ElectionReason, is_unclean_allowed: bool
+    ) -> Candidates:
+        context = self._context
+        assignment = context.assignment(partition)
+        replicas = assignment.replicas
+        if reason is ElectionReason.REASSIGN:
+            replicas = tuple(each for each in replicas if each not in assignment.removing_replicas)
+        # A broker that is about to stop may be told, and may not lead.
+        is_up = (
+            context.is_online_or_stopping
+            if reason is ElectionReason.CONTROLLED_SHUTDOWN
+            else context.is_online
+        )
+        return Candidates(
+            replicas,
+            frozenset(each for each in replicas if is_up(each, partition)),
+            frozenset(context.shutting_down),
+            is_unclean_allowed,
+        )

@@ -1,0 +1,169 @@
+"""Moves replicas from phase to phase (`states`).
+
+| to | does |
+|---|---|
+| NEW | LeaderAndIsr (new) if the partition has a leader, which must be another replica |
+| ONLINE | LeaderAndIsr, unless it comes from NEW: then its partition is about to tell it |
+| OFFLINE | StopReplica; out of ISR (`state`); LeaderAndIsr to the other replicas |
+| DELETION_STARTED | StopReplica with delete |
+| DELETION_INELIGIBLE, DELETION_SUCCESSFUL | notes it |
+| NON_EXISTENT | takes it out of the assignment in memory |
+
+Source: CTL-7, CTL-10, ZN broker dies; Kafka's ZkReplicaStateMachine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from engine.controller.context import Leadership
+from engine.controller.elections import without_replica
+from engine.controller.machinery import Machinery
+from engine.controller.request_batch import RequestBatch
+from engine.controller.state_writer import StateWriter
+from engine.controller.states import REPLICA_COMES_FROM, Replica, ReplicaPhase
+from engine.model import TopicPartition
+from engine.znode.values import PartitionAssignment, PartitionState
+
+
+class ReplicaMachine:
+    """The phases of replicas; only events of the controller call it."""
+
+    def __init__(self, parts: Machinery) -> None:
+        self._parts = parts
+        self._context = parts.context
+        self._writer = StateWriter(parts.context, parts.znodes)
+        self._steps: dict[ReplicaPhase, Callable[[Replica, RequestBatch], None]] = {
+            ReplicaPhase.NEW: self._start,
+            ReplicaPhase.ONLINE: self._bring_online,
+            ReplicaPhase.DELETION_STARTED: self._start_deletion,
+            ReplicaPhase.DELETION_SUCCESSFUL: self._note_success,
+            ReplicaPhase.DELETION_INELIGIBLE: self._note_ineligible,
+            ReplicaPhase.NON_EXISTENT: self._forget,
+        }
+
+    async def startup(self) -> None:
+        """Note where each replica stands after a failover, and tell those that are up.
+
+        One on a dead broker counts as not deletable: should its topic be deleted, it waits.
+        """
+        context = self._context
+        replicas = context.replicas_of(context.partitions())
+        online = [each for each in replicas if context.is_online(each.broker_id, each.partition)]
+        up = frozenset(online)
+        offline = [each for each in replicas if each not in up]
+        for replica in online:
+            context.replica_phases[replica] = ReplicaPhase.ONLINE
+        for replica in offline:
+            context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
+        await self.change(online, ReplicaPhase.ONLINE)
+        await self.change(offline, ReplicaPhase.OFFLINE)
+
+    async def change(self, replicas: Iterable[Replica], target: ReplicaPhase) -> None:
+        """Move replicas; those that may not be moved are reported and stay."""
+        valid = self._valid(replicas, target)
+        if not valid:
+            return
+        batch = RequestBatch(self._parts.sender)
+        if target is ReplicaPhase.OFFLINE:
+            by_broker: dict[int, list[TopicPartition]] = {}
+            for replica in valid:
+                by_broker.setdefault(replica.broker_id, []).append(replica.partition)
+            for broker_id, partitions in by_broker.items():
+                await self._take_offline(broker_id, partitions, batch)
+        else:
+            step = self._steps[target]
+            for replica in valid:
+                step(replica, batch)
+        batch.send()
+
+    def _valid(self, replicas: Iterable[Replica], target: ReplicaPhase) -> list[Replica]:
+        valid = []
+        for replica in replicas:
+            phase = self._context.replica_phases.setdefault(replica, ReplicaPhase.NON_EXISTENT)
+            if phase in REPLICA_COMES_FROM[target]:
+                valid.append(replica)
+            else:
+                self._refused(replica, target, f"it is {phase.value}")
+        return valid
+
+    def _refused(self, replica: Replica, target: ReplicaPhase, reason: str) -> None:
+        self._parts.reporter.change_refused(str(replica), target.value, reason)
+
+    def _start(self, replica: Replica, batch: RequestBatch) -> None:
+        leadership = self._context.leaderships.get(replica.partition)
+        if leadership is not None:
+            if leadership.state.leader == replica.broker_id:
+                self._refused(replica, ReplicaPhase.NEW, "it is to become the leader")
+                return
+            self._tell(replica, leadership, batch, is_new=True)
+        self._context.replica_phases[replica] = ReplicaPhase.NEW
+
+    def _bring_online(self, replica: Replica, batch: RequestBatch) -> None:
+        leadership = self._context.leaderships.get(replica.partition)
+        is_new = self._context.replica_phases[replica] is ReplicaPhase.NEW
+        if leadership is not None and not is_new:
+            self._tell(replica, leadership, batch, is_new=False)
+        self._context.replica_phases[replica] = ReplicaPhase.ONLINE
+
+    def _start_deletion(self, replica: Replica, batch: RequestBatch) -> None:
+        self._context.replica_phases[replica] = ReplicaPhase.DELETION_STARTED
+        batch.add_stop_replica(replica.broker_id, replica.partition, delete=True)
+
+    def _note_success(self, replica: Replica, batch: RequestBatch) -> None:
+        self._context.replica_phases[replica] = ReplicaPhase.DELETION_SUCCESSFUL
+
+    def _note_ineligible(self, replica: Replica, batch: RequestBatch) -> None:
+        self._context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
+
+    def _forget(self, replica: Replica, batch: RequestBatch) -> None:
+        partition, broker_id = replica
+        assignment = self._context.assignment(partition)
+        rest = (tuple(each for each in part if each != broker_id) for part in assignment)
+        self._context.assign(partition, PartitionAssignment(*rest))
+        del self._context.replica_phases[replica]
+
+    def _tell(
+        self, replica: Replica, leadership: Leadership, batch: RequestBatch, *, is_new: bool
+    ) -> None:
+        partition, broker_id = replica
+        assignment = self._context.assignment(partition)
+        batch.add_leader_and_isr((broker_id,), partition, leadership, assignment, is_new=is_new)
+
+    async def _take_offline(
+        self, broker_id: int, partitions: list[TopicPartition], batch: RequestBatch
+    ) -> None:
+        context = self._context
+        for partition in partitions:
+            batch.add_stop_replica(broker_id, partition, delete=False)
+        led = [each for each in partitions if each in context.leaderships]
+        never_led = [each for each in partitions if each not in context.leaderships]
+        for partition, leadership in (await self._shrink_isr(broker_id, led)).items():
+            if partition.topic not in context.to_delete:
+                assignment = context.assignment(partition)
+                others = [each for each in assignment.replicas if each != broker_id]
+                batch.add_leader_and_isr(others, partition, leadership, assignment, is_new=False)
+            context.replica_phases[Replica(partition, broker_id)] = ReplicaPhase.OFFLINE
+        for partition in never_led:
+            batch.add_update_metadata(context.live_ids(), (partition,))
+            context.replica_phases[Replica(partition, broker_id)] = ReplicaPhase.OFFLINE
+
+    async def _shrink_isr(
+        self, broker_id: int, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, Leadership]:
+        """Take a broker out of ISRs; returns what then holds, changed or not."""
+        context = self._context
+
+        def decide(partition: TopicPartition, state: PartitionState) -> PartitionState | None:
+            if broker_id not in state.isr:
+                return None
+            return without_replica(state, broker_id, context.epoch)
+
+        found = {}
+        for partition, written in (await self._writer.change(partitions, decide)).items():
+            if isinstance(written, str):
+                replica = Replica(partition, broker_id)
+                self._refused(replica, ReplicaPhase.OFFLINE, written)
+            else:
+                found[partition] = written
+        return found

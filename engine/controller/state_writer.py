@@ -1,0 +1,104 @@
+"""Changing the states of partitions: read, decide, write if nobody wrote meanwhile, read again.
+
+```
+read state ── newer controller wrote it ──> refused
+     │
+  decide ──── may not be ──> refused, with the reason
+     │
+ setData if the version is the one read ── BadVersion ──> read again
+     │
+ note it in the context
+```
+
+Source: KafkaZkClient.updateLeaderAndIsr and its callers' loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from engine.controller.cluster_reader import read_leaderships
+from engine.controller.context import ControllerContext, Leadership
+from engine.controller.guarded_znodes import GuardedZnodes
+from engine.model import TopicPartition
+from engine.znode.errors import BadVersion, NodeError
+from engine.znode.model import Operation, SetData, Stat
+from engine.znode.paths import partition_state_path
+from engine.znode.values import PartitionState, encode_partition_state
+
+#: Decides on one partition: the state to write, None to leave it, or why there is none.
+Decide: TypeAlias = Callable[[TopicPartition, PartitionState], "PartitionState | str | None"]
+#: What became of each partition: the state that holds now, or why it was refused.
+Outcomes: TypeAlias = "dict[TopicPartition, Leadership | str]"
+
+
+class StateWriter:
+    """Writes states for the machines; one transaction for all partitions of a change."""
+
+    def __init__(self, context: ControllerContext, znodes: GuardedZnodes) -> None:
+        self._context = context
+        self._znodes = znodes
+
+    async def change(self, partitions: Iterable[TopicPartition], decide: Decide) -> Outcomes:
+        """Decide on each partition and write; raises ControllerMoved."""
+        outcomes: Outcomes = {}
+        remaining = list(partitions)
+        while remaining:
+            decided = await self._decide(remaining, decide, outcomes)
+            remaining = await self.write(decided, outcomes)
+        return outcomes
+
+    async def write(
+        self, decided: dict[TopicPartition, Leadership], outcomes: Outcomes
+    ) -> list[TopicPartition]:
+        """Write states over the versions they were decided on; returns those that were newer."""
+        outdated = []
+        results = await self._znodes.write_groups(
+            [_replacement(each, leadership) for each, leadership in decided.items()]
+        )
+        for (partition, leadership), result in zip(decided.items(), results, strict=True):
+            if isinstance(result, BadVersion):
+                outdated.append(partition)
+            elif isinstance(result, NodeError):
+                outcomes[partition] = str(result)
+            else:
+                stat = result[0]
+                assert isinstance(stat, Stat)
+                written = leadership._replace(partition_epoch=stat.version)
+                outcomes[partition] = self._note(partition, written)
+        return outdated
+
+    async def _decide(
+        self, partitions: list[TopicPartition], decide: Decide, outcomes: Outcomes
+    ) -> dict[TopicPartition, Leadership]:
+        found = await read_leaderships(self._znodes.client, partitions)
+        decided = {}
+        for partition in partitions:
+            current = found.get(partition)
+            if current is None:
+                outcomes[partition] = "it has no state yet"
+                continue
+            if current.state.controller_epoch > self._context.epoch:
+                outcomes[partition] = "a newer controller wrote its state"
+                continue
+            new = decide(partition, current.state)
+            if isinstance(new, str):
+                outcomes[partition] = new
+            elif new is None:
+                outcomes[partition] = self._note(partition, current)
+            else:
+                decided[partition] = Leadership(new, current.partition_epoch)
+        return decided
+
+    def _note(self, partition: TopicPartition, leadership: Leadership) -> Leadership:
+        """Note what holds; what an earlier controller wrote is told as this one's."""
+        state = leadership.state._replace(controller_epoch=self._context.epoch)
+        noted = leadership._replace(state=state)
+        self._context.leaderships[partition] = noted
+        return noted
+
+
+def _replacement(partition: TopicPartition, leadership: Leadership) -> list[Operation]:
+    data = encode_partition_state(leadership.state)
+    return [SetData(partition_state_path(partition), data, leadership.partition_epoch)]

@@ -1,0 +1,163 @@
+"""Deletions of topics: they wait, start, go on after a broker came back, and end.
+
+```
+/admin/delete_topics/t ──> queued ── a replica is offline, or is reassigned ──> ineligible
+                             │                                                      │
+                             v                              broker up, reassigned <─┘
+   1 partitions OFFLINE, then NON_EXISTENT; brokers are told that the topic goes (leader −2)
+   2 replicas on dead brokers DELETION_INELIGIBLE
+   3 the others OFFLINE (StopReplica), then DELETION_STARTED (StopReplica with delete)
+                             │ all brokers have answered without an error
+                             v
+   4 replicas DELETION_SUCCESSFUL, then NON_EXISTENT
+   5 znodes removed, those of the partitions first, the request last
+```
+
+A controller that takes over midway begins anew at 1; what brokers have deleted is no error.
+
+Source: CTL-13, ZN delete topic; Kafka's TopicDeletionManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from engine.controller.context import ControllerContext
+from engine.controller.machinery import Machinery
+from engine.controller.partition_machine import PartitionMachine
+from engine.controller.replica_machine import ReplicaMachine
+from engine.controller.request_batch import RequestBatch
+from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.znode.paths import delete_topic_path, topic_config_path, topic_path
+
+
+class TopicDeletion:
+    """The topics that are to go; only events of the controller call it."""
+
+    def __init__(
+        self,
+        parts: Machinery,
+        partitions: PartitionMachine,
+        replicas: ReplicaMachine,
+        *,
+        is_enabled: bool,
+        on_gone: Callable[[str], None],
+    ) -> None:
+        self._parts = parts
+        self._context: ControllerContext = parts.context
+        self._partitions = partitions
+        self._replicas = replicas
+        self._on_gone = on_gone
+        #: `delete.topic.enable`; without it requests are thrown away.
+        self.is_enabled = is_enabled
+
+    async def init(self, topics: set[str], ineligible: set[str]) -> None:
+        """Take up after a failover what was asked for before it."""
+        if not self.is_enabled:
+            await self.drop_requests(topics)
+            return
+        self._context.to_delete |= topics
+        self._context.ineligible_for_deletion |= ineligible & self._context.to_delete
+
+    async def drop_requests(self, topics: Iterable[str]) -> None:
+        """Remove requests that are not followed."""
+        await self._parts.znodes.delete_all([delete_topic_path(each) for each in sorted(topics)])
+
+    async def enqueue(self, topics: set[str]) -> None:
+        """Delete topics as soon as they may be."""
+        self._context.to_delete |= topics
+        await self.resume()
+
+    async def resume_topics(self, topics: Iterable[str]) -> None:
+        """Try those topics again that waited for what now happened."""
+        waiting = self._context.to_delete & set(topics)
+        if waiting:
+            self._context.ineligible_for_deletion -= waiting
+            await self.resume()
+
+    def mark_ineligible(self, topics: Iterable[str]) -> None:
+        """Let those of the topics wait that are to be deleted."""
+        self._context.ineligible_for_deletion |= self._context.to_delete & set(topics)
+
+    async def fail_replicas(self, replicas: Iterable[Replica]) -> None:
+        """Note replicas that could not be deleted; their topics wait."""
+        failed = self._queued(replicas)
+        if failed:
+            await self._replicas.change(failed, ReplicaPhase.DELETION_INELIGIBLE)
+            self.mark_ineligible(each.partition.topic for each in failed)
+            await self.resume()
+
+    async def complete_replicas(self, replicas: Iterable[Replica]) -> None:
+        """Note replicas that brokers have deleted."""
+        done = self._queued(replicas)
+        await self._replicas.change(done, ReplicaPhase.DELETION_SUCCESSFUL)
+        await self.resume()
+
+    async def resume(self) -> None:
+        """End, try again or start the deletions that can be."""
+        retry = []
+        start = []
+        for topic in sorted(self._context.to_delete):
+            phases = self._phases(topic)
+            if phases <= {ReplicaPhase.DELETION_SUCCESSFUL}:
+                await self._complete(topic)
+                continue
+            if ReplicaPhase.DELETION_STARTED in phases:
+                continue
+            if ReplicaPhase.DELETION_INELIGIBLE in phases:
+                retry.append(topic)
+            if topic not in self._context.ineligible_for_deletion:
+                start.append(topic)
+        for topic in retry:
+            failed = self._context.replicas_in_phase(topic, ReplicaPhase.DELETION_INELIGIBLE)
+            await self._replicas.change(failed, ReplicaPhase.OFFLINE)
+        if start:
+            await self._start(start)
+
+    def _phases(self, topic: str) -> set[ReplicaPhase]:
+        context = self._context
+        return {
+            context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)
+            for replica in context.replicas_of(context.partitions_of(topic))
+        }
+
+    def _queued(self, replicas: Iterable[Replica]) -> list[Replica]:
+        return [each for each in replicas if each.partition.topic in self._context.to_delete]
+
+    async def _start(self, topics: list[str]) -> None:
+        context = self._context
+        # 1
+        unseen = [each for each in topics if each not in context.deletion_started]
+        partitions = [each for topic in unseen for each in context.partitions_of(topic)]
+        await self._partitions.change(partitions, PartitionPhase.OFFLINE)
+        await self._partitions.change(partitions, PartitionPhase.NON_EXISTENT)
+        context.deletion_started.update(unseen)
+        batch = RequestBatch(self._parts.sender)
+        all_partitions = [each for topic in topics for each in context.partitions_of(topic)]
+        batch.add_update_metadata(context.live_ids(), all_partitions)
+        batch.send()
+        # 2, 3
+        dead = []
+        alive = []
+        for replica in context.replicas_of(all_partitions):
+            if not context.is_online(replica.broker_id, replica.partition):
+                dead.append(replica)
+            elif context.replica_phases.get(replica) is not ReplicaPhase.DELETION_SUCCESSFUL:
+                alive.append(replica)
+        await self._replicas.change(dead, ReplicaPhase.DELETION_INELIGIBLE)
+        await self._replicas.change(alive, ReplicaPhase.OFFLINE)
+        await self._replicas.change(alive, ReplicaPhase.DELETION_STARTED)
+        self.mark_ineligible(each.partition.topic for each in dead)
+
+    async def _complete(self, topic: str) -> None:
+        context = self._context
+        # 4: an event about the topic's node must not find it again while it goes.
+        self._on_gone(topic)
+        replicas = context.replicas_in_phase(topic, ReplicaPhase.DELETION_SUCCESSFUL)
+        await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)
+        # 5
+        znodes = self._parts.znodes
+        paths = await znodes.tree_below(topic_path(topic))
+        paths += [topic_config_path(topic), delete_topic_path(topic)]
+        await znodes.delete_all(paths)
+        context.remove_topic(topic)

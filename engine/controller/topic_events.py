@@ -1,0 +1,187 @@
+"""What the controller does when topics come, grow and go.
+
+| event | work |
+|---|---|
+| topics new, partitions more | partitions NEW, replicas NEW, partitions ONLINE, replicas ONLINE |
+| a topic's node gone by other hands | it is forgotten |
+| topics to delete | those that exist are queued, requests for others removed |
+| partitions added to a topic to delete | its node is written back without them |
+
+Each event first arms its watch again, then reads all: it never trusts what fired it.
+
+Source: CTL-6, CTL-13; Kafka's KafkaController.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+from engine.controller.cluster_reader import StoredTopic, read_leaderships, read_topic
+from engine.controller.elections import ElectionReason
+from engine.controller.machines import Machines
+from engine.controller.states import PartitionPhase, ReplicaPhase
+from engine.controller.topic_ids import random_topic_id
+from engine.host.ports import Entropy
+from engine.model import TopicPartition
+from engine.naming import uuid_text
+from engine.znode.errors import NoNode
+from engine.znode.model import EventType, SetData
+from engine.znode.paths import DELETE_TOPICS, TOPICS, partitions_path, topic_path
+from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
+
+
+class TopicEvents:
+    """Work of events about topics."""
+
+    def __init__(self, machines: Machines, entropy: Entropy) -> None:
+        self._machines = machines
+        self._context = machines.context
+        self._client = machines.parts.znodes.client
+        self._entropy = entropy
+
+    async def load(self) -> None:
+        """Read all topics after an election, with leaders, ISRs and what is to delete."""
+        topics = await self._watched_topics()
+        await self._note_topics(await self._read(topics))
+        await self._watch_deletions()
+        partitions = self._context.partitions()
+        self._context.load_leaderships(await read_leaderships(self._client, partitions))
+
+    async def load_deletions(self) -> None:
+        """Take up the deletions that were asked for; needs brokers and topics loaded."""
+        context = self._context
+        requested = set(await self._client.children(DELETE_TOPICS))
+        waiting = context.topics_with_offline_replicas(context.topics)
+        waiting |= {each.topic for each in context.reassigning}
+        await self._machines.deletion.init(requested, waiting)
+
+    async def on_topics(self) -> None:
+        """Take in new topics and forget those whose node is gone."""
+        found = frozenset(await self._watched_topics())
+        for topic in [each for each in self._context.topics if each not in found]:
+            self._machines.watches.disarm(topic_path(topic))
+            self._context.remove_topic(topic)
+        new = [each for each in sorted(found) if each not in self._context.topics]
+        read = await self._read(new)
+        await self._note_topics(read)
+        await self._create(
+            TopicPartition(topic, index)
+            for topic, stored in read.items()
+            for index in stored.assignment.partitions
+        )
+
+    async def on_partitions(self, topic: str) -> None:
+        """Take in what was added to a topic."""
+        if topic not in self._context.topics:
+            return
+        await self._watch_topic(topic)
+        stored = await read_topic(self._client, topic)
+        if stored is None:
+            return
+        known = self._context.topics[topic]
+        added = {
+            TopicPartition(topic, index): assignment
+            for index, assignment in stored.assignment.partitions.items()
+            if index not in known
+        }
+        if not added:
+            return
+        if topic in self._context.to_delete:
+            await self._write_back(topic, stored)
+            return
+        for partition, assignment in added.items():
+            self._context.assign(partition, assignment)
+        await self._create(added)
+
+    async def on_deletions(self) -> None:
+        """Take in requests to delete."""
+        await self._watch_deletions()
+        requested = set(await self._client.children(DELETE_TOPICS))
+        deletion = self._machines.deletion
+        unknown = {each for each in requested if each not in self._context.topics}
+        if unknown:
+            await deletion.drop_requests(unknown)
+        known = requested - unknown
+        if not deletion.is_enabled:
+            await deletion.drop_requests(known)
+        elif known:
+            moving = {each.topic for each in self._context.reassigning}
+            self._context.ineligible_for_deletion |= known & moving
+            await deletion.enqueue(known)
+
+    # -- watches and reads ---------------------------------------------------------------------
+
+    async def _watched_topics(self) -> list[str]:
+        await self._machines.watches.arm_children(
+            TOPICS, partial(self._machines.put, "TopicChange", self.on_topics)
+        )
+        return await self._client.children(TOPICS)
+
+    async def _watch_deletions(self) -> None:
+        await self._machines.watches.arm_children(
+            DELETE_TOPICS, partial(self._machines.put, "TopicDeletion", self.on_deletions)
+        )
+
+    async def _watch_topic(self, topic: str) -> None:
+        def on_event(event: EventType) -> None:
+            if event is EventType.DATA_CHANGED:
+                work = partial(self.on_partitions, topic)
+                self._machines.put(f"PartitionModifications({topic})", work)
+
+        await self._machines.watches.arm_node(topic_path(topic), on_event)
+
+    async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
+        found = {}
+        for topic in topics:
+            await self._watch_topic(topic)
+            stored = await read_topic(self._client, topic)
+            if stored is not None:
+                found[topic] = stored
+        return found
+
+    # -- changes -------------------------------------------------------------------------------
+
+    async def _note_topics(self, read: Mapping[str, StoredTopic]) -> None:
+        for topic, stored in read.items():
+            topic_id = stored.topic_id
+            if topic_id is None:
+                topic_id = await self._give_id(topic, stored)
+            self._context.name_topic(topic, topic_id)
+            self._context.topics.setdefault(topic, {})
+            for index, assignment in stored.assignment.partitions.items():
+                partition = TopicPartition(topic, index)
+                self._context.assign(partition, assignment)
+                if assignment.adding_replicas or assignment.removing_replicas:
+                    self._context.reassigning.add(partition)
+
+    async def _give_id(self, topic: str, stored: StoredTopic) -> bytes:
+        """Write an id to a topic from before 2.8."""
+        topic_id = random_topic_id(self._entropy)
+        data = encode_topic(stored.assignment._replace(topic_id=uuid_text(topic_id)))
+        await self._machines.parts.znodes.write([SetData(topic_path(topic), data, stored.version)])
+        return topic_id
+
+    async def _create(self, partitions: Iterable[TopicPartition]) -> None:
+        created = list(partitions)
+        machines = self._machines
+        replicas = self._context.replicas_of(created)
+        await machines.partitions.change(created, PartitionPhase.NEW)
+        await machines.replicas.change(replicas, ReplicaPhase.NEW)
+        await machines.partitions.change(created, PartitionPhase.ONLINE, ElectionReason.OFFLINE)
+        await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
+
+    async def _write_back(self, topic: str, stored: StoredTopic) -> None:
+        """Take back partitions that were added while the topic is being deleted."""
+        try:
+            existing = frozenset(await self._client.children(partitions_path(topic)))
+        except NoNode:
+            existing = frozenset()
+        kept: dict[int, PartitionAssignment] = {
+            index: assignment
+            for index, assignment in self._context.topics[topic].items()
+            if str(index) in existing
+        }
+        topic_id = uuid_text(self._context.topic_ids[topic])
+        data = encode_topic(TopicAssignment(topic_id, kept))
+        await self._machines.parts.znodes.write([SetData(topic_path(topic), data, stored.version)])

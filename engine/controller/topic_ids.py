@@ -1,0 +1,23 @@
+"""New ids of topics."""
+
+from __future__ import annotations
+
+from engine.host.ports import Entropy
+from engine.naming import uuid_text
+
+_ID_BYTES = 16
+
+
+def random_topic_id(entropy: Entropy) -> bytes:
+    """Return a random id of version 4 whose text begins with no dash, as tools like it.
+
+    Source: org.apache.kafka.common.Uuid.randomUuid.
+    """
+    while True:
+        # Its version and variant keep it apart from the ids that mean something (none, KRaft).
+        raw = bytearray(entropy.random_bytes(_ID_BYTES))
+        raw[6] = raw[6] & 0x0F | 0x40
+        raw[8] = raw[8] & 0x3F | 0x80
+        topic_id = bytes(raw)
+        if not uuid_text(topic_id).startswith("-"):
+            return topic_id

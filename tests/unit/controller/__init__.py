@@ -1,0 +1,1 @@
+"""Tests of the controller and of the topic admin."""
