@@ -175,6 +175,10 @@ ZNODE_MULTI_OPERATIONS_MAX = 10_000
 # partitions, each with its path, take a third of it.
 CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
 
+# A broker that could not load the cluster stands for election again after this pause: long enough
+# for another broker to be first and for the disk to rest, short for whoever waits for a leader.
+CONTROLLER_RETRY_MS = 500
+
 # The port that Kafka's own configuration files have a broker listen on.
 CLIENT_PORT_DEFAULT = 9092
 
@@ -223,8 +227,8 @@ REFUSAL_LINES_PER_PERIOD = 5
 # The period of the bound above: a minute of a scan leaves half a dozen of its lines.
 REFUSAL_PERIOD_MS = 10_000
 
-# Different reasons that are counted one by one: the broker's own are a few dozen, the rest differ in
-# numbers that the peer chose.
+# Different reasons that are counted one by one: the broker's own are a few dozen, the rest differ
+# in numbers that the peer chose.
 REFUSAL_KINDS_MAX = 200
 
 # max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
