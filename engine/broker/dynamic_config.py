@@ -28,11 +28,11 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 
 from engine.config.broker_config import BrokerConfig
-from engine.config.change import check_broker_change
-from engine.config.key import ConfigType, topic_keys
-from engine.config.settings import BrokerSettings, known_key
+from engine.config.key import topic_keys
+from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
-from engine.config.value import HIDDEN, parse_value
+from engine.config.value import parse_value
+from engine.controller.config_admin import usable_broker_overrides
 from engine.errors import ConfigError, EngineError
 from engine.host.coroutine import Promise, drive
 from engine.host.ports import Clock, Timers
@@ -117,8 +117,8 @@ class LiveConfig:
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
         """Take what is set for this broker and for all now; see the module for what is not."""
         static = self.settings.static
-        usable = _usable_for_broker(static, of_broker, per_broker=True)
-        usable_of_all = _usable_for_broker(static, of_all, per_broker=False)
+        usable = usable_broker_overrides(static, of_broker, _leave_out, per_broker=True)
+        usable_of_all = usable_broker_overrides(static, of_all, _leave_out, per_broker=False)
         if (usable, usable_of_all) == (
             self.settings.dynamic_broker,
             self.settings.dynamic_default,
@@ -150,23 +150,8 @@ def _usable_for_topic(topic: str, overrides: Mapping[str, str]) -> dict[str, str
     return usable
 
 
-def _usable_for_broker(
-    static: Mapping[str, str], texts: Mapping[str, str], *, per_broker: bool
-) -> dict[str, str]:
-    usable = {}
-    for name, text in texts.items():
-        key = known_key(name)
-        try:
-            if key is not None and key.type is ConfigType.PASSWORD:
-                raise ConfigError(name, HIDDEN, "is encrypted, which this broker cannot read")
-            # Alone, and as if it were set already: how far a number of threads may move is a rule
-            # for who changes it.
-            alone = BrokerSettings(static, {name: text})
-            check_broker_change({name: text}, alone, per_broker=per_broker)
-            usable[name] = text
-        except ConfigError as error:
-            _log.error("A dynamic setting is left out: %s", error)
-    return usable
+def _leave_out(error: ConfigError) -> None:
+    _log.error("A dynamic setting is left out: %s", error)
 
 
 class DynamicConfigWatch:
