@@ -1,0 +1,63 @@
+"""A broker's loggers as resources: their levels, and which changes of them are allowed.
+
+Levels are Kafka's: FATAL, ERROR, WARN, INFO, DEBUG, TRACE. Setting and deleting are allowed, the
+root logger keeps one. They live in memory and are gone with the process (KIP-412).
+
+Source: kafka.server.logger.RuntimeLoggerManager, kafka.utils.Log4jController of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from engine.api.config_resources import InvalidConfiguration, InvalidRequest, Operation
+
+ROOT_LOGGER = "root"
+LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
+
+
+class LoggerLevels(Protocol):
+    """The loggers of a broker."""
+
+    def levels(self) -> Mapping[str, str]:
+        """Return the level that counts for each logger, by its name."""
+        ...
+
+    def set_level(self, name: str, level: str) -> None:
+        """Give a logger a level of its own."""
+        ...
+
+    def unset_level(self, name: str) -> None:
+        """Let a logger go by the one above it."""
+        ...
+
+
+def alter_loggers(loggers: LoggerLevels, configs: Iterable[Any], *, validate_only: bool) -> None:
+    """Make all changes or none; raises InvalidConfiguration, InvalidRequest."""
+    changes = list(configs)
+    known = loggers.levels()
+    for change in changes:
+        _check(change, known)
+    if validate_only:
+        return
+    for change in changes:
+        if change.config_operation == Operation.SET:
+            loggers.set_level(change.name, change.value)
+        else:
+            loggers.unset_level(change.name)
+
+
+def _check(change: Any, known: Mapping[str, str]) -> None:
+    name, operation = change.name, change.config_operation
+    if operation not in (Operation.SET, Operation.DELETE):
+        raise InvalidRequest(f"loggers have no operation {Operation.name_of(operation)}")
+    if name not in known:
+        raise InvalidConfiguration(f"Logger {name} does not exist!")
+    if operation == Operation.SET and change.value not in LEVELS:
+        raise InvalidConfiguration(
+            f"Cannot set the log level of {name} to {change.value} as it is not a supported log "
+            f"level. Valid log levels are {', '.join(LEVELS)}"
+        )
+    if operation == Operation.DELETE and name == ROOT_LOGGER:
+        raise InvalidRequest(f"the {ROOT_LOGGER} logger must have a level")

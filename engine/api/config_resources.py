@@ -1,0 +1,152 @@
+"""What has settings, how it is named in requests, and what is refused about it.
+
+| type | name |
+|---|---|
+| 2 topic | its name |
+| 4 broker | its id; empty for what all brokers have |
+| 8 broker logger | the broker's id |
+| 16 client metrics | only without ZooKeeper |
+
+Source: ConfigResource, ConfigAdminManager, ZkAdminManager of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple
+
+from engine.config.key import ConfigType, topic_keys
+from engine.config.settings import known_key
+from engine.config.value import format_value
+from engine.errors import ApiError, ConfigError, EngineError
+
+_UNKNOWN_SERVER_ERROR = -1
+_UNKNOWN_TOPIC_OR_PARTITION = 3
+_INVALID_CONFIG = 40
+_INVALID_REQUEST = 42
+_NUMBERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE))
+
+
+class InvalidRequest(ApiError):
+    """A request that breaks a rule of its API."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(_INVALID_REQUEST, "INVALID_REQUEST", reason)
+
+
+class InvalidConfiguration(ApiError):
+    """A setting that its resource does not take."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(_INVALID_CONFIG, "INVALID_CONFIG", reason)
+
+
+class UnknownTopic(ApiError):
+    """No such topic."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            _UNKNOWN_TOPIC_OR_PARTITION,
+            "UNKNOWN_TOPIC_OR_PARTITION",
+            f"The topic '{topic}' does not exist.",
+        )
+        self.topic = topic
+
+
+class ResourceType(IntEnum):
+    """What has settings, by Kafka's numbers."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+
+
+RESOURCE_TYPES = frozenset(ResourceType)
+
+
+class Operation(IntEnum):
+    """What is done to one setting, by Kafka's numbers."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+    @classmethod
+    def name_of(cls, number: int) -> str:
+        """Return the name of an operation, or the number of one that there is not."""
+        return cls(number).name if number in _OPERATIONS else str(number)
+
+
+_OPERATIONS = frozenset(Operation)
+
+
+class Answer(NamedTuple):
+    """How one resource fared."""
+
+    code: int = 0
+    message: str | None = None
+
+
+def answer_to(error: EngineError, resource_type: int, name: str) -> Answer:
+    """Return the answer for a resource that was refused.
+
+    Values that a topic does not take are INVALID_CONFIG, those of a broker INVALID_REQUEST. What
+    fails without a code of its own tells nothing more, as in Kafka.
+    """
+    if isinstance(error, ApiError):
+        return Answer(error.code, error.detail)
+    if not isinstance(error, ConfigError):
+        return Answer(_UNKNOWN_SERVER_ERROR)
+    if resource_type == ResourceType.BROKER:
+        return Answer(_INVALID_REQUEST, value_message(error))
+    if error.key not in topic_keys():
+        return Answer(_INVALID_CONFIG, f"Unknown topic config name: {error.key}")
+    kind = ResourceType(resource_type).name
+    return Answer(
+        _INVALID_CONFIG,
+        f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): "
+        + value_message(error),
+    )
+
+
+def value_message(error: ConfigError) -> str:
+    """Return what Kafka's tools print of a value that is not allowed; the rule may be ours."""
+    key = topic_keys().get(error.key) or known_key(error.key)
+    value, rule = error.value, error.rule
+    if key is not None and rule.startswith("must be a "):
+        rule = f"Not a number of type {key.type.name}"
+    elif key is not None and rule == "must be true or false":
+        rule = "Expected value to be either true or false"
+    elif key is not None and rule.startswith("must be within [") and key.type in _NUMBERS:
+        number = _number(key.type, str(value))
+        value = format_value(key, number)
+        rule = _range_rule(key.valid, number)
+    elif key is not None and rule.startswith("must be of ["):
+        rule = f"String must be one of: {key.valid.strip('[]')}"
+    return f"Invalid value {value} for configuration {error.key}: {rule}"
+
+
+def _number(kind: ConfigType, text: str) -> float:
+    return float(text.strip().rstrip("dDfF")) if kind is ConfigType.DOUBLE else int(text)
+
+
+def _range_rule(valid: str, number: float) -> str:
+    low, _, high = valid.strip("[]").partition(",...")
+    if " or " in valid or number < float(low):
+        return f"Value must be at least {low}"
+    return f"Value must be no more than {high.lstrip(',')}"
+
+
+def require_own_id(name: str, broker_id: int, *, what: str = "Node") -> None:
+    """Raise InvalidRequest unless a name is this broker's id."""
+    try:
+        # Java's numbers: digits and a sign; more would be no id of any broker.
+        number = int(name) if len(name) <= 11 and name.isascii() and "_" not in name else None
+    except ValueError:
+        number = None
+    if number is None or name != name.strip():
+        raise InvalidRequest(f"{what} id must be an integer, but it is: {name}")
+    if number != broker_id:
+        raise InvalidRequest(f"Unexpected broker id, expected {broker_id}, but received {name}")

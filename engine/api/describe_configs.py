@@ -1,0 +1,175 @@
+"""DescribeConfigs: settings of topics, of this broker, and levels of its loggers.
+
+| resource | answered |
+|---|---|
+| a topic | every key of topics; its own are read from its znode |
+| this broker's id | every key that is not internal, and what else is set |
+| no broker's name | what is set for all brokers |
+| this broker's loggers | the level that counts for each |
+| client metrics | INVALID_REQUEST: only without ZooKeeper |
+
+No keys, or null, ask for all; keys that there are not are left out. A type that there is not fails
+all resources of the request.
+
+Source: kafka.server.ConfigHelper of 3.9.1; `config.describe` for the entries.
+Differs: documentation is not sent, it is null also where it was asked for. Version 0 tells which
+values are defaults; Kafka says of none that it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from engine.api.config_loggers import LoggerLevels
+from engine.api.config_resources import (
+    RESOURCE_TYPES,
+    Answer,
+    InvalidRequest,
+    ResourceType,
+    UnknownTopic,
+    answer_to,
+    require_own_id,
+)
+from engine.api.exchange import Deferred, Exchange
+from engine.config.describe import (
+    DescribedConfig,
+    describe_broker,
+    describe_broker_defaults,
+    describe_topic,
+)
+from engine.config.settings import BrokerSettings
+from engine.controller.config_admin import ConfigAdmin
+from engine.errors import ConfigError, EngineError
+from engine.host.coroutine import drive
+from engine.naming import validate_topic
+from engine.replication.metadata_cache import MetadataCache
+from engine.wire.structs import message_class
+from engine.znode.paths import TOPIC_CONFIGS
+
+_UNKNOWN_SERVER_ERROR = -1
+_UNKNOWN_TOPIC_OR_PARTITION = 3
+_INVALID_REQUEST = 42
+_OF_LOGGER = 6
+
+
+class DescribeConfigs:
+    """Reads settings; `settings` returns the broker's of now."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        cache: MetadataCache,
+        admin: ConfigAdmin,
+        settings: Callable[[], BrokerSettings],
+        loggers: LoggerLevels,
+    ) -> None:
+        self._broker_id = broker_id
+        self._cache = cache
+        self._admin = admin
+        self._settings = settings
+        self._loggers = loggers
+        self._response = message_class("DescribeConfigsResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Promise the answers; topics are read from the metadata store."""
+        resources = request.resources
+        unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
+        if unknown:
+            reason = f"Unexpected resource type {unknown[0].resource_type}"
+            refused = Answer(_INVALID_REQUEST, reason)
+            return self._response(results=[self._refusal(each, refused) for each in resources])
+        promise, deferred = drive(self._work(request, exchange.api_version)), Deferred()
+        promise.watch(lambda: deferred.complete(promise.result()))
+        return deferred
+
+    async def _work(self, request: Any, version: int) -> Any:
+        results = []
+        for resource in request.resources:
+            try:
+                entries = await self._entries(resource, version, request.include_synonyms)
+                results.append(self._result(resource, entries))
+            except ConfigError:
+                # A value that cannot be read is a fault of ours and not of the request.
+                results.append(self._refusal(resource, Answer(_UNKNOWN_SERVER_ERROR)))
+            except EngineError as error:
+                answer = answer_to(error, resource.resource_type, resource.resource_name)
+                if answer.code == _UNKNOWN_TOPIC_OR_PARTITION:
+                    answer = answer._replace(message=None)
+                results.append(self._refusal(resource, answer))
+        return self._response(results=results)
+
+    def _refusal(self, resource: Any, answer: Answer) -> Any:
+        return self._response.DescribeConfigsResult(
+            error_code=answer.code,
+            error_message=answer.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+
+    def _result(self, resource: Any, entries: Iterable[Any]) -> Any:
+        keys = resource.configuration_keys
+        wanted = frozenset(keys) if keys else None
+        return self._response.DescribeConfigsResult(
+            error_message=None,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            configs=[each for each in entries if wanted is None or each.name in wanted],
+        )
+
+    async def _entries(self, resource: Any, version: int, with_synonyms: bool) -> list[Any]:
+        kind, name = resource.resource_type, resource.resource_name
+        if kind == ResourceType.BROKER_LOGGER:
+            return self._logger_entries(name)
+        if kind == ResourceType.TOPIC:
+            described = await self._topic(name)
+        elif kind == ResourceType.BROKER:
+            described = self._broker(name)
+        elif name:
+            raise InvalidRequest("client metrics are kept only by clusters without ZooKeeper")
+        else:
+            raise InvalidRequest("Client metrics subscription name must not be empty")
+        return [self._entry(each, version, with_synonyms) for each in described]
+
+    async def _topic(self, topic: str) -> list[DescribedConfig]:
+        validate_topic(topic)
+        if topic not in self._cache.topics:
+            raise UnknownTopic(topic)
+        overrides = await self._admin.read(f"{TOPIC_CONFIGS}/{topic}")
+        return describe_topic(self._settings(), overrides)
+
+    def _broker(self, name: str) -> list[DescribedConfig]:
+        if not name:
+            return describe_broker_defaults(self._settings())
+        require_own_id(name, self._broker_id, what="Broker")
+        return describe_broker(self._settings())
+
+    def _logger_entries(self, name: str) -> list[Any]:
+        if not name:
+            raise InvalidRequest("Broker id must not be empty")
+        require_own_id(name, self._broker_id, what="Broker")
+        entry = self._response.DescribeConfigsResourceResult
+        return [
+            entry(name=logger, value=level, config_source=_OF_LOGGER, documentation=None)
+            for logger, level in sorted(self._loggers.levels().items())
+        ]
+
+    def _entry(self, config: DescribedConfig, version: int, with_synonyms: bool) -> Any:
+        synonym = self._response.DescribeConfigsSynonym
+        entry = self._response.DescribeConfigsResourceResult(
+            name=config.name,
+            value=config.value,
+            read_only=config.is_read_only,
+            config_source=config.source.value,
+            is_sensitive=config.is_sensitive,
+            config_type=config.type,
+            documentation=None,
+        )
+        if version == 0:
+            entry.is_default = config.is_default
+        if with_synonyms:
+            entry.synonyms = [
+                synonym(name=each.name, value=each.value, source=each.source.value)
+                for each in config.synonyms
+            ]
+        return entry

@@ -1,0 +1,68 @@
+"""The loggers of a broker, by Kafka's levels.
+
+| Kafka | Python |
+|---|---|
+| FATAL | CRITICAL |
+| ERROR, WARN, INFO, DEBUG | the same |
+| TRACE | 5, below DEBUG |
+
+Loggers have the names that Kafka's have where they tell of the same (`kafka.server.KafkaServer`),
+so that what an operator knows about them holds. The root is all of them.
+
+Source: kafka.utils.Log4jController.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from engine.api.config_loggers import ROOT_LOGGER
+
+#: Below everything that Python's logging has a name for.
+TRACE = 5
+
+_NUMBERS = {
+    "FATAL": logging.CRITICAL,
+    "ERROR": logging.ERROR,
+    "WARN": logging.WARNING,
+    "INFO": logging.INFO,
+    "DEBUG": logging.DEBUG,
+    "TRACE": TRACE,
+}
+
+
+class PythonLoggers:
+    """The loggers below one of Python's loggers, which is called root here.
+
+    For a process that is a broker that is Python's own root; several brokers in one process share
+    their loggers.
+    """
+
+    def __init__(self, root: logging.Logger | None = None) -> None:
+        self._root = root or logging.getLogger()
+
+    def levels(self) -> Mapping[str, str]:
+        """Return the level that counts for each logger, by its name."""
+        found = {ROOT_LOGGER: level_name(self._root.getEffectiveLevel())}
+        for name, logger in list(self._root.manager.loggerDict.items()):
+            # Others are places in the tree where nobody has asked for a logger.
+            if isinstance(logger, logging.Logger):
+                found[name] = level_name(logger.getEffectiveLevel())
+        return found
+
+    def set_level(self, name: str, level: str) -> None:
+        """Give a logger a level of its own."""
+        self._logger(name).setLevel(_NUMBERS[level])
+
+    def unset_level(self, name: str) -> None:
+        """Let a logger go by the one above it."""
+        self._logger(name).setLevel(logging.NOTSET)
+
+    def _logger(self, name: str) -> logging.Logger:
+        return self._root if name == ROOT_LOGGER else self._root.manager.getLogger(name)
+
+
+def level_name(number: int) -> str:
+    """Return Kafka's name of the level at or next below a number."""
+    return next((name for name, least in _NUMBERS.items() if number >= least), "TRACE")

@@ -1,0 +1,55 @@
+"""Levels of Python's loggers by Kafka's names."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from engine.api.config_loggers import LEVELS
+from engine.broker.loggers import TRACE, PythonLoggers, level_name
+
+
+def loggers() -> tuple[logging.Logger, PythonLoggers]:
+    """Return a root of its own, apart from those of this process."""
+    root = logging.RootLogger(logging.INFO)
+    root.manager = logging.Manager(root)
+    return root, PythonLoggers(root)
+
+
+def test_a_logger_goes_by_the_one_above_it() -> None:
+    root, found = loggers()
+    root.manager.getLogger("kafka.server.KafkaServer")
+    assert {"root": "INFO", "kafka.server.KafkaServer": "INFO"} == found.levels()
+    found.set_level("root", "ERROR")
+    assert {"root": "ERROR", "kafka.server.KafkaServer": "ERROR"} == found.levels()
+
+
+def test_a_level_of_its_own_is_set_and_unset() -> None:
+    root, found = loggers()
+    logger = root.manager.getLogger("kafka.a")
+    found.set_level("kafka.a", "DEBUG")
+    assert logging.DEBUG == logger.level
+    assert logger.isEnabledFor(logging.DEBUG)
+    found.unset_level("kafka.a")
+    assert not logger.isEnabledFor(logging.DEBUG)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_comes_back_as_it_was_set(level: str) -> None:
+    root, found = loggers()
+    root.manager.getLogger("kafka.a")
+    found.set_level("kafka.a", level)
+    assert level == found.levels()["kafka.a"]
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [(25, "INFO"), (TRACE, "TRACE"), (1, "TRACE"), (60, "FATAL")]
+)
+def test_other_levels_are_told_as_the_next_below(number: int, name: str) -> None:
+    assert name == level_name(number)
+
+
+def test_a_process_has_pythons_own_loggers() -> None:
+    logging.getLogger("kafka.test.logger")
+    assert "kafka.test.logger" in PythonLoggers().levels()
