@@ -1,0 +1,164 @@
+"""One resource changed: what may be set, then written; shared by both APIs that do it.
+
+| resource | allowed |
+|---|---|
+| a topic | one that is known, keys of topics, values that fit each other |
+| this broker, all brokers | what may change at run time (`config.change`), values that fit |
+
+Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
+Differs: Kafka encrypts passwords with password.encoder.secret; here they are refused. Settings
+in a broker's znode that no broker goes by are dropped as in Kafka, encrypted passwords are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from engine.api.config_resources import (
+    RESOURCE_TYPES,
+    Answer,
+    InvalidRequest,
+    ResourceType,
+    UnknownTopic,
+    answer_to,
+    require_own_id,
+)
+from engine.api.exchange import Deferred
+from engine.config.broker_config import BrokerConfig
+from engine.config.change import check_broker_change
+from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
+from engine.config.settings import BrokerSettings
+from engine.config.topic_config import check_topic_overrides
+from engine.controller.config_admin import ConfigAdmin, is_password, usable_broker_overrides
+from engine.errors import ConfigError, EngineError
+from engine.host.coroutine import drive
+from engine.replication.metadata_cache import MetadataCache
+from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
+
+#: Returns new settings from those that are set, given the keys of the resource.
+Edit: TypeAlias = Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
+
+
+class ConfigAlteration:
+    """Changes settings of topics and of this broker; `settings` returns the broker's of now."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        cache: MetadataCache,
+        admin: ConfigAdmin,
+        settings: Callable[[], BrokerSettings],
+    ) -> None:
+        self.broker_id = broker_id
+        self._cache = cache
+        self._admin = admin
+        self._settings = settings
+
+    async def alter(self, resource: Any, edit: Edit, *, validate_only: bool) -> None:
+        """Change one resource of a request.
+
+        Errors: ApiError, ConfigError, those of the store.
+        """
+        kind, name = resource.resource_type, resource.resource_name
+        if kind == ResourceType.TOPIC:
+            await self._alter_topic(name, edit, validate_only=validate_only)
+        elif kind == ResourceType.BROKER:
+            await self._alter_broker(name, edit, validate_only=validate_only)
+        elif kind in RESOURCE_TYPES:
+            label = ResourceType(kind).name
+            raise InvalidRequest(
+                f"AlterConfigs is only supported for topics and brokers, but resource type is "
+                f"{label}"
+            )
+        else:
+            raise InvalidRequest(f"Unknown resource type {kind}")
+
+    async def _alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
+        if not topic:
+            raise InvalidRequest("Default topic resources are not allowed.")
+        if topic not in self._cache.topics:
+            raise UnknownTopic(topic)
+
+        def compute(current: Mapping[str, str]) -> dict[str, str]:
+            changed = edit(current, topic_keys())
+            check_topic_overrides(changed, self._settings())
+            return changed
+
+        await self._admin.change(f"{TOPIC_CONFIGS}/{topic}", compute, validate_only=validate_only)
+
+    async def _alter_broker(self, name: str, edit: Edit, *, validate_only: bool) -> None:
+        if name:
+            require_own_id(name, self.broker_id)
+        per_broker = bool(name)
+
+        def compute(current: Mapping[str, str]) -> dict[str, str]:
+            settings = self._settings()
+            kept = usable_broker_overrides(
+                settings.static, current, _pass_over, per_broker=per_broker
+            )
+            passwords = {key: text for key, text in current.items() if is_password(key)}
+            changed = edit({**kept, **passwords}, broker_keys())
+            checked = {k: text for k, text in changed.items() if passwords.get(k) != text}
+            _check_broker(checked, settings, per_broker=per_broker)
+            return changed
+
+        entity = str(self.broker_id) if per_broker else DEFAULT_ENTITY
+        await self._admin.change(f"{BROKER_CONFIGS}/{entity}", compute, validate_only=validate_only)
+
+
+def _pass_over(_error: ConfigError) -> None:
+    """Say nothing: whoever reads the settings has said it."""
+
+
+def _check_broker(
+    changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool
+) -> None:
+    """Raise InvalidRequest or ConfigError unless a broker, or all, may be set to these."""
+    keys = broker_keys()
+    fixed = [n for n in changed if n in keys and keys[n].update_mode is UpdateMode.READ_ONLY]
+    if fixed:
+        raise InvalidRequest(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
+    secret = [name for name in changed if is_password(name)]
+    if secret:
+        raise InvalidRequest(
+            f"passwords are not stored by this broker, set them in its file: {', '.join(secret)}"
+        )
+    check_broker_change(changed, settings, per_broker=per_broker)
+    if per_broker:
+        after = settings.with_dynamic(changed, settings.dynamic_default)
+    else:
+        after = settings.with_dynamic(settings.dynamic_broker, changed)
+    BrokerConfig.of(after)
+
+
+def answer_each(
+    resources: Sequence[Any],
+    alter: Callable[[Any], Awaitable[None]],
+    reply_with: Callable[[Iterable[tuple[Any, Answer]]], Any],
+) -> Deferred:
+    """Change the resources one by one and promise the reply; each has its own answer.
+
+    A resource that is named twice is refused both times, and nothing of it changed.
+    """
+    times: dict[tuple[int, str], int] = {}
+    for each in resources:
+        key = (each.resource_type, each.resource_name)
+        times[key] = times.get(key, 0) + 1
+
+    async def work() -> Any:
+        answers = []
+        for resource in resources:
+            key = (resource.resource_type, resource.resource_name)
+            try:
+                if times[key] > 1:
+                    raise InvalidRequest("Each resource must appear at most once.")
+                await alter(resource)
+                answers.append(Answer())
+            except EngineError as error:
+                answers.append(answer_to(error, *key))
+        return reply_with(zip(resources, answers, strict=True))
+
+    promise, deferred = drive(work()), Deferred()
+    promise.watch(lambda: deferred.complete(promise.result()))
+    return deferred

@@ -1,0 +1,76 @@
+"""What operations make of an entity's settings; pure.
+
+| operation | on a list |
+|---|---|
+| SET | |
+| DELETE | a setting that is not set: nothing |
+| APPEND | elements that are not there yet, behind those that are |
+| SUBTRACT | each element named is taken out once |
+
+A list that is not set starts from the default of its key, whatever the broker's value is.
+
+Source: ConfigAdminManager.prepareIncrementalConfigs of 3.9.1.
+Differs: lists of unknown keys and unknown operations are refused by their names; Kafka fails at
+them with UNKNOWN_SERVER_ERROR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from engine.api.config_resources import InvalidConfiguration, InvalidRequest, Operation
+from engine.config.key import ConfigKey, ConfigType
+
+
+def check_configs(configs: Iterable[Any]) -> None:
+    """Raise InvalidRequest for a key named twice, or a value of null where there must be one."""
+    names = [config.name for config in configs]
+    if len(set(names)) < len(names):
+        raise InvalidRequest("Error due to duplicate config keys")
+    without = [
+        config.name
+        for config in configs
+        if config.value is None and getattr(config, "config_operation", None) != Operation.DELETE
+    ]
+    if without:
+        raise InvalidRequest(f"Null value not supported for : {', '.join(without)}")
+
+
+def apply_operations(
+    current: Mapping[str, str], configs: Iterable[Any], keys: Mapping[str, ConfigKey]
+) -> dict[str, str]:
+    """Return the settings after all operations; raises InvalidConfiguration, InvalidRequest."""
+    changed = dict(current)
+    for config in configs:
+        name, operation = config.name, config.config_operation
+        if operation == Operation.SET:
+            changed[name] = config.value
+        elif operation == Operation.DELETE:
+            changed.pop(name, None)
+        elif operation == Operation.APPEND:
+            old = _elements(name, operation, changed, keys)
+            new = [each for each in config.value.split(",") if each not in old]
+            changed[name] = ",".join(old + new)
+        elif operation == Operation.SUBTRACT:
+            left = _elements(name, operation, changed, keys)
+            for each in config.value.split(","):
+                if each in left:
+                    left.remove(each)
+            changed[name] = ",".join(left)
+        else:
+            raise InvalidRequest(f"Unknown operations type {operation}")
+    return changed
+
+
+def _elements(
+    name: str, operation: int, current: Mapping[str, str], keys: Mapping[str, ConfigKey]
+) -> list[str]:
+    key = keys.get(name)
+    if key is None:
+        raise InvalidConfiguration(f"Unknown config name: {name}")
+    if key.type is not ConfigType.LIST:
+        verb = Operation(operation).name.lower()
+        raise InvalidConfiguration(f"Config value {verb} is not allowed for config key: {name}")
+    text = current.get(name, key.default)
+    return text.split(",") if text else []

@@ -1,0 +1,59 @@
+"""IncrementalAlterConfigs: single settings set, unset, or changed as lists.
+
+Topics and brokers are written to znodes, loggers changed in this process (KIP-339, KIP-412).
+
+Source: KafkaApis.handleIncrementalAlterConfigsRequest of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from engine.api.config_alteration import ConfigAlteration, answer_each
+from engine.api.config_loggers import LoggerLevels, alter_loggers
+from engine.api.config_operations import apply_operations, check_configs
+from engine.api.config_resources import Answer, ResourceType, require_own_id
+from engine.api.exchange import Exchange
+from engine.config.key import ConfigKey
+from engine.wire.structs import message_class
+
+
+class IncrementalAlterConfigs:
+    """Changes settings."""
+
+    def __init__(self, alteration: ConfigAlteration, loggers: LoggerLevels) -> None:
+        self._alteration = alteration
+        self._loggers = loggers
+        self._response = message_class("IncrementalAlterConfigsResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Promise an answer for each resource."""
+
+        async def alter(resource: Any) -> None:
+            check_configs(resource.configs)
+            if resource.resource_type == ResourceType.BROKER_LOGGER:
+                require_own_id(resource.resource_name, self._alteration.broker_id)
+                alter_loggers(self._loggers, resource.configs, validate_only=request.validate_only)
+                return
+
+            def edit(current: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, str]:
+                return apply_operations(current, resource.configs, keys)
+
+            await self._alteration.alter(resource, edit, validate_only=request.validate_only)
+
+        return answer_each(request.resources, alter, self._reply)
+
+    def _reply(self, answers: Iterable[tuple[Any, Answer]]) -> Any:
+        entry = self._response.AlterConfigsResourceResponse
+        return self._response(
+            responses=[
+                entry(
+                    error_code=answer.code,
+                    error_message=answer.message,
+                    resource_type=resource.resource_type,
+                    resource_name=resource.resource_name,
+                )
+                for resource, answer in answers
+            ]
+        )

@@ -1,0 +1,158 @@
+"""Settings as they are told: sources, keys, resources that are not here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.config.settings import BrokerSettings
+from engine.wire.structs import message_class
+from tests.unit.api.asking import ask
+from tests.unit.api.configuring import BROKER, CLIENT_METRICS, LOGGER, STATIC, TOPIC, Stage
+
+REQUEST = message_class("DescribeConfigsRequest")
+
+
+def describe(
+    stage: Stage,
+    kind: int,
+    name: str,
+    *,
+    version: int = 4,
+    keys: list[str] | None = None,
+    **more: Any,
+) -> Any:
+    resource = REQUEST.DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=keys
+    )
+    reply = ask(stage.describe, "DescribeConfigs", version, resources=[resource], **more)
+    (result,) = reply.results
+    assert (kind, name) == (result.resource_type, result.resource_name)
+    return result
+
+
+def values(result: Any) -> dict[str, tuple[str | None, int]]:
+    return {each.name: (each.value, each.config_source) for each in result.configs}
+
+
+@pytest.mark.parametrize("version", range(1, 5))
+def test_a_topics_own_settings_come_from_its_node(version: int) -> None:
+    stage = Stage()
+    stage.put("topics/clicks", {"retention.ms": "1000"})
+    result = describe(stage, TOPIC, "clicks", version=version)
+    assert (0, None) == (result.error_code, result.error_message)
+    assert ("1000", 1) == values(result)["retention.ms"]
+    assert ("delete", 5) == values(result)["cleanup.policy"]
+    assert 36 == len(result.configs)
+    assert [] == result.configs[0].synonyms
+    assert result.configs[0].documentation in (None, "")
+
+
+def test_version_0_tells_which_are_defaults() -> None:
+    stage = Stage()
+    stage.put("topics/clicks", {"retention.ms": "1000"})
+    entries = describe(stage, TOPIC, "clicks", version=0).configs
+    assert ["retention.ms"] == [each.name for each in entries if not each.is_default]
+
+
+def test_a_topic_without_a_node_has_defaults() -> None:
+    assert {5} == {source for _, source in values(describe(Stage(), TOPIC, "clicks")).values()}
+
+
+def test_keys_are_chosen_and_no_keys_are_all() -> None:
+    stage = Stage()
+    keys = ["retention.ms", "no.such.key"]
+    assert {"retention.ms"} == set(values(describe(stage, TOPIC, "clicks", keys=keys)))
+    assert 36 == len(describe(stage, TOPIC, "clicks", keys=[]).configs)
+
+
+def test_synonyms_are_told_when_asked_for() -> None:
+    stage = Stage()
+    stage.settings = BrokerSettings(STATIC, {"log.retention.ms": "7"})
+    stage.put("topics/clicks", {"retention.ms": "1000"})
+    (entry,) = describe(
+        stage, TOPIC, "clicks", keys=["retention.ms"], include_synonyms=True
+    ).configs
+    assert [("retention.ms", "1000", 1), ("log.retention.ms", "7", 2)] == [
+        (each.name, each.value, each.source) for each in entry.synonyms
+    ][:2]
+
+
+def test_documentation_is_null_also_where_it_is_asked_for() -> None:
+    result = describe(Stage(), TOPIC, "clicks", include_documentation=True)
+    assert {None} == {each.documentation for each in result.configs}
+
+
+def test_a_broker_tells_of_itself_and_of_what_all_have() -> None:
+    stage = Stage()
+    stage.settings = BrokerSettings(STATIC, {"log.cleaner.threads": "2"}, {"log.retention.ms": "7"})
+    own = describe(stage, BROKER, "1")
+    assert ("2", 2) == values(own)["log.cleaner.threads"]
+    assert ("7", 3) == values(own)["log.retention.ms"]
+    assert ("8", 4) == values(own)["num.io.threads"]
+    read_only = {each.name for each in own.configs if each.read_only}
+    assert "broker.id" in read_only
+    assert "log.cleaner.threads" not in read_only
+    assert {"log.retention.ms": ("7", 3)} == values(describe(stage, BROKER, ""))
+
+
+def test_a_password_is_not_told() -> None:
+    stage = Stage()
+    stage.settings = BrokerSettings({**STATIC, "ssl.key.password": "secret"})
+    (entry,) = describe(
+        stage, BROKER, "1", keys=["ssl.key.password"], include_synonyms=True
+    ).configs
+    assert (None, True) == (entry.value, entry.is_sensitive)
+    assert [None] == [each.value for each in entry.synonyms]
+
+
+def test_loggers_are_told_with_the_level_that_counts() -> None:
+    stage = Stage()
+    result = describe(stage, LOGGER, "1")
+    assert {"root": ("INFO", 6), "kafka.a": ("INFO", 6)} == values(result)
+    assert ["kafka.a"] == [e.name for e in describe(stage, LOGGER, "1", keys=["kafka.a"]).configs]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        (TOPIC, "ghost", 3),
+        (TOPIC, "", 17),
+        (TOPIC, "no/good", 17),
+        (BROKER, "2", 42),
+        (BROKER, "one", 42),
+        (BROKER, "9" * 5000, 42),
+        (LOGGER, "", 42),
+        (LOGGER, "2", 42),
+        (CLIENT_METRICS, "m", 42),
+        (CLIENT_METRICS, "", 42),
+    ],
+)
+def test_resources_that_are_not_here_are_refused(kind: int, name: str, code: int) -> None:
+    result = describe(Stage(), kind, name)
+    assert code == result.error_code
+    assert bool(result.error_message) == (code != 3)
+    assert [] == result.configs
+
+
+def test_an_unknown_type_fails_all_resources() -> None:
+    stage = Stage()
+    resources = [
+        REQUEST.DescribeConfigsResource(resource_type=kind, resource_name="clicks")
+        for kind in (TOPIC, 99)
+    ]
+    reply = ask(stage.describe, "DescribeConfigs", 4, resources=resources)
+    assert [42, 42] == [each.error_code for each in reply.results]
+
+
+def test_a_damaged_node_fails_its_topic_alone() -> None:
+    stage = Stage()
+    stage.do(stage.client.create("/config/topics/clicks", b"no json"))
+    stage.put("topics/orders", {"retention.ms": "soon"})
+    names = ("clicks", "orders", "orphans")
+    resources = [
+        REQUEST.DescribeConfigsResource(resource_type=TOPIC, resource_name=name) for name in names
+    ]
+    reply = ask(stage.describe, "DescribeConfigs", 4, resources=resources)
+    assert [-1, -1, 0] == [each.error_code for each in reply.results]

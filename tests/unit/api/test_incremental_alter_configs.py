@@ -1,0 +1,313 @@
+"""Single settings changed: what is written, what is refused and how that is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.wire.structs import message_class
+from tests.unit.api.asking import ask
+from tests.unit.api.configuring import (
+    APPEND,
+    BROKER,
+    CLIENT_METRICS,
+    DELETE,
+    LOGGER,
+    SET,
+    SUBTRACT,
+    TOPIC,
+    Stage,
+)
+
+OK = (0, None)
+ABOUT_CLICKS = "Invalid config value for resource ConfigResource(type=TOPIC, name='clicks'): "
+
+
+def test_a_topics_setting_is_written_and_told() -> None:
+    stage = Stage()
+    assert OK == stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1000"))
+    assert OK == stage.operate(TOPIC, "clicks", (SET, "segment.ms", "5"))
+    assert {"retention.ms": "1000", "segment.ms": "5"} == stage.stored("topics/clicks")
+    assert ["topics/clicks", "topics/clicks"] == stage.changes()
+
+
+def test_a_setting_is_unset_and_one_that_is_not_set_may_be() -> None:
+    stage = Stage()
+    stage.put("topics/clicks", {"retention.ms": "1000"})
+    assert OK == stage.operate(
+        TOPIC, "clicks", (DELETE, "retention.ms", None), (DELETE, "segment.ms", None)
+    )
+    assert {} == stage.stored("topics/clicks")
+
+
+@pytest.mark.parametrize(
+    ("operation", "value", "expected"),
+    [
+        (APPEND, "compact", "delete,compact"),
+        (APPEND, "delete", "delete"),
+        (SUBTRACT, "delete", ""),
+        (SUBTRACT, "compact", "delete"),
+    ],
+)
+def test_a_list_that_is_not_set_starts_from_its_default(
+    operation: int, value: str, expected: str
+) -> None:
+    stage = Stage()
+    assert OK == stage.operate(TOPIC, "clicks", (operation, "cleanup.policy", value))
+    assert {"cleanup.policy": expected} == stage.stored("topics/clicks")
+
+
+def test_a_list_that_is_set_goes_on() -> None:
+    stage = Stage()
+    key = "leader.replication.throttled.replicas"
+    stage.put("topics/clicks", {key: "0:1,1:1"})
+    assert OK == stage.operate(TOPIC, "clicks", (APPEND, key, "2:1,0:1"))
+    assert {key: "0:1,1:1,2:1"} == stage.stored("topics/clicks")
+    assert OK == stage.operate(TOPIC, "clicks", (SUBTRACT, key, "1:1,9:9"))
+    assert {key: "0:1,2:1"} == stage.stored("topics/clicks")
+
+
+@pytest.mark.parametrize(
+    ("operation", "key", "value", "message"),
+    [
+        (SET, "no.such.key", "1", "Unknown topic config name: no.such.key"),
+        (APPEND, "no.such.key", "1", "Unknown config name: no.such.key"),
+        (
+            APPEND,
+            "retention.ms",
+            "1",
+            "Config value append is not allowed for config key: retention.ms",
+        ),
+        (
+            SUBTRACT,
+            "retention.ms",
+            "1",
+            "Config value subtract is not allowed for config key: retention.ms",
+        ),
+        (
+            SET,
+            "retention.ms",
+            "soon",
+            ABOUT_CLICKS + "Invalid value soon for configuration retention.ms: "
+            "Not a number of type LONG",
+        ),
+        (
+            SET,
+            "min.cleanable.dirty.ratio",
+            "7",
+            ABOUT_CLICKS + "Invalid value 7.0 for configuration min.cleanable.dirty.ratio: "
+            "Value must be no more than 1",
+        ),
+        (
+            SET,
+            "min.cleanable.dirty.ratio",
+            "-1d",
+            ABOUT_CLICKS + "Invalid value -1.0 for configuration min.cleanable.dirty.ratio: "
+            "Value must be at least 0",
+        ),
+        (
+            SET,
+            "segment.bytes",
+            "13",
+            ABOUT_CLICKS + "Invalid value 13 for configuration segment.bytes: "
+            "Value must be at least 14",
+        ),
+        (
+            SET,
+            "cleanup.policy",
+            "shred",
+            ABOUT_CLICKS + "Invalid value shred for configuration cleanup.policy: "
+            "String must be one of: compact, delete",
+        ),
+        (
+            SET,
+            "preallocate",
+            "perhaps",
+            ABOUT_CLICKS + "Invalid value perhaps for configuration preallocate: "
+            "Expected value to be either true or false",
+        ),
+    ],
+)
+def test_what_a_topic_does_not_take_is_an_invalid_config(
+    operation: int, key: str, value: str, message: str
+) -> None:
+    stage = Stage()
+    assert (40, message) == stage.operate(TOPIC, "clicks", (operation, key, value))
+    assert not stage.is_stored("topics/clicks")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        (TOPIC, "", 42),
+        (TOPIC, "ghost", 3),
+        (TOPIC, "../brokers/1", 3),
+        (BROKER, "2", 42),
+        (BROKER, "one", 42),
+        (BROKER, " 1", 42),
+        (LOGGER, "2", 42),
+        (LOGGER, "", 42),
+        (CLIENT_METRICS, "m", 42),
+        (0, "x", 42),
+        (32, "group", 42),
+    ],
+)
+def test_resources_that_are_not_here_are_refused(kind: int, name: str, code: int) -> None:
+    stage = Stage()
+    found, message = stage.operate(kind, name, (SET, "retention.ms", "1"))
+    assert code == found
+    assert message
+    assert [] == stage.changes()
+
+
+def test_another_brokers_id_is_named() -> None:
+    message = "Unexpected broker id, expected 1, but received 2"
+    assert (42, message) == Stage().operate(BROKER, "2", (SET, "num.io.threads", "9"))
+
+
+@pytest.mark.parametrize(("name", "entity"), [("1", "brokers/1"), ("", "brokers/<default>")])
+def test_a_brokers_setting_is_written_for_it_or_for_all(name: str, entity: str) -> None:
+    stage = Stage()
+    assert OK == stage.operate(BROKER, name, (SET, "log.cleaner.threads", "2"))
+    assert {"log.cleaner.threads": "2"} == stage.stored(entity)
+    assert [entity] == stage.changes()
+    assert OK == stage.operate(BROKER, name, (DELETE, "log.cleaner.threads", None))
+    assert {} == stage.stored(entity)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "part"),
+    [
+        ("1", "broker.id", "7", "Cannot update these configs dynamically: Set(broker.id)"),
+        ("1", "num.io.threads", "100", "half and double of 8"),
+        (
+            "1",
+            "num.io.threads",
+            "many",
+            "Invalid value many for configuration num.io.threads: Not a number of type INT",
+        ),
+        ("1", "ssl.keystore.location", "/k", "behind listener.name."),
+        ("", "advertised.listeners", "PLAINTEXT://x:1", "only for one broker"),
+        ("1", "log.cleaner.dedupe.buffer.size", "1048576", "1 MiB"),
+        ("1", "listener.name.inside.ssl.key.password", "secret", "passwords are not stored"),
+        ("", "leader.replication.throttled.rate", "-1", "Value must be at least 0"),
+    ],
+)
+def test_what_a_broker_does_not_take_is_an_invalid_request(
+    name: str, key: str, value: str, part: str
+) -> None:
+    stage = Stage()
+    code, message = stage.operate(BROKER, name, (SET, key, value))
+    assert 42 == code
+    assert part in message
+    assert "secret" not in message
+    assert [] == stage.changes()
+
+
+def test_a_plug_ins_key_is_stored_as_it_is() -> None:
+    stage = Stage()
+    assert OK == stage.operate(BROKER, "1", (SET, "some.plugin.key", "x"))
+    assert {"some.plugin.key": "x"} == stage.stored("brokers/1")
+
+
+def test_what_no_broker_goes_by_is_dropped_and_encrypted_passwords_stay() -> None:
+    stage = Stage()
+    password = {"listener.name.inside.ssl.key.password": "encryptor:salt"}
+    stage.put("brokers/1", {"broker.id": "7", "num.io.threads": "8", **password})
+    assert OK == stage.operate(BROKER, "1", (SET, "log.cleaner.threads", "2"))
+    expected = {"num.io.threads": "8", "log.cleaner.threads": "2", **password}
+    assert expected == stage.stored("brokers/1")
+
+
+def test_validation_alone_writes_nothing() -> None:
+    stage = Stage()
+    assert OK == stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1000"), validate_only=True)
+    code, _ = stage.operate(TOPIC, "clicks", (SET, "retention.ms", "x"), validate_only=True)
+    assert 40 == code
+    stage.operate(LOGGER, "1", (SET, "kafka.a", "DEBUG"), validate_only=True)
+    assert {"root": "INFO"} == stage.levels.own
+    assert not stage.is_stored("topics/clicks")
+    assert [] == stage.changes()
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        ((SET, "retention.ms", "1"), (DELETE, "retention.ms", None)),
+        ((SET, "retention.ms", None),),
+        ((APPEND, "cleanup.policy", None),),
+        ((9, "retention.ms", "1"),),
+    ],
+)
+def test_operations_that_make_no_sense_are_invalid_requests(
+    operations: tuple[tuple[int, str, str | None], ...],
+) -> None:
+    code, message = Stage().operate(TOPIC, "clicks", *operations)
+    assert 42 == code
+    assert message
+
+
+def test_a_resource_named_twice_is_refused_both_times() -> None:
+    stage = Stage()
+    request = message_class("IncrementalAlterConfigsRequest")
+
+    def resource(name: str) -> object:
+        config = request.AlterableConfig(config_operation=SET, name="retention.ms", value="1")
+        return request.AlterConfigsResource(
+            resource_type=TOPIC, resource_name=name, configs=[config]
+        )
+
+    resources = [resource("clicks"), resource("orders"), resource("clicks")]
+    reply = ask(stage.incremental, "IncrementalAlterConfigs", 0, resources=resources)
+    assert [("clicks", 42), ("orders", 0), ("clicks", 42)] == [
+        (each.resource_name, each.error_code) for each in reply.responses
+    ]
+    assert ["topics/orders"] == stage.changes()
+
+
+def test_nothing_is_changed_without_a_controller() -> None:
+    stage = Stage(has_controller=False)
+    code, _ = stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1"))
+    assert 41 == code
+    assert not stage.is_stored("topics/clicks")
+
+
+def test_a_session_that_is_over_tells_nothing_more() -> None:
+    stage = Stage()
+    stage.do(stage.client.close())
+    assert (-1, None) == stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1"))
+
+
+def test_loggers_change_at_once() -> None:
+    stage = Stage()
+    assert OK == stage.operate(LOGGER, "1", (SET, "kafka.a", "TRACE"), (SET, "root", "WARN"))
+    assert {"kafka.a": "TRACE", "root": "WARN"} == stage.levels.own
+    assert OK == stage.operate(LOGGER, "1", (DELETE, "kafka.a", None))
+    assert {"root": "WARN"} == stage.levels.own
+    assert [] == stage.changes()
+
+
+@pytest.mark.parametrize(
+    ("operation", "key", "value", "code", "message"),
+    [
+        (SET, "no.such.Logger", "INFO", 40, "Logger no.such.Logger does not exist!"),
+        (DELETE, "no.such.Logger", None, 40, "Logger no.such.Logger does not exist!"),
+        (
+            SET,
+            "kafka.a",
+            "LOUD",
+            40,
+            "Cannot set the log level of kafka.a to LOUD as it is not a supported log level. "
+            "Valid log levels are DEBUG, ERROR, FATAL, INFO, TRACE, WARN",
+        ),
+        (DELETE, "root", None, 42, "the root logger must have a level"),
+        (APPEND, "kafka.a", "INFO", 42, "loggers have no operation APPEND"),
+        (9, "kafka.a", "INFO", 42, "loggers have no operation 9"),
+    ],
+)
+def test_changes_of_loggers_are_all_made_or_none(
+    operation: int, key: str, value: str | None, code: int, message: str
+) -> None:
+    stage = Stage()
+    good = (SET, "root" if key != "root" else "kafka.a", "DEBUG")
+    assert (code, message) == stage.operate(LOGGER, "1", good, (operation, key, value))
+    assert {"root": "INFO"} == stage.levels.own
