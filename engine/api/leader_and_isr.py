@@ -11,31 +11,48 @@ Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from engine.api.exchange import Exchange
+from engine.api.exchange import Deferred, Exchange
 from engine.api.inter_broker import STALE_BROKER_EPOCH, is_stale
-from engine.errors import ApiError
+from engine.errors import ApiError, EngineError
+from engine.host.coroutine import drive
 from engine.model import TopicPartition
 from engine.replication.leadership import Leadership, StaleControllerEpoch
 from engine.replication.partition_types import PartitionState
 from engine.wire.structs import message_class
 
+_UNKNOWN_SERVER_ERROR = -1
 _BY_TOPIC = 2
 _BY_TOPIC_ID = 5
 
 
 class LeaderAndIsr:
-    """Applies the roles and answers with an error code per partition."""
+    """Applies the roles and answers with an error code per partition.
 
-    def __init__(self, leadership: Leadership, broker_epoch: Callable[[], int]) -> None:
+    `load_topics` reads the settings of topics: logs are opened with those of their topic.
+    """
+
+    def __init__(
+        self,
+        leadership: Leadership,
+        broker_epoch: Callable[[], int],
+        load_topics: Callable[[Iterable[str]], Coroutine[Any, None, None]],
+    ) -> None:
         self._leadership = leadership
         self._broker_epoch = broker_epoch
+        self._load_topics = load_topics
         self._response = message_class("LeaderAndIsrResponse")
 
     def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Return what became of each partition."""
+        """Promise what becomes of each partition."""
+        reply = Deferred()
+        work = drive(self._applied(request, exchange))
+        work.watch(lambda: reply.complete(work.result()))
+        return reply
+
+    async def _applied(self, request: Any, exchange: Exchange) -> Any:
         if is_stale(request.broker_epoch, self._broker_epoch()):
             return self._response(error_code=STALE_BROKER_EPOCH)
         try:
@@ -55,6 +72,12 @@ class LeaderAndIsr:
             )
             if entry.is_new:
                 new.add(key)
+        unknown = {key.topic for key in states if not self._leadership.has(key)}
+        try:
+            await self._load_topics(sorted(unknown))
+        except EngineError:
+            # The store is gone for now: with its return everything is read and told again.
+            return self._response(error_code=_UNKNOWN_SERVER_ERROR)
         results = self._leadership.apply(states, frozenset(new))
         return self._answer(request, results, exchange.api_version)
 

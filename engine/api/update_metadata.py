@@ -46,8 +46,6 @@ class UpdateMetadata:
         self._cache = cache
         self._broker_epoch = broker_epoch
         self._response = message_class("UpdateMetadataResponse")
-        #: Run after each update: requests may wait for what it says.
-        self.on_update: Callable[[], None] = lambda: None
 
     def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return an error code, 0 when the cache has it."""
@@ -68,7 +66,6 @@ class UpdateMetadata:
                 if topic.topic_id != NO_UUID
             },
         )
-        self.on_update()
         return self._response()
 
 

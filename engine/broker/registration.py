@@ -11,7 +11,7 @@ Source: KafkaZkClient.createTopLevelPaths, createOrGetClusterId, registerBroker;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from engine.config.broker_config import BrokerConfig
 from engine.errors import EngineError
@@ -91,19 +91,25 @@ async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegi
     return stat.czxid
 
 
-def registration_of(config: BrokerConfig, ports: dict[str, int], now_ms: int) -> BrokerRegistration:
-    """Return what a broker tells of itself; `ports` are those its listeners really have."""
-    told = config.told_listeners
-    endpoints = tuple(
-        str(listener._replace(port=listener.port or ports[listener.name])) for listener in told
-    )
+def registration_of(
+    config: BrokerConfig, ports: Mapping[str, int], host_name: Callable[[], str], now_ms: int
+) -> BrokerRegistration:
+    """Return what a broker tells of itself.
+
+    `ports` are those that its listeners really have; `host_name` is asked where no host is set.
+    """
+    told = [
+        listener._replace(
+            host=listener.host or host_name(), port=listener.port or ports[listener.name]
+        )
+        for listener in config.told_listeners
+    ]
     plain = next((each for each in told if each.security_protocol == _PLAINTEXT), None)
-    port = _NO_PORT if plain is None else plain.port or ports[plain.name]
     return BrokerRegistration(
-        endpoints,
+        tuple(str(listener) for listener in told),
         {listener.name: listener.security_protocol for listener in told},
         None if plain is None else plain.host,
-        port,
+        _NO_PORT if plain is None else plain.port,
         now_ms,
         config.broker_rack,
     )

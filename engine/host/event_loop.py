@@ -20,14 +20,11 @@ class EventLoop:
         self._loop = _new_loop()
 
     def run(self) -> None:
-        """Run until `stop`; what is still queued then is dropped."""
-        try:
-            self._loop.run_forever()
-        finally:
-            self._loop.close()
+        """Run until `stop`; it may be run again, what is queued waits until then."""
+        self._loop.run_forever()
 
     def close(self) -> None:
-        """Let go of a loop that was never run."""
+        """Let go of the loop; what is still queued is dropped."""
         self._loop.close()
 
     def stop(self) -> None:

@@ -44,6 +44,11 @@ _BACKLOG = 512
 _MORE = getattr(socket, "MSG_MORE", 0)
 
 
+def local_host_name() -> str:
+    """Return the name by which other hosts know this one, as far as it knows itself."""
+    return socket.getfqdn()
+
+
 class NetworkLimits(NamedTuple):
     """Bounds of one network; `idle_ms` 0 never closes an idle connection."""
 

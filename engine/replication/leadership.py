@@ -79,6 +79,10 @@ class Leadership:
             raise StaleControllerEpoch(controller_epoch, self.controller_epoch)
         self.controller_epoch = controller_epoch
 
+    def has(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether a partition is in use here."""
+        return topic_partition in self._replicas.partitions
+
     def apply(
         self, states: Mapping[TopicPartition, PartitionState], new: frozenset[TopicPartition]
     ) -> dict[TopicPartition, ApiError | None]:

@@ -9,7 +9,7 @@ Source: Kafka's ZkMetadataCache.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
@@ -63,6 +63,7 @@ class MetadataCache:
         self._topics: dict[str, dict[int, PartitionMetadata]] = {}
         self._id_of: dict[str, bytes] = {}
         self._name_of: dict[bytes, str] = {}
+        self._listeners: list[Callable[[], None]] = []
 
     # Reading
 
@@ -108,6 +109,10 @@ class MetadataCache:
 
     # Changing
 
+    def on_update(self, listener: Callable[[], None]) -> None:
+        """Run after each update: requests may wait for what it says."""
+        self._listeners.append(listener)
+
     def update(
         self,
         controller_id: int | None,
@@ -134,6 +139,8 @@ class MetadataCache:
             elif self._forget(topic_partition):
                 gone.append(topic_partition)
         self.version += 1
+        for listener in self._listeners:
+            listener()
         return gone
 
     def _forget(self, topic_partition: TopicPartition) -> bool:

@@ -40,6 +40,11 @@ class EmbeddedZnodeClient:
         """The session, 0 before the first."""
         return self._session_id
 
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the session lives."""
+        return self._is_open
+
     async def connect(self) -> None:
         """Begin a session; a session that lives goes on."""
         if self._is_open:

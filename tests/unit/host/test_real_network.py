@@ -45,6 +45,7 @@ class Echo:
 
         self.loop.call_from_thread(end)
         self._thread.join()
+        self.loop.close()
 
 
 @contextmanager

@@ -59,3 +59,11 @@ def test_every_update_raises_the_version() -> None:
 def test_an_endpoint_is_chosen_by_its_listener() -> None:
     assert NODE.endpoint("PLAINTEXT") == Endpoint("PLAINTEXT", "here", 9092)
     assert NODE.endpoint("SSL") is None
+
+
+def test_listeners_run_after_an_update_and_see_it() -> None:
+    cache = filled()
+    seen: list[int] = []
+    cache.on_update(lambda: seen.append(cache.version))
+    cache.update(1, [NODE], {}, {})
+    assert seen == [cache.version]

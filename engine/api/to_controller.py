@@ -1,0 +1,40 @@
+"""ControlledShutdown (7), AlterPartition (56), AllocateProducerIds (67): asked of the controller.
+
+The controller answers when the event of the request has had its turn; one that is not active says
+so, and the broker looks for the one that is.
+
+Source: KafkaApis.handleControlledShutdownRequest, handleAlterPartitionRequest,
+handleAllocateProducerIdsRequest; KIP-497, KIP-730.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.api.exchange import Deferred, Exchange
+from engine.controller.controller import Controller
+
+
+class ToController:
+    """Hands requests to the controller of this broker."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    def controlled_shutdown(self, request: Any, _exchange: Exchange) -> Deferred:
+        """Promise which partitions the broker still leads."""
+        reply = Deferred()
+        self._controller.controlled_shutdown(request, reply.complete)
+        return reply
+
+    def alter_partition(self, request: Any, exchange: Exchange) -> Deferred:
+        """Promise what became of the in-sync sets."""
+        reply = Deferred()
+        self._controller.alter_partition(request, exchange.api_version, reply.complete)
+        return reply
+
+    def allocate_producer_ids(self, request: Any, _exchange: Exchange) -> Deferred:
+        """Promise a block of ids."""
+        reply = Deferred()
+        self._controller.allocate_producer_ids(request, reply.complete)
+        return reply

@@ -1,0 +1,214 @@
+"""One broker from its start to its end.
+
+```
+start  1 session with the metadata store, persistent paths, cluster id
+       2 its id (configured, or generated and kept in meta.properties), its dynamic settings
+       3 logs opened, recovered where the last end was not clean
+       4 listeners bound   5 registered: it has an epoch   6 controller election
+stop   7 listeners and connections closed, the controller resigns   8 what waits is answered,
+         watermarks and recovery points written, .kafka_cleanshutdown   9 the session ends: others
+         see it go
+```
+
+Nothing is served before the loop runs, and then everything is: requests that come before the
+controller's first orders are answered as Kafka does, with errors that make clients try again.
+
+Source: kafka.server.KafkaServer.startup and shutdown.
+Differs: with several brokers a clean stop does not move leaders first.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from engine.api.dispatch import ApiRow, DispatchTable
+from engine.api.exchange import Exchange, Session
+from engine.broker.api_table import ServedApis
+from engine.broker.controller_channel import InProcessChannel, Serve
+from engine.broker.controller_log import ControllerLog
+from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
+from engine.broker.host import BrokerHost
+from engine.broker.identity import known_broker_id
+from engine.broker.refusals import Refusals
+from engine.broker.registration import (
+    cluster_id,
+    create_persistent_paths,
+    generated_broker_id,
+    register,
+    registration_of,
+)
+from engine.broker.storage import Storage
+from engine.broker.tasks import LoopTasks
+from engine.config.settings import BrokerSettings
+from engine.controller.controller import Controller
+from engine.controller.ports import ControllerPorts
+from engine.errors import EngineError
+from engine.replication.metadata_cache import MetadataCache
+from engine.server import RequestServer, ServerEvents
+from engine.wire.headers import api
+from engine.znode.client import ZnodeClient
+
+_log = logging.getLogger("kafka.server.KafkaServer")
+
+#: Versions in which the controller's requests are carried out (those of Kafka 3.9).
+_CONTROL_VERSIONS = {
+    "LeaderAndIsrRequest": 7,
+    "StopReplicaRequest": 4,
+    "UpdateMetadataRequest": 8,
+}
+_GENERATED_ID = -1
+
+
+class Broker:
+    """One broker of a cluster; `peers` are the brokers of this process, by id."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        host: BrokerHost,
+        znodes: ZnodeClient,
+        peers: dict[int, Serve],
+    ) -> None:
+        self.host = host
+        self.znodes = znodes
+        self._peers = peers
+        self._settings = settings
+        self.refusals = Refusals(host.clock)
+        #: Told when the broker cannot go on; whoever runs it stops it.
+        self.on_fatal: Callable[[str], None] = lambda reason: None
+        #: Ports that the listeners have, by name.
+        self.ports: dict[str, int] = {}
+        self._epoch = -1
+
+    @property
+    def broker_id(self) -> int:
+        """Return the broker's id, once it is started."""
+        return self.live.config.broker_id
+
+    # Starting
+
+    async def start(self) -> None:
+        """Start in Kafka's order; the errors are those of the store, the settings and the logs."""
+        await self.znodes.connect()
+        await create_persistent_paths(self.znodes)
+        self.cluster_id = await cluster_id(self.znodes, self.host.entropy)
+        self.live = LiveConfig(await self._with_id(self._settings))
+        for name in self._settings.unknown_names():
+            _log.warning("%s is no setting of this broker and is passed over", name)
+        self.cache = MetadataCache(self.broker_id, self.cluster_id)
+        self.dynamic = DynamicConfigWatch(
+            self.znodes,
+            self.broker_id,
+            self.live,
+            clock=self.host.clock,
+            timers=self.host.timers,
+        )
+        await self.dynamic.start()
+        self.tasks = LoopTasks(
+            self.host.timers,
+            self.host.clock,
+            thread_count=self.live.config.background_threads,
+            on_failure=lambda name, error: _log.error("%s failed: %s", name, error),
+        )
+        self.storage = Storage(
+            self.host, self.live, self.cache, self.tasks, on_offline=self._directory_offline
+        )
+        self.storage.start()
+        self.live.on_topic(self.storage.reconfigure)
+        self.live.on_broker(lambda old, new: self.storage.reconfigure_all())
+        self._serve()
+        await self._register()
+        self._peers[self.broker_id] = self.serve_controller
+        self.controller.start()
+        _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
+
+    async def _with_id(self, settings: BrokerSettings) -> BrokerSettings:
+        live = LiveConfig(settings).config
+        broker_id = known_broker_id(self.host.files, live.data_dirs, live.broker_id)
+        if broker_id is None:
+            broker_id = await generated_broker_id(self.znodes, live.reserved_broker_max_id)
+        if broker_id == live.broker_id:
+            return settings
+        # What was generated once is kept in meta.properties.
+        text = str(broker_id)
+        return BrokerSettings({**settings.static, "broker.id": text, "node.id": text})
+
+    def _serve(self) -> None:
+        self.table = DispatchTable()
+        self.server = RequestServer(
+            self.host.network,
+            self.host.clock,
+            self.table,
+            ServerEvents(self.refusals.note, self._faulty),
+        )
+        self.controller = Controller(
+            self.broker_id,
+            self.live.config,
+            lambda: self.live.settings,
+            ControllerPorts(
+                self.znodes,
+                InProcessChannel(self.host.timers, self._peers),
+                self.host.clock,
+                self.host.timers,
+                self.host.entropy,
+                ControllerLog(self.broker_id),
+            ),
+        )
+        ServedApis(self, self.controller).fill(self.table)
+        for listener in self.live.config.bound_listeners:
+            port = self.server.listen(listener.host or "0.0.0.0", listener.port, listener.name)
+            self.ports[listener.name] = port
+
+    async def _register(self) -> None:
+        registration = registration_of(
+            self.live.config, self.ports, self.host.name, self.host.clock.wall_ms()
+        )
+        self._epoch = await register(self.znodes, self.broker_id, registration)
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of this life of the broker, −1 before it is registered."""
+        return self._epoch
+
+    # Running
+
+    def serve_controller(self, name: str, request: Any) -> Any:
+        """Carry out a request of the controller that comes from this process."""
+        row = self.table.row(api(name.removesuffix("Request")).key)
+        assert row is not None, name
+        exchange = Exchange(
+            Session("controller"),
+            row.key,
+            _CONTROL_VERSIONS[name],
+            0,
+            None,
+            self.host.clock.monotonic_ms(),
+        )
+        return row.handler(request, exchange)
+
+    def _faulty(self, row: ApiRow, error: Exception) -> None:
+        _log.error("%s was not served: %r", row.name, error, exc_info=error)
+
+    def _directory_offline(self, path: str) -> None:
+        if not any(directory.is_online for directory in self.storage.logs.directories):
+            self.on_fatal(f"every log directory is offline, the last was {path}")
+
+    # Stopping
+
+    async def stop(self) -> None:
+        """Stop so that the next start needs no recovery."""
+        self._peers.pop(self.broker_id, None)
+        self.controller.stop()
+        self.dynamic.stop()
+        self.tasks.stop()
+        self.storage.stop()
+        await self._close_session()
+        _log.info("broker %d has stopped", self.broker_id)
+
+    async def _close_session(self) -> None:
+        try:
+            await self.znodes.close()
+        except EngineError as error:
+            _log.warning("the session could not be closed and will expire: %s", error)

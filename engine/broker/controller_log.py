@@ -1,0 +1,32 @@
+"""What the controller does, in the broker's log."""
+
+from __future__ import annotations
+
+import logging
+
+from engine.errors import EngineError
+
+_log = logging.getLogger("kafka.controller.KafkaController")
+_changes_log = logging.getLogger("state.change.logger")
+
+
+class ControllerLog:
+    """Writes log lines; see `engine.controller.ports.ControllerReporter`."""
+
+    def __init__(self, broker_id: int) -> None:
+        self._broker_id = broker_id
+
+    def controller_changed(self, epoch: int | None) -> None:
+        """Say that this broker became the controller of an epoch, or is no longer (None)."""
+        if epoch is None:
+            _log.info("broker %d is no longer the controller", self._broker_id)
+        else:
+            _log.info("broker %d is the controller, epoch %d", self._broker_id, epoch)
+
+    def event_failed(self, event: str, error: EngineError) -> None:
+        """Say that an event was given up."""
+        _log.error("the event %s was given up: %s", event, error)
+
+    def change_refused(self, subject: str, target: str, reason: str) -> None:
+        """Say that a partition or replica was not moved."""
+        _changes_log.error("%s was not moved to %s: %s", subject, target, reason)

@@ -1,0 +1,37 @@
+"""The machine that a broker runs on, as ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.host.lock_file import LockHeld, acquire
+from engine.host.ports import Clock, Entropy, Files, Network, Timers
+from engine.log.log_directory import DirectoryLock, LogDirectoryLocked
+
+
+class BrokerHost(NamedTuple):
+    """Everything outside of the process.
+
+    `name` is what clients are told where no host is configured; asking may take a look-up.
+    """
+
+    clock: Clock
+    files: Files
+    network: Network
+    timers: Timers
+    entropy: Entropy
+    lock: DirectoryLock
+    name: Callable[[], str]
+
+
+def real_directory_lock() -> DirectoryLock:
+    """Return the lock of log directories among the processes of this machine."""
+
+    def lock(path: str) -> Callable[[], None]:
+        try:
+            return acquire(path)
+        except LockHeld as error:
+            raise LogDirectoryLocked(path) from error
+
+    return lock

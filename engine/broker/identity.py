@@ -1,0 +1,41 @@
+"""Which broker a log directory says it belongs to, before anything else is read.
+
+Source: kafka.server.KafkaServer.getOrGenerateBrokerId; BrokerMetadataCheckpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.errors import ConfigError, StorageError
+from engine.host.ports import FileMissing, Files
+from engine.log.meta_properties import FILE_NAME, read_meta_properties
+
+_GENERATED = -1
+
+
+def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) -> int | None:
+    """Return the broker's id: the configured one or that of the directories, None for neither.
+
+    Directories that cannot be read say nothing. Raises ConfigError where they contradict the
+    configuration or each other.
+    """
+    found: set[int] = set()
+    for path in data_dirs:
+        try:
+            meta = read_meta_properties(files, f"{path}/{FILE_NAME}")
+        except FileMissing:
+            continue
+        except StorageError:
+            # The log manager takes the directory offline, or says what is wrong with it.
+            continue
+        if meta.node_id is not None:
+            found.add(meta.node_id)
+    if configured_id != _GENERATED:
+        found.add(configured_id)
+    if len(found) > 1:
+        ids = ", ".join(str(each) for each in sorted(found))
+        raise ConfigError(
+            "broker.id", configured_id, f"meta.properties and broker.id do not agree: {ids}"
+        )
+    return found.pop() if found else None

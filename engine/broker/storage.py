@@ -1,0 +1,190 @@
+"""The logs and partitions of one broker, put together.
+
+```
+LogManager <── Leadership ──> ReplicaManager        a directory that fails:
+    │              ^                │               LogManager ──> partitions offline ──> on_offline
+    └── config ── LiveConfig ───────┘
+```
+
+Source: PART-2, PART-13, SCH-1, SCH-2; D20.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from engine.broker.deadlines import Deadlines
+from engine.broker.dynamic_config import LiveConfig
+from engine.broker.host import BrokerHost
+from engine.broker.tasks import LoopTasks
+from engine.config.broker_config import BrokerConfig
+from engine.errors import StorageError
+from engine.host.ports import LogDirOffline
+from engine.log.log_config import LogConfig
+from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
+from engine.log.topic_log_config import log_config_of
+from engine.model import TopicPartition
+from engine.replication.leadership import Leadership
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition_types import ReplicationConfig
+from engine.replication.replica_manager import (
+    ReplicaManager,
+    ReplicaManagerConfig,
+    ReplicaManagerPorts,
+)
+
+_log = logging.getLogger("kafka.server.ReplicaManager")
+
+
+class Storage:
+    """Logs, partitions and what keeps them in order; `on_all_offline` ends the broker."""
+
+    def __init__(
+        self,
+        host: BrokerHost,
+        live: LiveConfig,
+        cache: MetadataCache,
+        tasks: LoopTasks,
+        *,
+        on_offline: Callable[[str], None],
+    ) -> None:
+        self._live = live
+        self._files = host.files
+        self._on_offline = on_offline
+        config = live.config
+        self.logs = LogManager(
+            host.files,
+            _log_manager_config(config, cache),
+            LogSurroundings(
+                tasks,
+                host.clock,
+                host.entropy,
+                host.lock,
+                self._log_config_of,
+                self._high_watermark_of,
+                self._directory_offline,
+            ),
+        )
+        self.replicas = ReplicaManager(
+            host.clock,
+            ReplicaManagerPorts(
+                is_known=cache.is_known,
+                on_log_dir_offline=self._failed_below,
+                on_waiting=self._note_deadline,
+            ),
+            ReplicaManagerConfig(
+                config.fetch_purgatory_purge_interval_requests,
+                config.producer_purgatory_purge_interval_requests,
+            ),
+        )
+        self.deadlines = Deadlines(
+            host.timers, self.replicas.advance, self.replicas.next_deadline_ms
+        )
+        self.leadership = Leadership(
+            config.broker_id,
+            host.clock,
+            self.replicas,
+            self.logs,
+            config_of=self._replication_config_of,
+            is_alive=cache.is_alive,
+        )
+        self._tasks = tasks
+
+    def start(self) -> None:
+        """Open all logs and begin the periodic tasks; the errors are those of LogManager.start."""
+        for path, found in self.logs.start().items():
+            recovered = sum(report.recovered_segments > 0 for report in found.reports.values())
+            _log.info("%s: %d logs, %d recovered", path, len(found.logs), recovered)
+            for failed in found.failed:
+                _log.error("%s is left alone: %s", failed.directory, failed.error)
+            for name in found.unknown:
+                _log.warning("%s: %s is no partition and is left alone", path, name)
+            for problem in found.problems:
+                _log.warning("%s: %s", path, problem)
+        config = self._live.config
+        every_ms = config.replica_high_watermark_checkpoint_interval_ms
+        self._tasks.every(
+            "highwatermark-checkpoint",
+            every_ms,
+            self.checkpoint_high_watermarks,
+            first_after_ms=every_ms,
+        )
+        every_ms = config.replica_lag_time_max_ms // 2
+        self._tasks.every(
+            "isr-expiration", every_ms, self.replicas.shrink_isrs, first_after_ms=every_ms
+        )
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the watermarks down, once all partitions are known (PART-13)."""
+        if self.leadership.is_informed:
+            self.logs.checkpoint_high_watermarks(self.replicas.high_watermarks())
+
+    def stop(self) -> None:
+        """Answer what waits and close everything in order."""
+        self.deadlines.stop()
+        self.replicas.stop()
+        self.checkpoint_high_watermarks()
+        self.logs.stop()
+
+    def _note_deadline(self, deadline_ms: int) -> None:
+        self.deadlines.note(deadline_ms)
+
+    # Settings
+
+    def _log_config_of(self, topic: str) -> LogConfig:
+        expiration_ms = self._live.config.producer_id_expiration_ms
+        return log_config_of(
+            self._live.topic_config(topic), producer_id_expiration_ms=expiration_ms
+        )
+
+    def _replication_config_of(self, topic: str) -> ReplicationConfig:
+        return ReplicationConfig(
+            self._live.config.replica_lag_time_max_ms,
+            self._live.topic_config(topic).min_insync_replicas,
+        )
+
+    def reconfigure(self, topic: str) -> None:
+        """Give a topic's logs and partitions its new settings."""
+        self.logs.reconfigure(topic)
+        self.leadership.reconfigure(topic)
+
+    def reconfigure_all(self) -> None:
+        """Do that for every topic: a setting of the broker stands behind each topic's own."""
+        for topic in {key.topic for key in self.logs.logs}:
+            self.reconfigure(topic)
+
+    def _high_watermark_of(self, topic_partition: TopicPartition) -> int:
+        partition = self.replicas.partitions.get(topic_partition)
+        if partition is not None:
+            return partition.high_watermark
+        return self.logs.checkpointed_high_watermark(topic_partition)
+
+    # Directories that fail
+
+    def _failed_below(self, failure: LogDirOffline) -> None:
+        for directory in self.logs.directories:
+            if failure.path == directory.path or failure.path.startswith(f"{directory.path}/"):
+                self.logs.take_offline(directory.path, failure)
+
+    def _directory_offline(
+        self, path: str, error: StorageError, lost: Sequence[TopicPartition]
+    ) -> None:
+        _log.error("%s is offline with %d partitions: %s", path, len(lost), error)
+        for topic_partition in lost:
+            self.replicas.mark_offline(topic_partition)
+        self._on_offline(path)
+
+
+def _log_manager_config(config: BrokerConfig, cache: MetadataCache) -> LogManagerConfig:
+    return LogManagerConfig(
+        log_dirs=config.data_dirs,
+        broker_id=config.broker_id,
+        cluster_id=cache.cluster_id,
+        retention_check_interval_ms=config.log_retention_check_interval_ms,
+        flush_scheduler_interval_ms=config.log_flush_scheduler_interval_ms,
+        recovery_point_checkpoint_ms=config.log_flush_offset_checkpoint_interval_ms,
+        log_start_offset_checkpoint_ms=config.log_flush_start_offset_checkpoint_interval_ms,
+        producer_id_expiration_check_ms=config.producer_id_expiration_check_interval_ms,
+        initial_task_delay_ms=config.log_initial_task_delay_ms,
+    )

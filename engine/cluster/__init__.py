@@ -1,0 +1,9 @@
+"""The embedded cluster: brokers and their metadata store, in this process or as one of its own.
+
+| module | what |
+|---|---|
+| `cluster` | brokers and store in this process |
+| `run` | a process that is nothing but a cluster: loop, signals, log |
+| `data_directory` | where a cluster's files lie, and what it says of itself there |
+| `daemon` | start, stop, state and removal of a cluster that runs as its own process |
+"""

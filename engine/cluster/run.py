@@ -1,0 +1,223 @@
+"""A process that is a cluster and nothing else: its loop, its signals, its log.
+
+```
+lock taken ── store opened ── brokers started ── loop turns ── ready: controller knows all brokers
+SIGTERM, SIGINT ── brokers stopped in order ── store closed ── lock released
+```
+
+A second signal ends the process at once; the next start then recovers.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from engine.broker.broker import Broker
+from engine.broker.host import BrokerHost, real_directory_lock
+from engine.cluster.cluster import Cluster, MetadataStore
+from engine.cluster.data_directory import (
+    FIRST_BROKER_ID,
+    ClusterPlan,
+    DataDirectory,
+    RunningCluster,
+)
+from engine.config.settings import BrokerSettings
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+from engine.host.event_loop import EventLoop
+from engine.host.lock_file import LockHeld, acquire
+from engine.host.processes import say_ready
+from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.host.real_network import NetworkLimits, RealNetwork, local_host_name
+from engine.limits import CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX
+
+LISTENER = "PLAINTEXT"
+_INTERNAL_REPLICAS = 3
+_INTERNAL_MIN_ISR = 2
+_EXIT_KILLED = 137
+_log = logging.getLogger("kafka.cluster")
+_LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
+
+
+class ClusterInUse(EngineError):
+    """Another process runs the cluster."""
+
+    hint = "`kctl cluster status` shows it; give another --data for a second cluster"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the cluster in {path} is running already")
+        self.path = path
+
+
+class BrokerGaveUp(EngineError):
+    """A broker could not go on, and was stopped as far as that was possible."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the broker stopped: {reason}")
+        self.reason = reason
+
+
+class Process:
+    """The loop of a process, and what its brokers stand on."""
+
+    def __init__(self) -> None:
+        self.clock = RealClock()
+        self.files = RealFiles()
+        self.loop = EventLoop()
+        self.network = RealNetwork(self.loop, self.clock)
+        self.host = BrokerHost(
+            self.clock,
+            self.files,
+            self.network,
+            self.loop,
+            RealEntropy(),
+            real_directory_lock(),
+            local_host_name,
+        )
+        self._failure: str | None = None
+        self._is_stopping = False
+
+    def run(self, cluster: Cluster, on_ready: Callable[[], None]) -> None:
+        """Start brokers, serve until a signal, and stop them; errors are those of the start.
+
+        `on_ready` runs once, when every broker knows the cluster. Raises BrokerGaveUp when one
+        could not go on.
+        """
+        drive(cluster.start()).result()
+        for broker in cluster.brokers:
+            self._limit(broker)
+            broker.on_fatal = self._give_up
+        _when_informed(cluster.brokers, on_ready)
+        self.loop.on_signals(self._signalled)
+        # What was loaded stays: without it a collection has only requests to look at.
+        gc.collect()
+        gc.freeze()
+        self.loop.run()
+        self.network.close()
+        drive(cluster.stop()).result()
+        self.loop.close()
+        if self._failure is not None:
+            raise BrokerGaveUp(self._failure)
+
+    def _limit(self, broker: Broker) -> None:
+        config = broker.live.config
+        self.network.limits = NetworkLimits(
+            frame_bytes_max=config.socket_request_max_bytes,
+            connections_max=min(config.max_connections, CONNECTIONS_MAX),
+            connections_per_address_max=min(
+                config.max_connections_per_ip, CONNECTIONS_PER_ADDRESS_MAX
+            ),
+            idle_ms=config.connections_max_idle_ms,
+        )
+        self.network.on_refused = broker.refusals.note
+
+    def _give_up(self, reason: str) -> None:
+        _log.critical("%s", reason)
+        self._failure = reason
+        self.loop.stop()
+
+    def _signalled(self) -> None:
+        if self._is_stopping:
+            _log.warning("a second signal: ending at once, the next start recovers")
+            os._exit(_EXIT_KILLED)
+        self._is_stopping = True
+        _log.info("stopping")
+        self.loop.stop()
+
+
+def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
+    """Run a cluster of a data directory until a signal.
+
+    Errors: ClusterInUse; those of the settings, the store and the logs.
+    """
+    process = Process()
+    process.files.make_dir(data.path)
+    try:
+        release = acquire(data.lock_path)
+    except LockHeld as error:
+        raise ClusterInUse(data.path) from error
+    data.remove_running()
+    data.write_plan(plan)
+    store = MetadataStore(data.store_path, process.clock, process.loop)
+
+    def settings_of(broker_id: int) -> BrokerSettings:
+        return BrokerSettings(broker_settings(data, plan, broker_id))
+
+    def ready() -> None:
+        addresses = {
+            str(broker.broker_id): f"{plan.host}:{broker.ports[LISTENER]}"
+            for broker in cluster.brokers
+        }
+        servers = ",".join(addresses.values())
+        data.write_running(RunningCluster(os.getpid(), servers, addresses))
+        _log.info("ready: %s", servers)
+        say_ready(servers)
+
+    cluster = Cluster(plan, store, process.host, settings_of)
+    try:
+        process.run(cluster, ready)
+    finally:
+        store.close()
+        data.remove_running()
+        release()
+
+
+def run_broker(settings: BrokerSettings, store_path: str) -> None:
+    """Run one broker of given settings until a signal, its metadata in a file."""
+    process = Process()
+    store = MetadataStore(store_path, process.clock, process.loop)
+    cluster = Cluster(ClusterPlan(), store, process.host, lambda broker_id: settings)
+
+    def ready() -> None:
+        ports = cluster.brokers[0].ports
+        _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
+
+    try:
+        process.run(cluster, ready)
+    finally:
+        store.close()
+
+
+def broker_settings(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> dict[str, str]:
+    """Return the settings of one broker of a plan; what the plan sets counts before ours."""
+    # Internal topics cannot have more replicas than there are brokers.
+    replicas = str(min(plan.broker_count, _INTERNAL_REPLICAS))
+    port = plan.port and plan.port + broker_id - FIRST_BROKER_ID
+    return {
+        "broker.id": str(broker_id),
+        "listeners": f"{LISTENER}://{plan.host}:{port}",
+        "log.dirs": data.broker_path(broker_id),
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": str(min(plan.broker_count, _INTERNAL_MIN_ISR)),
+        **plan.settings,
+    }
+
+
+def log_to_stderr() -> None:
+    """Write what the brokers say to stderr, in the form of Kafka's own logs."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter(_LINE, "%Y-%m-%d %H:%M:%S"))
+    logging.getLogger().addHandler(handler)
+    logging.getLogger().setLevel(logging.INFO)
+
+
+def _when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None:
+    """Run once when every broker knows itself and the controller."""
+    missing = {broker.broker_id for broker in brokers}
+
+    def check(broker: Broker) -> None:
+        cache = broker.cache
+        is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
+        if is_informed and broker.broker_id in missing:
+            missing.discard(broker.broker_id)
+            if not missing:
+                action()
+
+    for broker in brokers:
+        broker.cache.on_update(partial(check, broker))

@@ -1,0 +1,126 @@
+"""Other processes of this machine: started so that they outlive this one, asked, told to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+
+from engine.errors import StorageError
+from engine.host.os_errors import storage_error
+
+_LOG_MODE = 0o644
+#: Tells a started process that its descriptor 3 is for saying that it is ready. Without it that
+#: descriptor may be any file of its own.
+_READY_VARIABLE = "KCTL_SAYS_READY"
+_READY_DESCRIPTOR = 3
+_READ_BYTES = 4096
+
+
+class Started:
+    """A process that was started, and what it says on its ready descriptor."""
+
+    def __init__(self, pid: int, descriptor: int) -> None:
+        self.pid = pid
+        self._descriptor = descriptor
+
+    def wait_until_ready(self, timeout_s: float) -> bytes | None:
+        """Return what it says once it is ready, b"" if it ended before, None after the time."""
+        from select import select
+
+        said = b""
+        try:
+            while not said.endswith(b"\n"):
+                if not select([self._descriptor], [], [], timeout_s)[0]:
+                    return None
+                found = os.read(self._descriptor, _READ_BYTES)
+                if not found:
+                    return b""
+                said += found
+            return said
+        finally:
+            os.close(self._descriptor)
+
+
+def start_detached(arguments: Sequence[str], log_path: str) -> Started:
+    """Start a process of its own session, its output appended to a file.
+
+    It may call `say_ready`. Raises StorageError if the file cannot be opened.
+    """
+    ready, ready_for_child = os.pipe()
+    try:
+        log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, _LOG_MODE)
+    except OSError as error:
+        os.close(ready)
+        os.close(ready_for_child)
+        raise storage_error(error.errno or 0, log_path, "open") from error
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    # The pipe came first, so that neither of the others has the ready descriptor's number.
+    actions = [
+        (os.POSIX_SPAWN_DUP2, ready_for_child, _READY_DESCRIPTOR),
+        (os.POSIX_SPAWN_DUP2, nothing, 0),
+        (os.POSIX_SPAWN_DUP2, log, 1),
+        (os.POSIX_SPAWN_DUP2, log, 2),
+    ]
+    try:
+        pid = os.posix_spawn(
+            arguments[0],
+            list(arguments),
+            {**os.environ, _READY_VARIABLE: "1"},
+            file_actions=actions,
+            setsid=True,
+        )
+    except OSError as error:
+        os.close(ready)
+        raise StorageError(f"cannot start {arguments[0]}: {error.strerror}") from error
+    finally:
+        os.close(ready_for_child)
+        os.close(nothing)
+        os.close(log)
+    return Started(pid, ready)
+
+
+def say_ready(text: str) -> None:
+    """Tell whoever started this process that it is ready; nothing happens if nobody listens."""
+    if os.environ.pop(_READY_VARIABLE, None) is None:
+        return
+    try:
+        os.write(_READY_DESCRIPTOR, text.encode() + b"\n")
+        os.close(_READY_DESCRIPTOR)
+    except OSError:
+        return
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process is there; one that ended and was not waited for is not."""
+    try:
+        found, _ = os.waitpid(pid, os.WNOHANG)
+        if found == pid:
+            return False
+    except ChildProcessError:
+        pass
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def ask_to_stop(pid: int) -> bool:
+    """Send SIGTERM; tells whether the process was there to get it."""
+    return _send(pid, signal.SIGTERM)
+
+
+def kill(pid: int) -> bool:
+    """Send SIGKILL; tells whether the process was there to get it."""
+    return _send(pid, signal.SIGKILL)
+
+
+def _send(pid: int, number: signal.Signals) -> bool:
+    try:
+        os.kill(pid, number)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True

@@ -1,0 +1,51 @@
+"""Processes that outlive the one that starts them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from engine.host.processes import Started, ask_to_stop, is_running, kill, start_detached
+
+_READY = "from engine.host.processes import say_ready; say_ready('here'); "
+
+
+def started(tmp_path: Path, code: str) -> Started:
+    return start_detached([sys.executable, "-c", code], str(tmp_path / "out.log"))
+
+
+def wait_for_end(process: Started) -> None:
+    while is_running(process.pid):
+        pass
+
+
+def test_a_process_says_when_it_is_ready_and_goes_on(tmp_path: Path) -> None:
+    process = started(tmp_path, _READY + "import time; time.sleep(60)")
+    assert process.wait_until_ready(60) == b"here\n"
+    assert is_running(process.pid)
+    assert ask_to_stop(process.pid)
+    wait_for_end(process)
+    assert not ask_to_stop(process.pid)
+
+
+def test_a_process_that_ends_before_it_is_ready_is_noticed(tmp_path: Path) -> None:
+    process = started(tmp_path, "print('no luck', flush=True)")
+    assert process.wait_until_ready(60) == b""
+    wait_for_end(process)
+    assert (tmp_path / "out.log").read_text() == "no luck\n"
+
+
+def test_a_process_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None:
+    process = started(tmp_path, "import time; time.sleep(60)")
+    assert process.wait_until_ready(0.01) is None
+    assert kill(process.pid)
+    wait_for_end(process)
+
+
+def test_its_session_is_its_own(tmp_path: Path) -> None:
+    process = started(
+        tmp_path, _READY + "import os; print(os.getsid(0) == os.getpid(), flush=True)"
+    )
+    assert process.wait_until_ready(60) == b"here\n"
+    wait_for_end(process)
+    assert (tmp_path / "out.log").read_text() == "True\n"
