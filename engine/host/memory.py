@@ -33,7 +33,7 @@ from engine.host.memory_image import (
     journal,
 )
 from engine.host.os_errors import storage_error
-from engine.host.ports import Buffer, Clock, File, LogDirOffline
+from engine.host.ports import Buffer, Clock, DiskSpace, File, LogDirOffline
 from engine.host.replace import replace_durably
 
 
@@ -185,6 +185,8 @@ class MemoryFiles:
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self.operations = 0
+        #: What `disk_space` tells; nothing is refused for want of it.
+        self.total_bytes = 1 << 40
         self._clock = clock
         self._root = Folder()
         self._renamings: list[Renaming] = []
@@ -304,6 +306,14 @@ class MemoryFiles:
         """Return the names in a directory, sorted."""
         self.look("list", path)
         return sorted(self._folder(path, "list").live)
+
+    def disk_space(self, path: str) -> DiskSpace:
+        """Return the space of the file system that a file or directory lies in."""
+        self.look("stat", path)
+        if self._find(path) is None:
+            raise storage_error(errno.ENOENT, path, "stat")
+        used_bytes = sum(len(content.live) for content in files_below(self._root))
+        return DiskSpace(self.total_bytes, max(0, self.total_bytes - used_bytes))
 
     def make_dir(self, path: str) -> None:
         """Create a directory and its parents; one that exists is fine."""

@@ -98,6 +98,13 @@ class File(Protocol):
         ...
 
 
+class DiskSpace(NamedTuple):
+    """How large the file system behind a path is, and how much of it this process may still use."""
+
+    total_bytes: int
+    usable_bytes: int
+
+
 class Files(Protocol):
     """A file system. `OSError` is mapped here and nowhere else."""
 
@@ -127,6 +134,10 @@ class Files(Protocol):
 
     def list_dir(self, path: str) -> list[str]:
         """Return the names in a directory, sorted."""
+        ...
+
+    def disk_space(self, path: str) -> DiskSpace:
+        """Return the space of the file system that a file or directory lies in."""
         ...
 
     def make_dir(self, path: str) -> None:

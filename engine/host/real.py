@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from engine.errors import StorageError
 from engine.host.os_errors import storage_error
-from engine.host.ports import Buffer, File, LogDirOffline
+from engine.host.ports import Buffer, DiskSpace, File, LogDirOffline
 from engine.host.replace import replace_durably
 from engine.limits import IOV_BUFFERS_MAX, UNCHECKED_READ_BYTES_MAX
 
@@ -240,6 +240,15 @@ class RealFiles:
             return sorted(os.listdir(path))
         except OSError as error:
             raise _failure(error, path, "list") from error
+
+    def disk_space(self, path: str) -> DiskSpace:
+        """Return the space of the file system that a file or directory lies in."""
+        try:
+            found = os.statvfs(path)
+        except OSError as error:
+            raise _failure(error, path, "stat") from error
+        # What only the superuser may take does not count as usable.
+        return DiskSpace(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
     def make_dir(self, path: str) -> None:
         """Create a directory and its parents; one that exists is fine."""

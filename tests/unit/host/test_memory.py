@@ -194,6 +194,16 @@ def test_modification_times_come_from_the_clock() -> None:
     assert files.after_crash().modified_ms("f") == 5010
 
 
+def test_files_take_their_size_from_the_space_of_the_disk() -> None:
+    files = MemoryFiles()
+    files.total_bytes = 10
+    files.make_dir("/a")
+    files.open("/a/f", write=True, create=True).append([b"abc"])
+    assert files.disk_space("/a") == (10, 7)
+    with pytest.raises(FileMissing):
+        files.disk_space("/b")
+
+
 def test_seeded_entropy_repeats_itself() -> None:
     one, two = SeededEntropy(7), SeededEntropy(7)
     assert one.random_bytes(8) == two.random_bytes(8)

@@ -210,6 +210,16 @@ def test_modification_time_is_in_ms(path: str) -> None:
     assert RealFiles().modified_ms(path) == 1_700_000_000_123
 
 
+def test_the_space_of_a_file_system_is_that_of_any_path_in_it(path: str) -> None:
+    files = RealFiles()
+    with pytest.raises(FileMissing):
+        files.disk_space(path)
+    files.open(path, write=True, create=True).close()
+    space = files.disk_space(path)
+    assert 0 <= space.usable_bytes <= space.total_bytes
+    assert space.total_bytes == files.disk_space(os.path.dirname(path)).total_bytes
+
+
 def test_the_monotonic_clock_never_goes_back() -> None:
     clock = RealClock()
     assert clock.monotonic_ms() <= clock.monotonic_ms()
