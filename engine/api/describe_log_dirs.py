@@ -1,0 +1,103 @@
+"""DescribeLogDirs: the broker's directories, the partitions in them, and the space around them.
+
+| of a partition | |
+|---|---|
+| size | all of its .log files |
+| lag | how far its log ends before the high watermark; −1 for one that is not in use |
+| lag of a log being moved | what it has not copied yet |
+| future | whether it is being moved to this directory |
+
+A directory that is offline has KAFKA_STORAGE_ERROR and nothing else. Partitions that are asked for
+and not here are left out.
+
+Source: ReplicaManager.describeLogDirs, getLogEndOffsetLag of 3.9.1; KIP-113, KIP-827.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from engine.api.exchange import Exchange
+from engine.errors import StorageError
+from engine.host.ports import Files
+from engine.log.local_log import LocalLog
+from engine.log.log_directory import LogDirectory
+from engine.log.log_manager import LogManager
+from engine.model import TopicPartition
+from engine.replication.replica_manager import ReplicaManager
+from engine.wire.structs import message_class
+
+_KAFKA_STORAGE_ERROR = 56
+_NO_LAG = -1
+
+
+class DescribeLogDirs:
+    """Answers from the logs of the broker."""
+
+    def __init__(self, files: Files, logs: LogManager, replicas: ReplicaManager) -> None:
+        self._files = files
+        self._logs = logs
+        self._replicas = replicas
+        self._response = message_class("DescribeLogDirsResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return every directory with the partitions that are asked for; null asks for all."""
+        asked = None
+        if request.topics is not None:
+            asked = frozenset(
+                TopicPartition(topic.topic, index)
+                for topic in request.topics
+                for index in topic.partitions
+            )
+        here = self._partitions_by_directory(asked)
+        return self._response(
+            results=[
+                self._directory(directory, here.get(directory.path, {}))
+                for directory in self._logs.directories
+            ]
+        )
+
+    def _partitions_by_directory(
+        self, asked: frozenset[TopicPartition] | None
+    ) -> Mapping[str, Mapping[str, list[Any]]]:
+        """Return entries of partitions by their topics, and these by their directories."""
+        found: dict[str, dict[str, list[Any]]] = {}
+        for logs, is_future in ((self._logs.logs, False), (self._logs.futures, True)):
+            for key, log in logs.items():
+                if asked is None or key in asked:
+                    topics = found.setdefault(self._logs.directory_of(log), {})
+                    topics.setdefault(key.topic, []).append(self._partition(log, is_future))
+        return found
+
+    def _directory(self, directory: LogDirectory, topics: Mapping[str, list[Any]]) -> Any:
+        result = self._response.DescribeLogDirsResult(log_dir=directory.path)
+        try:
+            if directory.offline is not None:
+                raise directory.offline
+            space = self._files.disk_space(directory.path)
+        except StorageError:
+            result.error_code = _KAFKA_STORAGE_ERROR
+            return result
+        result.total_bytes, result.usable_bytes = space
+        entry = self._response.DescribeLogDirsTopic
+        result.topics = [
+            entry(name=topic, partitions=partitions) for topic, partitions in topics.items()
+        ]
+        return result
+
+    def _partition(self, log: LocalLog, is_future: bool) -> Any:
+        return self._response.DescribeLogDirsPartition(
+            partition_index=log.topic_partition.partition,
+            partition_size=log.size_bytes,
+            offset_lag=self._lag(log, is_future),
+            is_future_key=is_future,
+        )
+
+    def _lag(self, log: LocalLog, is_future: bool) -> int:
+        partition = self._replicas.partitions.get(log.topic_partition)
+        if partition is None:
+            return _NO_LAG
+        if is_future:
+            return partition.log.log_end_offset - log.log_end_offset
+        return max(0, partition.high_watermark - log.log_end_offset)
