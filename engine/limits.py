@@ -34,6 +34,10 @@ UNCHECKED_READ_BYTES_MAX = 1 << 20
 # directory name stays within the 255 bytes of common file systems.
 TOPIC_NAME_CHARS_MAX = 249
 
+# The partitions of a topic are children of one node, so it is their bound (ZNODE_CHILDREN_MAX);
+# without it one request could ask for two thousand million of them.
+TOPIC_PARTITIONS_MAX = 100_000
+
 # Common file systems allow 255 bytes in a name; Kafka cuts the topic in the name of a deleted
 # partition's directory to stay within it.
 DIRECTORY_NAME_CHARS_MAX = 255
@@ -250,3 +254,6 @@ CLUSTER_START_TIMEOUT_S = 300
 
 # A clean stop writes what is open and ends; beyond this the process hangs.
 CLUSTER_STOP_TIMEOUT_S = 60
+
+# The last words of a process that did not start: its error and the lines before it fit.
+LOG_TAIL_BYTES = 1 << 16
