@@ -115,7 +115,7 @@ def value_message(error: ConfigError) -> str:
     """Return what Kafka's tools print of a value that is not allowed; the rule may be ours."""
     key = topic_keys().get(error.key) or known_key(error.key)
     value, rule = error.value, error.rule
-    if key is not None and rule.startswith("must be a "):
+    if key is not None and rule.startswith("must be a ") and key.type in _NUMBERS:
         rule = f"Not a number of type {key.type.name}"
     elif key is not None and rule == "must be true or false":
         rule = "Expected value to be either true or false"
@@ -133,14 +133,17 @@ def _number(kind: ConfigType, text: str) -> float:
 
 
 def _range_rule(valid: str, number: float) -> str:
-    low, _, high = valid.strip("[]").partition(",...")
-    if " or " in valid or number < float(low):
+    bounds, _, exception = valid.partition("]")
+    low, _, high = bounds.strip("[").partition(",...")
+    if exception:
+        return f"Value must be between {low} and {high.lstrip(',')} or equal to -1"
+    if number < float(low):
         return f"Value must be at least {low}"
     return f"Value must be no more than {high.lstrip(',')}"
 
 
-def require_own_id(name: str, broker_id: int, *, what: str = "Node") -> None:
-    """Raise InvalidRequest unless a name is this broker's id."""
+def require_own_id(name: str, broker_id: int, *, what: str = "Node", alternative: str = "") -> None:
+    """Raise InvalidRequest unless a name is this broker's id; the rest is for the message."""
     try:
         # Java's numbers: digits and a sign; more would be no id of any broker.
         number = int(name) if len(name) <= 11 and name.isascii() and "_" not in name else None
@@ -149,4 +152,5 @@ def require_own_id(name: str, broker_id: int, *, what: str = "Node") -> None:
     if number is None or name != name.strip():
         raise InvalidRequest(f"{what} id must be an integer, but it is: {name}")
     if number != broker_id:
-        raise InvalidRequest(f"Unexpected broker id, expected {broker_id}, but received {name}")
+        expected = f"{broker_id}{alternative}"
+        raise InvalidRequest(f"Unexpected broker id, expected {expected}, but received {name}")

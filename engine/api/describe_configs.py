@@ -48,7 +48,6 @@ from engine.wire.structs import message_class
 from engine.znode.paths import TOPIC_CONFIGS
 
 _UNKNOWN_SERVER_ERROR = -1
-_UNKNOWN_TOPIC_OR_PARTITION = 3
 _INVALID_REQUEST = 42
 _OF_LOGGER = 6
 
@@ -94,8 +93,8 @@ class DescribeConfigs:
                 results.append(self._refusal(resource, Answer(_UNKNOWN_SERVER_ERROR)))
             except EngineError as error:
                 answer = answer_to(error, resource.resource_type, resource.resource_name)
-                if answer.code == _UNKNOWN_TOPIC_OR_PARTITION:
-                    answer = answer._replace(message=None)
+                if isinstance(error, UnknownTopic):
+                    answer = answer._replace(message="")
                 results.append(self._refusal(resource, answer))
         return self._response(results=results)
 
@@ -111,7 +110,6 @@ class DescribeConfigs:
         keys = resource.configuration_keys
         wanted = frozenset(keys) if keys else None
         return self._response.DescribeConfigsResult(
-            error_message=None,
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
             configs=[each for each in entries if wanted is None or each.name in wanted],
@@ -141,7 +139,7 @@ class DescribeConfigs:
     def _broker(self, name: str) -> list[DescribedConfig]:
         if not name:
             return describe_broker_defaults(self._settings())
-        require_own_id(name, self._broker_id, what="Broker")
+        require_own_id(name, self._broker_id, what="Broker", alternative=" or empty string")
         return describe_broker(self._settings())
 
     def _logger_entries(self, name: str) -> list[Any]:

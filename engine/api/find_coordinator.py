@@ -4,7 +4,7 @@
 |---|---|---|
 | 0 | one group | code and node |
 | 1 to 3 | one key of a type | the same with a message |
-| 4 on | keys of a type | a list of the same |
+| 4 on | keys of a type | a list of codes and nodes |
 
 | type | |
 |---|---|
@@ -13,8 +13,7 @@
 | others | INVALID_REQUEST |
 
 Source: KafkaApis.handleFindCoordinatorRequest of 3.9.1.
-Differs: nothing coordinates here yet, so no node is ever named and no topic made for it. Kafka
-fails at an unknown type with UNKNOWN_SERVER_ERROR.
+Differs: nothing coordinates here yet, so no node is ever named and no topic made for it.
 """
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ class FindCoordinator:
                 entry(
                     key=key,
                     error_code=code,
-                    error_message=_MESSAGES[code],
                     node_id=_NO_NODE,
                     port=_NO_NODE,
                 )

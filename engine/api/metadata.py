@@ -18,7 +18,8 @@ Answers are kept as bytes until what the broker knows changes: clients ask the s
 Source: KafkaApis.handleTopicMetadataRequest, ZkMetadataCache, AutoTopicCreationManager of 3.9.1;
 PART-12.
 Differs: topics and partitions come in the order asked for and of their numbers, not that of a hash
-map. A name that is null is refused in every version; Kafka fails at it in version 12.
+map. A name that is null is INVALID_REQUEST in every version; Kafka fails at it in version 12 with
+UNKNOWN_SERVER_ERROR.
 """
 
 from __future__ import annotations

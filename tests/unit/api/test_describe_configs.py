@@ -41,7 +41,7 @@ def test_a_topics_own_settings_come_from_its_node(version: int) -> None:
     stage = Stage()
     stage.put("topics/clicks", {"retention.ms": "1000"})
     result = describe(stage, TOPIC, "clicks", version=version)
-    assert (0, None) == (result.error_code, result.error_message)
+    assert (0, "") == (result.error_code, result.error_message)
     assert ("1000", 1) == values(result)["retention.ms"]
     assert ("delete", 5) == values(result)["cleanup.policy"]
     assert 36 == len(result.configs)

@@ -31,3 +31,8 @@ def test_types_of_coordinators_belong_to_versions(version: int, key_type: int, c
         FindCoordinator(), "FindCoordinator", version, key_type=key_type, coordinator_keys=["a"]
     )
     assert [code] == [each.error_code for each in reply.coordinators]
+
+
+def test_the_list_has_no_messages() -> None:
+    reply = ask(FindCoordinator(), "FindCoordinator", 4, coordinator_keys=["a"])
+    assert [""] == [each.error_message for each in reply.coordinators]

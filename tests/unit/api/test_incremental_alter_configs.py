@@ -113,6 +113,20 @@ def test_a_list_that_is_set_goes_on() -> None:
         ),
         (
             SET,
+            "compression.gzip.level",
+            "77",
+            ABOUT_CLICKS + "Invalid value 77 for configuration compression.gzip.level: "
+            "Value must be between 1 and 9 or equal to -1",
+        ),
+        (
+            SET,
+            "message.format.version",
+            "x",
+            ABOUT_CLICKS + "Invalid value x for configuration message.format.version: "
+            "must be a release of Kafka such as 3.0-IV1",
+        ),
+        (
+            SET,
             "cleanup.policy",
             "shred",
             ABOUT_CLICKS + "Invalid value shred for configuration cleanup.policy: "
