@@ -5,13 +5,17 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from engine.api.delete_records import DeleteRecords
+from engine.api.describe_producers import DescribeProducers
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.list_offsets import ListOffsets
+from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.ports import Files
 from engine.log.loader import LoadRequest, load_log
 from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks, LogHooks
@@ -25,8 +29,14 @@ from engine.replication.metadata_cache import (
     PartitionMetadata,
 )
 from engine.replication.partition import Partition
-from engine.replication.partition_types import PartitionState, ReplicationConfig
+from engine.replication.partition_types import (
+    FetchParams,
+    FetchSpec,
+    PartitionState,
+    ReplicationConfig,
+)
 from engine.replication.replica_manager import ReplicaManager, ReplicaManagerPorts
+from engine.replication.watermark import Isolation
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import decode_fetch_request
@@ -43,14 +53,22 @@ T0 = TopicPartition("t", 0)
 class DataStage:
     """Broker 1 leads t-0 and t-1; brokers 2 and 3 are up."""
 
-    def __init__(self, isr: tuple[int, ...] = (LEADER,), *, fetch_slots: int = 1000) -> None:
+    def __init__(
+        self,
+        isr: tuple[int, ...] = (LEADER,),
+        *,
+        fetch_slots: int = 1000,
+        files: Files | None = None,
+        root: str = "/data",
+    ) -> None:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.metadata = MetadataCache(LEADER, "cluster")
         self.effects: list[Effect] = []
         ports = ReplicaManagerPorts(self.metadata.is_known, self.effects.append)
         self.manager = ReplicaManager(self.clock, ports)
-        self.files = MemoryFiles()
+        self.files = files or MemoryFiles()
+        self.root = root
         self.isr = isr
         self.sessions = FetchSessionCache(self.metadata, SeededEntropy(7), slots=fetch_slots)
         self.bad: list[str] = []
@@ -70,6 +88,9 @@ class DataStage:
         serve("Produce", produce.handle, rule, decode=decode_produce_request)
         serve("Fetch", fetch.handle, rule, decode=decode_fetch_request)
         serve("ListOffsets", ListOffsets(self.manager, self.clock).handle, rule)
+        serve("OffsetForLeaderEpoch", OffsetForLeaderEpoch(self.manager).handle, rule)
+        serve("DeleteRecords", DeleteRecords(self.manager, self.metadata).handle, rule)
+        serve("DescribeProducers", DescribeProducers(self.manager, self.metadata).handle, rule)
 
     def connect(self) -> None:
         """Serve on a memory network and connect the client."""
@@ -95,7 +116,7 @@ class DataStage:
     ) -> Partition:
         """Take a partition in and let everybody know of it."""
         topic_partition = TopicPartition(topic, index)
-        directory = f"/data/{topic_partition}"
+        directory = f"{self.root}/{topic_partition}"
         self.files.make_dir(directory)
         request = LoadRequest(directory, topic_partition, config or LogConfig(), NOW_MS)
         log, _ = load_log(self.files, request, LogHooks(InlineTasks()))
@@ -154,6 +175,12 @@ class DataStage:
         request = fetch_request(version, {index: offset}, **more)
         answer = self.ask("Fetch", version, request)
         return answer and answer.responses[0].partitions[0]
+
+    def follow(self, offset: int, replica_id: int = 2, *, log_start: int = 0) -> None:
+        """Let a follower of t-0 fetch, over a connection of its own."""
+        params = FetchParams(replica_id, max_wait_ms=0, isolation=Isolation.LOG_END)
+        spec = FetchSpec(offset, 1 << 20, log_start_offset=log_start)
+        self.manager.fetch(params, [(T0, spec)], lambda _results: None)
 
     def pass_time(self, duration_ms: int) -> None:
         """Let time go by."""
