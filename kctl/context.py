@@ -7,6 +7,7 @@
 | `KCTL_BOOTSTRAP_SERVER` | its addresses | `--command-config` |
 | `KCTL_CONTEXT` | that context's | `--command-config`, else its own |
 | the current context | its addresses | `--command-config`, else its own |
+| the embedded cluster, if it runs | its addresses | `--command-config` |
 
 Addresses that are given directly never meet the credentials of the current context: a password
 must not go to a host that it was not meant for.
@@ -32,6 +33,7 @@ from typing import Any, NamedTuple
 from engine.errors import EngineError
 from engine.host.ports import Files
 from kctl import exits
+from kctl.embedded import running_servers
 
 _FILE = "kctl/config.yaml"
 
@@ -41,12 +43,15 @@ class NoCluster(EngineError):
 
     exit_code = exits.USAGE
     hint = (
-        "give -b HOST:PORT, set KCTL_BOOTSTRAP_SERVER, "
-        "or keep it: kctl context set NAME -b HOST:PORT"
+        "start one: kctl cluster start; or give -b HOST:PORT, set KCTL_BOOTSTRAP_SERVER, "
+        "or keep one: kctl context set NAME -b HOST:PORT"
     )
 
     def __init__(self) -> None:
-        super().__init__("which cluster? There is no -b, no --context and no current context")
+        super().__init__(
+            "which cluster? There is no -b, no --context, no current context, "
+            "and the embedded cluster does not run"
+        )
 
 
 class NoSuchContext(EngineError):
@@ -174,7 +179,10 @@ def choose(
     if name is None:
         name, source = profiles.current, "current context"
     if name is None:
-        raise NoCluster
+        servers = running_servers(environment)
+        if servers is None:
+            raise NoCluster
+        return Choice(servers, command_config, "embedded cluster")
     profile = profiles.get(name)
     return Choice(
         profile.bootstrap_servers, command_config or profile.command_config, f"{source} {name}"

@@ -14,6 +14,7 @@ from engine.api.config_alteration import ConfigAlteration
 from engine.api.delete_records import DeleteRecords
 from engine.api.describe_cluster import DescribeCluster
 from engine.api.describe_configs import DescribeConfigs
+from engine.api.describe_log_dirs import DescribeLogDirs
 from engine.api.describe_producers import DescribeProducers
 from engine.api.describe_topic_partitions import DescribeTopicPartitions
 from engine.api.dispatch import DispatchTable, Rule
@@ -103,7 +104,10 @@ class ServedApis:
         versions = self._broker.server.api_versions
         table.serve("ApiVersions", versions.handle, Rule.ANYONE)
         table.serve("Metadata", Metadata(cache).handle, Rule.PER_RESOURCE)
+        storage, files = self._broker.storage, self._broker.host.files
+        log_dirs = DescribeLogDirs(files, storage.logs, storage.replicas)
         table.serve("DescribeCluster", DescribeCluster(cache).handle, Rule.CLUSTER_DESCRIBE)
+        table.serve("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE)
         for name, handler in (
             ("DescribeTopicPartitions", DescribeTopicPartitions(cache)),
             ("FindCoordinator", FindCoordinator()),

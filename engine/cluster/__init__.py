@@ -4,6 +4,7 @@
 |---|---|
 | `cluster` | brokers and store in this process |
 | `run` | a process that is nothing but a cluster: loop, signals, log |
+| `plan` | how a cluster is made |
 | `data_directory` | where a cluster's files lie, and what it says of itself there |
 | `daemon` | start, stop, state and removal of a cluster that runs as its own process |
 """

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from engine.broker.broker import Broker
 from engine.broker.controller_channel import Serve
 from engine.broker.host import BrokerHost
-from engine.cluster.data_directory import ClusterPlan
+from engine.cluster.plan import ClusterPlan, TooManyBrokers
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
@@ -19,18 +19,6 @@ from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.sqlite_journal import SqliteJournal
 from engine.znode.store import ZnodeStore
-
-
-class TooManyBrokers(EngineError):
-    """More brokers were asked for than can replicate to each other."""
-
-    hint = "start one broker; docs/compatibility.md says what is there"
-
-    def __init__(self, broker_count: int) -> None:
-        super().__init__(
-            f"{broker_count} brokers were asked for, and brokers do not replicate to each other yet"
-        )
-        self.broker_count = broker_count
 
 
 class MetadataStore:

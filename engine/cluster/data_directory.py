@@ -24,12 +24,10 @@ import json
 from enum import Enum
 from typing import Any, NamedTuple
 
-from engine.errors import StorageError
+from engine.cluster.plan import ClusterPlan
+from engine.errors import EngineError, StorageError
 from engine.host.lock_file import is_held
 from engine.host.ports import FileMissing, Files
-
-#: What a cluster is made with if nothing else is said.
-FIRST_BROKER_ID = 1
 
 
 class ClusterState(Enum):
@@ -53,17 +51,14 @@ class BadClusterFile(StorageError):
         self.reason = reason
 
 
-class ClusterPlan(NamedTuple):
-    """How a cluster is made; settings are broker keys in Kafka's names."""
+class ClusterInUse(EngineError):
+    """Another process runs the cluster."""
 
-    broker_count: int = 1
-    host: str = "127.0.0.1"
-    port: int = 9092
-    settings: dict[str, str] = {}  # noqa: RUF012 (never changed in place)
+    hint = "`kctl cluster status` shows it; give another --data for a second cluster"
 
-    def broker_ids(self) -> list[int]:
-        """Return the ids of the brokers."""
-        return list(range(FIRST_BROKER_ID, FIRST_BROKER_ID + self.broker_count))
+    def __init__(self, path: str) -> None:
+        super().__init__(f"the cluster in {path} is running already")
+        self.path = path
 
 
 class RunningCluster(NamedTuple):
@@ -89,6 +84,11 @@ class DataDirectory:
     def broker_path(self, broker_id: int) -> str:
         """Return the log directory of a broker."""
         return f"{self.path}/broker-{broker_id}"
+
+    def own_files(self) -> list[str]:
+        """Return the files beside the brokers' directories, the plan last."""
+        store = [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+        return [*store, self._running_path, self.log_path, self.lock_path, self._plan_path]
 
     def state(self) -> ClusterState:
         """Return what the files and the lock say; not to be asked by who holds the lock."""

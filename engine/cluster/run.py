@@ -20,12 +20,8 @@ from functools import partial
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.cluster import Cluster, MetadataStore
-from engine.cluster.data_directory import (
-    FIRST_BROKER_ID,
-    ClusterPlan,
-    DataDirectory,
-    RunningCluster,
-)
+from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
+from engine.cluster.plan import LISTENER, ClusterPlan, broker_settings
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 from engine.host.coroutine import drive
@@ -36,22 +32,9 @@ from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.host.real_network import NetworkLimits, RealNetwork, local_host_name
 from engine.limits import CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX
 
-LISTENER = "PLAINTEXT"
-_INTERNAL_REPLICAS = 3
-_INTERNAL_MIN_ISR = 2
 _EXIT_KILLED = 137
 _log = logging.getLogger("kafka.cluster")
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
-
-
-class ClusterInUse(EngineError):
-    """Another process runs the cluster."""
-
-    hint = "`kctl cluster status` shows it; give another --data for a second cluster"
-
-    def __init__(self, path: str) -> None:
-        super().__init__(f"the cluster in {path} is running already")
-        self.path = path
 
 
 class BrokerGaveUp(EngineError):
@@ -146,7 +129,7 @@ def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
     store = MetadataStore(data.store_path, process.clock, process.loop)
 
     def settings_of(broker_id: int) -> BrokerSettings:
-        return BrokerSettings(broker_settings(data, plan, broker_id))
+        return BrokerSettings(broker_settings(plan, data.broker_path(broker_id), broker_id))
 
     def ready() -> None:
         addresses = {
@@ -181,22 +164,6 @@ def run_broker(settings: BrokerSettings, store_path: str) -> None:
         process.run(cluster, ready)
     finally:
         store.close()
-
-
-def broker_settings(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> dict[str, str]:
-    """Return the settings of one broker of a plan; what the plan sets counts before ours."""
-    # Internal topics cannot have more replicas than there are brokers.
-    replicas = str(min(plan.broker_count, _INTERNAL_REPLICAS))
-    port = plan.port and plan.port + broker_id - FIRST_BROKER_ID
-    return {
-        "broker.id": str(broker_id),
-        "listeners": f"{LISTENER}://{plan.host}:{port}",
-        "log.dirs": data.broker_path(broker_id),
-        "offsets.topic.replication.factor": replicas,
-        "transaction.state.log.replication.factor": replicas,
-        "transaction.state.log.min.isr": str(min(plan.broker_count, _INTERNAL_MIN_ISR)),
-        **plan.settings,
-    }
 
 
 def log_to_stderr() -> None:

@@ -9,10 +9,12 @@
 | yaml | one list | the same |
 | csv | heading line, RFC 4180 quoting | the same; null is an empty cell |
 | name | the first column alone | for scripts |
+
+What is one thing and never several (`write_object`) is one object in json and yaml.
 """
 
 from __future__ import annotations
 
-from kctl.render.rows import FORMATS, Column, RowWriter, check_format, write_rows
+from kctl.render.rows import FORMATS, Column, RowWriter, check_format, write_object, write_rows
 
-__all__ = ["FORMATS", "Column", "RowWriter", "check_format", "write_rows"]
+__all__ = ["FORMATS", "Column", "RowWriter", "check_format", "write_object", "write_rows"]

@@ -130,6 +130,24 @@ def write_rows(
     return count
 
 
+def write_object(
+    columns: Sequence[Column], row: Row, output: str, stream: TextIO | None = None
+) -> None:
+    """Write one thing: an object in JSON and YAML, a row in the other formats."""
+    stream = stream or sys.stdout
+    plain = {column.key: row.get(column.key) for column in columns}
+    if output == "json":
+        import json
+
+        stream.write(json.dumps(plain, ensure_ascii=False, indent=1) + "\n")
+    elif output == "yaml":
+        import yaml
+
+        yaml.safe_dump(plain, stream, sort_keys=False, allow_unicode=True)
+    else:
+        write_rows(columns, [row], output, stream)
+
+
 def _csv_cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         import json

@@ -1,0 +1,190 @@
+"""A cluster that runs as a process of its own: started, asked, stopped, removed.
+
+Who starts it returns when clients can connect: the process says so once its brokers know each
+other. Who stops it returns when the process has ended, and its files are in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from engine.cluster.data_directory import ClusterInUse, ClusterState, DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.errors import EngineError
+from engine.host import processes
+from engine.host.lock_file import is_held
+from engine.host.ports import Clock, FileMissing, Files
+from engine.limits import LOG_TAIL_BYTES
+
+_POLL_MS = 5
+
+
+class ClusterStatus(NamedTuple):
+    """What is known of a cluster from outside; no servers and no pids unless it runs."""
+
+    state: ClusterState
+    bootstrap_servers: str | None
+    pids: list[int]
+    data: str
+    brokers: dict[str, str]
+
+
+class ClusterDidNotStart(EngineError):
+    """The process of a cluster ended, or said nothing in time."""
+
+    hint = "`kctl cluster logs` shows what it had to say"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"the cluster in {path} did not start: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class ClusterDidNotStop(EngineError):
+    """The process of a cluster is still there after its time to stop."""
+
+    def __init__(self, path: str, pid: int) -> None:
+        super().__init__(f"the cluster in {path} did not stop in time")
+        self.hint = f"it may be writing much to its disks: wait, or kill process {pid}"
+        self.path = path
+        self.pid = pid
+
+
+class NoClusterThere(EngineError):
+    """A data directory has no cluster."""
+
+    hint = "`kctl cluster start` makes one; --data names another directory"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"there is no cluster in {path}")
+        self.path = path
+
+
+class OtherPlan(EngineError):
+    """A cluster is there already, and was made in another way than is asked for."""
+
+    def __init__(self, path: str, what: str, made: object, asked: object) -> None:
+        super().__init__(f"the cluster in {path} was made with {what} {made}, not {asked}")
+        self.hint = f"leave {what} out, or `kctl cluster destroy --data {path}` first"
+        self.path = path
+
+
+def status_of(data: DataDirectory) -> ClusterStatus:
+    """Return what is known of a cluster."""
+    state = data.state()
+    running = data.running() if state is ClusterState.RUNNING else None
+    if running is None:
+        return ClusterStatus(state, None, [], data.path, {})
+    return ClusterStatus(
+        state, running.bootstrap_servers, [running.pid], data.path, running.brokers
+    )
+
+
+def start(data: DataDirectory, files: Files, command: Sequence[str], timeout_s: float) -> None:
+    """Start a cluster by a command that runs it, and return when it is ready.
+
+    Errors: ClusterInUse, ClusterDidNotStart.
+    """
+    if is_held(data.lock_path):
+        raise ClusterInUse(data.path)
+    files.make_dir(data.path)
+    log_end = _size(files, data.log_path)
+    process = processes.start_detached(command, data.log_path)
+    said = process.wait_until_ready(timeout_s)
+    if said:
+        return
+    if said is None:
+        processes.ask_to_stop(process.pid)
+        raise ClusterDidNotStart(data.path, f"not ready after {timeout_s:.0f} s")
+    raise ClusterDidNotStart(data.path, _last_words(files, data.log_path, log_end))
+
+
+def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
+    """Stop a cluster and return when its process has ended; tells whether it ran.
+
+    Raises ClusterDidNotStop.
+    """
+    running = data.running()
+    if running is None or not is_held(data.lock_path):
+        return False
+    processes.ask_to_stop(running.pid)
+    deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
+    while is_held(data.lock_path):
+        if clock.monotonic_ms() > deadline_ms:
+            raise ClusterDidNotStop(data.path, running.pid)
+        pause(_POLL_MS)
+    return True
+
+
+def plan_for(data: DataDirectory, asked: ClusterPlan, given: frozenset[str]) -> ClusterPlan:
+    """Return the plan to start with: what is kept, changed by what was `given`.
+
+    The number of brokers of a cluster stays as it was made (OtherPlan). Settings that are given
+    are added to those that are kept.
+    """
+    kept = data.plan()
+    if kept is None:
+        return asked
+    if "broker_count" in given and asked.broker_count != kept.broker_count:
+        raise OtherPlan(data.path, "--brokers", kept.broker_count, asked.broker_count)
+    return kept._replace(
+        port=asked.port if "port" in given else kept.port,
+        settings={**kept.settings, **asked.settings},
+    )
+
+
+def destroy(data: DataDirectory, files: Files) -> None:
+    """Remove a stopped cluster with all its data; raises NoClusterThere, ClusterInUse."""
+    state = data.state()
+    if state is ClusterState.ABSENT:
+        raise NoClusterThere(data.path)
+    if state in (ClusterState.RUNNING, ClusterState.STARTING):
+        raise ClusterInUse(data.path)
+    plan = data.plan()
+    # The plan goes last: as long as it is there, an interrupted removal can be begun again.
+    for broker_id in plan.broker_ids() if plan is not None else []:
+        _remove_tree(files, data.broker_path(broker_id))
+    for path in data.own_files():
+        _remove_file(files, path)
+    if not files.list_dir(data.path):
+        files.remove(data.path)
+
+
+def _remove_tree(files: Files, path: str) -> None:
+    if not files.exists(path):
+        return
+    for name in files.list_dir(path):
+        child = f"{path}/{name}"
+        if files.is_dir(child):
+            _remove_tree(files, child)
+        else:
+            _remove_file(files, child)
+    files.remove(path)
+
+
+def _remove_file(files: Files, path: str) -> None:
+    try:
+        files.remove(path)
+    except FileMissing:
+        return
+
+
+def _size(files: Files, path: str) -> int:
+    try:
+        return files.size_bytes(path)
+    except FileMissing:
+        return 0
+
+
+def _last_words(files: Files, path: str, start: int) -> str:
+    """Return the last line that a process wrote behind a position of its log."""
+    file = files.open(path)
+    try:
+        end = file.size_bytes()
+        begin = max(start, end - LOG_TAIL_BYTES)
+        lines = file.read_at(begin, end - begin).decode(errors="replace").splitlines()
+    finally:
+        file.close()
+    said = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
+    return said[-1] if said else "it said nothing"

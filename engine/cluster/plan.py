@@ -1,0 +1,65 @@
+"""How a cluster is made: how many brokers, where they listen, what they are set to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.config.broker_config import BrokerConfig
+from engine.config.settings import BrokerSettings
+from engine.errors import EngineError
+
+FIRST_BROKER_ID = 1
+#: The listener that every broker of a plan has.
+LISTENER = "PLAINTEXT"
+_INTERNAL_REPLICAS = 3
+_INTERNAL_MIN_ISR = 2
+
+
+class TooManyBrokers(EngineError):
+    """More brokers were asked for than can replicate to each other."""
+
+    hint = "start one broker; docs/compatibility.md says what is there"
+
+    def __init__(self, broker_count: int) -> None:
+        super().__init__(
+            f"{broker_count} brokers were asked for, and brokers do not replicate to each other yet"
+        )
+        self.broker_count = broker_count
+
+
+class ClusterPlan(NamedTuple):
+    """How a cluster is made; settings are broker keys in Kafka's names."""
+
+    broker_count: int = 1
+    host: str = "127.0.0.1"
+    port: int = 9092
+    settings: dict[str, str] = {}  # noqa: RUF012 (never changed in place)
+
+    def broker_ids(self) -> list[int]:
+        """Return the ids of the brokers."""
+        return list(range(FIRST_BROKER_ID, FIRST_BROKER_ID + self.broker_count))
+
+
+def broker_settings(plan: ClusterPlan, log_dir: str, broker_id: int) -> dict[str, str]:
+    """Return the settings of one broker of a plan; what the plan sets counts before ours."""
+    # Internal topics cannot have more replicas than there are brokers.
+    replicas = str(min(plan.broker_count, _INTERNAL_REPLICAS))
+    port = plan.port and plan.port + broker_id - FIRST_BROKER_ID
+    return {
+        "broker.id": str(broker_id),
+        "listeners": f"{LISTENER}://{plan.host}:{port}",
+        "log.dirs": log_dir,
+        "offsets.topic.replication.factor": replicas,
+        "transaction.state.log.replication.factor": replicas,
+        "transaction.state.log.min.isr": str(min(plan.broker_count, _INTERNAL_MIN_ISR)),
+        **plan.settings,
+    }
+
+
+def check_plan(plan: ClusterPlan) -> list[str]:
+    """Return the settings of a plan that no broker knows; raises TooManyBrokers, ConfigError."""
+    if plan.broker_count > 1:
+        raise TooManyBrokers(plan.broker_count)
+    settings = BrokerSettings(broker_settings(plan, "/", FIRST_BROKER_ID))
+    BrokerConfig.of(settings)
+    return settings.unknown_names()

@@ -1,0 +1,34 @@
+"""`kctl broker`: one broker in this process, as Kafka's own start script would run it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import noun
+
+app = noun("One broker, run from a server.properties.")
+
+
+@app.callback()
+def _broker() -> None:
+    """Have subcommands, though there is but one."""
+
+
+@app.command("run", epilog="Example: kctl broker run --config server.properties")
+def run_(
+    config: Annotated[
+        str, typer.Option("--config", metavar="FILE", help="Kafka's server.properties.")
+    ],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Put before what the file says; may be repeated."
+        ),
+    ] = None,
+) -> int:
+    """Run a broker until Ctrl-C or SIGTERM. Its metadata lies in its first log directory."""
+    from kctl.commands.broker_work import run_broker
+
+    return run_broker(config, settings or [])

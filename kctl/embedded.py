@@ -1,0 +1,28 @@
+"""Where the embedded cluster is: the one that commands talk to when nothing else is said."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+_BELOW_DATA_HOME = "kctl/cluster"
+
+
+def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
+    """Return the data directory that is meant, as an absolute path."""
+    if data is not None:
+        return os.path.abspath(data)
+    home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"
+    return f"{home}/{_BELOW_DATA_HOME}"
+
+
+def running_servers(environment: Mapping[str, str]) -> str | None:
+    """Return the addresses of the embedded cluster, None if it does not run."""
+    from engine.cluster.data_directory import ClusterState, DataDirectory
+    from engine.host.real import RealFiles
+
+    directory = DataDirectory(RealFiles(), cluster_path(environment, None))
+    if directory.state() is not ClusterState.RUNNING:
+        return None
+    running = directory.running()
+    return None if running is None else running.bootstrap_servers

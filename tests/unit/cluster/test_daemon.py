@@ -1,0 +1,79 @@
+"""Clusters as processes of their own: what is decided before one is started, and removal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.cluster import daemon
+from engine.cluster.daemon import ClusterDidNotStart, NoClusterThere, OtherPlan
+from engine.cluster.data_directory import ClusterInUse, DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.host.real import RealFiles
+
+FILES = RealFiles()
+MADE = ClusterPlan(1, "127.0.0.1", 9093, {"a": "1", "b": "2"})
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    return DataDirectory(FILES, str(tmp_path / "cluster"))
+
+
+def test_a_later_start_keeps_what_is_not_given(data: DataDirectory) -> None:
+    data.write_plan(MADE)
+    assert daemon.plan_for(data, ClusterPlan(), frozenset()) == MADE
+
+
+def test_a_later_start_may_move_the_port_and_add_settings(data: DataDirectory) -> None:
+    data.write_plan(MADE)
+    asked = ClusterPlan(port=9999, settings={"b": "3"})
+    found = daemon.plan_for(data, asked, frozenset(["port"]))
+    assert found == MADE._replace(port=9999, settings={"a": "1", "b": "3"})
+
+
+def test_the_number_of_brokers_stays(data: DataDirectory) -> None:
+    data.write_plan(MADE)
+    with pytest.raises(OtherPlan, match="--brokers 1, not 3"):
+        daemon.plan_for(data, ClusterPlan(broker_count=3), frozenset(["broker_count"]))
+
+
+def test_a_process_that_ends_at_once_is_told_with_its_last_words(data: DataDirectory) -> None:
+    code = "import sys; print('error: no luck\\nhint: try again'); sys.exit(1)"
+    with pytest.raises(ClusterDidNotStart, match="did not start: no luck"):
+        daemon.start(data, FILES, [sys.executable, "-c", code], 60)
+
+
+def test_only_what_is_the_clusters_is_removed(data: DataDirectory, tmp_path: Path) -> None:
+    data.write_plan(MADE)
+    partition = tmp_path / "cluster" / "broker-1" / "t-0"
+    partition.mkdir(parents=True)
+    (partition / "00000000000000000000.log").write_bytes(b"x")
+    mine = tmp_path / "cluster" / "notes.txt"
+    mine.write_text("mine")
+    daemon.destroy(data, FILES)
+    assert [path.name for path in (tmp_path / "cluster").iterdir()] == ["notes.txt"]
+
+
+def test_a_directory_without_a_cluster_is_never_emptied(
+    data: DataDirectory, tmp_path: Path
+) -> None:
+    (tmp_path / "cluster" / "broker-1").mkdir(parents=True)
+    with pytest.raises(NoClusterThere):
+        daemon.destroy(data, FILES)
+    assert (tmp_path / "cluster" / "broker-1").exists()
+
+
+def test_a_cluster_that_runs_is_not_removed(data: DataDirectory) -> None:
+    data.write_plan(MADE)
+    code = (
+        "from engine.host.lock_file import acquire; from engine.host.processes import say_ready;"
+        f"release = acquire({data.lock_path!r}); say_ready('ready'); import time; time.sleep(60)"
+    )
+    holder = daemon.processes.start_detached([sys.executable, "-c", code], data.log_path)
+    assert holder.wait_until_ready(60) == b"ready\n"
+    with pytest.raises(ClusterInUse):
+        daemon.destroy(data, FILES)
+    daemon.processes.kill(holder.pid)

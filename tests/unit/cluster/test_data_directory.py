@@ -1,0 +1,54 @@
+"""What a data directory says of its cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.cluster.data_directory import (
+    BadClusterFile,
+    ClusterState,
+    DataDirectory,
+    RunningCluster,
+)
+from engine.cluster.plan import ClusterPlan
+from engine.host.real import RealFiles
+
+RUNNING = RunningCluster(4711, "here:9092", {"1": "here:9092"})
+PLAN = ClusterPlan(1, "127.0.0.1", 9093, {"num.partitions": "3"})
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> DataDirectory:
+    return DataDirectory(RealFiles(), str(tmp_path / "cluster"))
+
+
+def test_nothing_is_absent(data: DataDirectory) -> None:
+    assert data.state() is ClusterState.ABSENT
+    assert data.plan() is None
+    assert data.running() is None
+
+
+def test_a_plan_alone_is_a_stopped_cluster(data: DataDirectory) -> None:
+    data.write_plan(PLAN)
+    assert data.state() is ClusterState.STOPPED
+    assert data.plan() == PLAN
+
+
+def test_a_process_that_left_its_file_behind_has_crashed(data: DataDirectory) -> None:
+    data.write_plan(PLAN)
+    data.write_running(RUNNING)
+    assert data.running() == RUNNING
+    assert data.state() is ClusterState.CRASHED
+    data.remove_running()
+    data.remove_running()
+    assert data.state() is ClusterState.STOPPED
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"brokers": "many"}'])
+def test_a_damaged_plan_is_named(data: DataDirectory, tmp_path: Path, content: str) -> None:
+    data.write_plan(PLAN)
+    (tmp_path / "cluster" / "cluster.json").write_text(content)
+    with pytest.raises(BadClusterFile, match=r"cluster\.json"):
+        data.plan()
