@@ -249,6 +249,10 @@ class ReplicaManager:
             else:
                 self._ports.on_waiting(deadline_ms)
         self.perform(effects)
+        if params.is_from_follower and self._deletes.delayed_count:
+            # Its fetch says where its log starts.
+            for topic_partition, _ in specs:
+                self._check_deletes(topic_partition)
 
     def _read(
         self,
@@ -338,6 +342,8 @@ class ReplicaManager:
             operation = DelayedDeleteRecords(deadline_ms, results, required, self.find, reply)
             if self._deletes.try_complete_else_watch(operation, required):
                 reply(operation.results())
+            else:
+                self._ports.on_waiting(deadline_ms)
         else:
             reply(results)
         self.perform(effects)
