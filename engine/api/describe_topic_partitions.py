@@ -10,8 +10,8 @@ A page ends inside a topic or before one; the next cursor says where the next on
 that are not there count nothing.
 
 Source: DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of 3.9.1 (KIP-966).
-Differs: Kafka serves it only without ZooKeeper. There are no eligible leaders beside the in-sync
-set here, so both lists of them are empty. A negative limit counts as 1, as in Kafka.
+Differs: Kafka serves it only without ZooKeeper. Eligible leaders beside the in-sync set are kept
+only there too, so both lists of them are null: tools print what they print of a ZooKeeper cluster.
 """
 
 from __future__ import annotations
@@ -112,7 +112,5 @@ class DescribeTopicPartitions:
             leader_epoch=known.leader_epoch,
             replica_nodes=list(known.replicas),
             isr_nodes=list(known.isr),
-            eligible_leader_replicas=[],
-            last_known_elr=[],
             offline_replicas=list(known.offline_replicas),
         )

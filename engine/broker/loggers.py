@@ -7,7 +7,8 @@
 | TRACE | 5, below DEBUG |
 
 Loggers have the names that Kafka's have where they tell of the same (`kafka.server.KafkaServer`),
-so that what an operator knows about them holds. The root is all of them.
+so that what an operator knows about them holds. The root is all of them, and those of Python's
+libraries, which are not listed.
 
 Source: kafka.utils.Log4jController.
 """
@@ -22,6 +23,7 @@ from engine.api.config_loggers import ROOT_LOGGER
 #: Below everything that Python's logging has a name for.
 TRACE = 5
 
+_OWN_PREFIXES = ("kafka.", "state.change.")
 _NUMBERS = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -47,7 +49,7 @@ class PythonLoggers:
         found = {ROOT_LOGGER: level_name(self._root.getEffectiveLevel())}
         for name, logger in list(self._root.manager.loggerDict.items()):
             # Others are places in the tree where nobody has asked for a logger.
-            if isinstance(logger, logging.Logger):
+            if isinstance(logger, logging.Logger) and name.startswith(_OWN_PREFIXES):
                 found[name] = level_name(logger.getEffectiveLevel())
         return found
 

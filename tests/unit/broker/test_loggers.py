@@ -53,3 +53,11 @@ def test_other_levels_are_told_as_the_next_below(number: int, name: str) -> None
 def test_a_process_has_pythons_own_loggers() -> None:
     logging.getLogger("kafka.test.logger")
     assert "kafka.test.logger" in PythonLoggers().levels()
+
+
+def test_loggers_of_libraries_and_places_in_the_tree_are_not_listed() -> None:
+    root, found = loggers()
+    root.manager.getLogger("asyncio")
+    root.manager.getLogger("kafka.a.b")
+    root.manager.getLogger("state.change.logger")
+    assert {"root", "kafka.a.b", "state.change.logger"} == set(found.levels())
