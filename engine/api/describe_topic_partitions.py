@@ -11,7 +11,8 @@ that are not there count nothing.
 
 Source: DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of 3.9.1 (KIP-966).
 Differs: Kafka serves it only without ZooKeeper. Eligible leaders beside the in-sync set are kept
-only there too, so both lists of them are null: tools print what they print of a ZooKeeper cluster.
+only there too: both lists of them are empty here, where tools print N/A for a cluster that does
+not serve this.
 """
 
 from __future__ import annotations
@@ -112,5 +113,8 @@ class DescribeTopicPartitions:
             leader_epoch=known.leader_epoch,
             replica_nodes=list(known.replicas),
             isr_nodes=list(known.isr),
+            # The schema allows null, but Java's client fails at it.
+            eligible_leader_replicas=[],
+            last_known_elr=[],
             offline_replicas=list(known.offline_replicas),
         )

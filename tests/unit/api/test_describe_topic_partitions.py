@@ -44,7 +44,7 @@ def test_a_topic_is_told_with_its_partitions() -> None:
     (clicks,) = described("clicks").topics
     assert (CLICKS_ID, 3576) == (clicks.topic_id, clicks.topic_authorized_operations)
     first, second = clicks.partitions
-    assert (0, 1, 5, [1, 2], [1, 2], None, None, []) == (
+    assert (0, 1, 5, [1, 2], [1, 2], [], [], []) == (
         first.partition_index,
         first.leader_id,
         first.leader_epoch,
