@@ -28,7 +28,6 @@ from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
 from engine.controller.config_message import config_message
 from engine.controller.topic_errors import (
-    BROKER_NOT_AVAILABLE,
     INVALID_CONFIG,
     INVALID_PARTITIONS,
     INVALID_REPLICA_ASSIGNMENT,
@@ -90,6 +89,15 @@ def check_name(topic: str) -> None:
     except InvalidTopicName as error:
         message = f"Topic name is invalid: {_name_problem(topic)}"
         raise TopicRefused(INVALID_TOPIC_EXCEPTION, message) from error
+
+
+def is_name(topic: str) -> bool:
+    """Tell whether Kafka allows the name."""
+    try:
+        validate_topic(topic)
+    except InvalidTopicName:
+        return False
+    return True
 
 
 def _name_problem(topic: str) -> str:
@@ -190,7 +198,7 @@ def check_added_replicas(
             f"but {len(assignments)} assignments provided.",
         )
     for partition, replicas in enumerate(assignments, old_count):
-        _check_added(partition, replicas, broker_ids)
+        _check_added(partition, replicas)
     uneven = {
         partition: len(replicas)
         for partition, replicas in enumerate(assignments, old_count)
@@ -205,7 +213,7 @@ def check_added_replicas(
         )
 
 
-def _check_added(partition: int, replicas: tuple[int, ...], broker_ids: AbstractSet[int]) -> None:
+def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
     if not replicas:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
@@ -216,12 +224,6 @@ def _check_added(partition: int, replicas: tuple[int, ...], broker_ids: Abstract
             INVALID_REPLICA_ASSIGNMENT,
             f"Duplicate brokers not allowed in replica assignment: {_listed(replicas)} for "
             f"partition id {partition}.",
-        )
-    if not broker_ids.issuperset(replicas):
-        raise TopicRefused(
-            BROKER_NOT_AVAILABLE,
-            f"Some brokers specified for partition id {partition} are not available. Specified "
-            f"brokers: {_listed(replicas)}, available brokers: {_listed(sorted(broker_ids))}.",
         )
 
 

@@ -1,0 +1,79 @@
+"""CreatePartitions (37): more partitions for topics.
+
+| versions | difference |
+|---|---|
+| 0, 1 | topics with new count and replicas of what is new, or null; timeout; only validate |
+| 2 | flexible |
+| 3 | may answer THROTTLING_QUOTA_EXCEEDED (not used: there are no quotas yet) |
+
+Only the controller adds partitions; another broker answers NOT_CONTROLLER for each.
+Source: KIP-195; KafkaApis.handleCreatePartitionsRequest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from engine.api.exchange import Deferred, Exchange
+from engine.controller.ports import ControllerView
+from engine.controller.topic_admin import TopicAdmin
+from engine.controller.topic_errors import (
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    NOT_CONTROLLER,
+)
+from engine.controller.topic_growth import MorePartitions
+from engine.controller.topic_outcomes import TopicOutcome
+from engine.wire.structs import message_class
+
+_DUPLICATE = TopicOutcome(INVALID_REQUEST, "Duplicate topic in request.")
+_GOING = TopicOutcome(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+
+
+class CreatePartitions:
+    """Adds partitions by the admin of this broker."""
+
+    def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
+        self._controller = controller
+        self._admin = admin
+        self._response = message_class("CreatePartitionsResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return the answer, or what becomes it when the partitions have leaders."""
+        names = list(dict.fromkeys(topic.name for topic in request.topics))
+        if not self._controller.is_active:
+            return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
+        counts = Counter(topic.name for topic in request.topics)
+        refused = {name: _DUPLICATE for name, count in counts.items() if count > 1}
+        for name in names:
+            if name not in refused and self._controller.is_queued_for_deletion(name):
+                refused[name] = _GOING
+        deferred = Deferred()
+        self._admin.create_partitions(
+            [_more_partitions(topic) for topic in request.topics if topic.name not in refused],
+            lambda outcomes: deferred.complete(self._reply(names, {**outcomes, **refused})),
+            timeout_ms=request.timeout_ms,
+            validate_only=request.validate_only,
+        )
+        return deferred
+
+    def _reply(self, names: list[str], outcomes: dict[str, TopicOutcome]) -> Any:
+        """Return one result a topic, also for one that was named twice."""
+        return self._response(
+            results=[
+                self._response.CreatePartitionsTopicResult(
+                    name=name,
+                    error_code=outcomes[name].code,
+                    error_message=outcomes[name].message,
+                )
+                for name in names
+            ]
+        )
+
+
+def _more_partitions(topic: Any) -> MorePartitions:
+    assignments = None
+    if topic.assignments is not None:
+        assignments = [tuple(each.broker_ids) for each in topic.assignments]
+    return MorePartitions(topic.name, topic.count, assignments)

@@ -1,0 +1,103 @@
+"""CreateTopics (19): new topics, by counts or by an assignment.
+
+| versions | difference |
+|---|---|
+| 0 | topics, timeout |
+| 1 | + only validate; a message with each error |
+| 2, 3 | + throttle time |
+| 4 | −1 for the broker's default counts |
+| 5 | flexible; counts and settings of the new topic in the answer |
+| 6 | may answer THROTTLING_QUOTA_EXCEEDED (not used: there are no quotas yet) |
+| 7 | + topic id in the answer |
+
+Only the controller creates topics; another broker answers NOT_CONTROLLER for each.
+Source: KIP-4, KIP-464, KIP-525, KIP-516; KafkaApis.handleCreateTopicsRequest.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from engine.api.exchange import Deferred, Exchange
+from engine.controller.ports import ControllerView
+from engine.controller.topic_admin import TopicAdmin
+from engine.controller.topic_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER
+from engine.controller.topic_outcomes import TopicOutcome
+from engine.controller.topic_rules import NewTopic
+from engine.naming import CLUSTER_METADATA_TOPIC
+from engine.wire.layout import NO_UUID
+from engine.wire.structs import message_class
+
+_DUPLICATE = TopicOutcome(INVALID_REQUEST, "Found multiple entries for this topic.")
+_PROHIBITED = TopicOutcome(
+    INVALID_REQUEST, f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
+)
+
+
+class CreateTopics:
+    """Creates topics by the admin of this broker."""
+
+    def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
+        self._controller = controller
+        self._admin = admin
+        self._response = message_class("CreateTopicsResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return the answer, or what becomes it when the topics have leaders."""
+        names = [topic.name for topic in request.topics]
+        if not self._controller.is_active:
+            return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
+        refused = _refused(names)
+        deferred = Deferred()
+        self._admin.create_topics(
+            [_new_topic(topic) for topic in request.topics if topic.name not in refused],
+            lambda outcomes: deferred.complete(self._reply(names, {**outcomes, **refused})),
+            timeout_ms=request.timeout_ms,
+            validate_only=request.validate_only,
+            describe=exchange.api_version >= 5,
+        )
+        return deferred
+
+    def _reply(self, names: list[str], outcomes: dict[str, TopicOutcome]) -> Any:
+        return self._response(topics=[self._result(name, outcomes[name]) for name in names])
+
+    def _result(self, name: str, outcome: TopicOutcome) -> Any:
+        entry = self._response.CreatableTopicConfigs
+        configs = [
+            entry(
+                name=each.name,
+                value=each.value,
+                read_only=each.is_read_only,
+                config_source=each.source.value,
+                is_sensitive=each.is_sensitive,
+            )
+            for each in outcome.configs
+        ]
+        return self._response.CreatableTopicResult(
+            name=name,
+            topic_id=outcome.topic_id or NO_UUID,
+            error_code=outcome.code,
+            error_message=outcome.message,
+            num_partitions=outcome.partition_count,
+            replication_factor=outcome.replication_factor,
+            # Nothing is known of the settings of a topic that was not created.
+            configs=configs if outcome.code == NONE else [],
+        )
+
+
+def _refused(names: list[str]) -> dict[str, TopicOutcome]:
+    refused = {name: _DUPLICATE for name, count in Counter(names).items() if count > 1}
+    if CLUSTER_METADATA_TOPIC in names:
+        refused[CLUSTER_METADATA_TOPIC] = _PROHIBITED
+    return refused
+
+
+def _new_topic(topic: Any) -> NewTopic:
+    return NewTopic(
+        topic.name,
+        topic.num_partitions,
+        topic.replication_factor,
+        [(each.partition_index, tuple(each.broker_ids)) for each in topic.assignments],
+        [(each.name, each.value) for each in topic.configs],
+    )

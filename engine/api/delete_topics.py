@@ -1,0 +1,107 @@
+"""DeleteTopics (20): topics go, by name or by id.
+
+| versions | difference |
+|---|---|
+| 0 | names, timeout |
+| 1, 2 | + throttle time |
+| 3 | TOPIC_DELETION_DISABLED where it was INVALID_REQUEST |
+| 4 | flexible |
+| 5 | + a message with each error |
+| 6 | names or ids; ids in the answer |
+
+Only the controller deletes topics; another broker answers NOT_CONTROLLER for each.
+Source: KIP-4, KIP-322, KIP-516; KafkaApis.handleDeleteTopicsRequest.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.api.exchange import Deferred, Exchange
+from engine.controller.ports import ControllerView
+from engine.controller.topic_admin import TopicAdmin
+from engine.controller.topic_errors import (
+    INVALID_REQUEST,
+    NONE,
+    NOT_CONTROLLER,
+    TOPIC_DELETION_DISABLED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.controller.topic_outcomes import TopicOutcome
+from engine.replication.metadata_cache import MetadataCache
+from engine.wire.layout import NO_UUID
+from engine.wire.structs import message_class
+
+_IDS_SINCE = 6
+_DISABLED_SINCE = 3
+
+
+class DeleteTopics:
+    """Deletes topics by the admin of this broker."""
+
+    def __init__(
+        self,
+        controller: ControllerView,
+        admin: TopicAdmin,
+        cache: MetadataCache,
+        *,
+        is_enabled: bool,
+    ) -> None:
+        """`is_enabled` is `delete.topic.enable`."""
+        self._controller = controller
+        self._admin = admin
+        self._cache = cache
+        self._is_enabled = is_enabled
+        self._response = message_class("DeleteTopicsResponse")
+
+    def handle(self, request: Any, exchange: Exchange) -> Any:
+        """Return the answer, or what becomes it when the topics are gone."""
+        asked = _asked(request, exchange.api_version)
+        code = self._refusal(asked, exchange.api_version)
+        if code != NONE:
+            return self._response(
+                responses=[self._result(name, topic_id, code) for name, topic_id in asked]
+            )
+        results = [self._look_up(name, topic_id) for name, topic_id in asked]
+        going = list(dict.fromkeys(each.name for each in results if each.error_code == NONE))
+        if not going:
+            return self._response(responses=results)
+        deferred = Deferred()
+
+        def finish(outcomes: dict[str, TopicOutcome]) -> None:
+            for each in results:
+                if each.error_code == NONE:
+                    each.error_code = outcomes[each.name].code
+            deferred.complete(self._response(responses=results))
+
+        self._admin.delete_topics(going, finish, timeout_ms=request.timeout_ms)
+        return deferred
+
+    def _refusal(self, asked: list[tuple[str | None, bytes]], version: int) -> int:
+        """Return why the whole request is refused, or NONE."""
+        if not self._controller.is_active:
+            return NOT_CONTROLLER
+        if not self._is_enabled:
+            return TOPIC_DELETION_DISABLED if version >= _DISABLED_SINCE else INVALID_REQUEST
+        if any(name is not None and topic_id != NO_UUID for name, topic_id in asked):
+            return INVALID_REQUEST
+        return NONE
+
+    def _look_up(self, name: str | None, topic_id: bytes) -> Any:
+        if topic_id != NO_UUID:
+            name = self._controller.topic_name(topic_id)
+            if name is None:
+                return self._result(None, topic_id, UNKNOWN_TOPIC_ID)
+        if name is None or name not in self._cache.topics:
+            return self._result(name, topic_id, UNKNOWN_TOPIC_OR_PARTITION)
+        return self._result(name, topic_id, NONE)
+
+    def _result(self, name: str | None, topic_id: bytes, code: int) -> Any:
+        return self._response.DeletableTopicResult(name=name, topic_id=topic_id, error_code=code)
+
+
+def _asked(request: Any, version: int) -> list[tuple[str | None, bytes]]:
+    if version >= _IDS_SINCE:
+        return [(topic.name, topic.topic_id) for topic in request.topics]
+    return [(name, NO_UUID) for name in request.topic_names]

@@ -1,0 +1,69 @@
+"""Writes that go together because a transaction costs a sync of the disk, and fail alone.
+
+```
+groups   [a b] [c] [d e] ...      one multi for all, up to a bound
+                │ one is refused: nothing was done
+                v
+         [a b]   [c]   [d e]      a multi each: done, or refused by itself
+```
+
+Source: none; Kafka sends a transaction for every write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from engine.limits import CONTROLLER_MULTI_OPERATIONS_MAX
+from engine.znode.errors import NodeError
+from engine.znode.model import Operation, OperationResult
+
+#: Of a group of writes: the results of its operations, or why all of it was refused.
+GroupResult: TypeAlias = "list[OperationResult] | NodeError"
+#: Does all operations or none.
+Multi: TypeAlias = Callable[[Sequence[Operation]], Coroutine[Any, None, list[OperationResult]]]
+
+
+async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
+    """Do groups of operations, each whole or not at all, in order."""
+    results: list[GroupResult] = []
+    for chunk in _chunks(groups):
+        results += await _write_chunk(multi, chunk)
+    return results
+
+
+async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
+    try:
+        flat = await multi([each for group in chunk for each in group])
+    except NodeError as error:
+        if len(chunk) == 1:
+            return [error]
+        return [await _write_alone(multi, group) for group in chunk]
+    results: list[GroupResult] = []
+    start = 0
+    for group in chunk:
+        results.append(flat[start : start + len(group)])
+        start += len(group)
+    return results
+
+
+async def _write_alone(multi: Multi, group: Sequence[Operation]) -> GroupResult:
+    try:
+        return await multi(group)
+    except NodeError as error:
+        return error
+
+
+def _chunks(groups: Sequence[Sequence[Operation]]) -> Iterable[list[Sequence[Operation]]]:
+    """Yield groups together up to the bound of a transaction; a larger group goes alone."""
+    chunk: list[Sequence[Operation]] = []
+    size = 0
+    for group in groups:
+        if chunk and size + len(group) > CONTROLLER_MULTI_OPERATIONS_MAX:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(group)
+        size += len(group)
+    if chunk:
+        yield chunk
