@@ -52,6 +52,7 @@ class ApiVersions:
         return [
             entry(api_key=row.key, min_version=row.lowest, max_version=row.highest)
             for row in self._table.rows()
+            if row.is_advertised
         ]
 
     def refusal(self) -> Any:

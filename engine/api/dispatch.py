@@ -31,7 +31,8 @@ RequestDecoder: TypeAlias = Callable[[memoryview, int], Any]
 class ApiRow(NamedTuple):
     """One API as it is served; versions are inclusive.
 
-    `decode` reads requests in place of the table codec, for a handler that knows its form.
+    `decode` reads requests in place of the table codec, for a handler that knows its form. A row
+    that is not advertised is served to whoever asks, and ApiVersions is silent about it.
     """
 
     key: int
@@ -42,6 +43,7 @@ class ApiRow(NamedTuple):
     handler: Handler
     is_inter_broker: bool = False
     decode: RequestDecoder | None = None
+    is_advertised: bool = True
 
     def serves(self, version: int) -> bool:
         """Tell whether a version is served."""
@@ -63,13 +65,22 @@ class DispatchTable:
         highest: int | None = None,
         is_inter_broker: bool = False,
         decode: RequestDecoder | None = None,
+        is_advertised: bool = True,
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`."""
         found = api(name)
         assert found.key not in self._rows, name
         top = found.stable.highest if highest is None else highest
         self._rows[found.key] = ApiRow(
-            found.key, name, found.stable.lowest, top, rule, handler, is_inter_broker, decode
+            found.key,
+            name,
+            found.stable.lowest,
+            top,
+            rule,
+            handler,
+            is_inter_broker,
+            decode,
+            is_advertised,
         )
 
     def row(self, key: int) -> ApiRow | None:

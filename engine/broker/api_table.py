@@ -108,11 +108,14 @@ class ServedApis:
         log_dirs = DescribeLogDirs(files, storage.logs, storage.replicas)
         table.serve("DescribeCluster", DescribeCluster(cache).handle, Rule.CLUSTER_DESCRIBE)
         table.serve("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE)
-        for name, handler in (
-            ("DescribeTopicPartitions", DescribeTopicPartitions(cache)),
-            ("FindCoordinator", FindCoordinator()),
-        ):
-            table.serve(name, handler.handle, Rule.PER_RESOURCE)
+        table.serve("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE)
+        # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
+        table.serve(
+            "DescribeTopicPartitions",
+            DescribeTopicPartitions(cache).handle,
+            Rule.PER_RESOURCE,
+            is_advertised=False,
+        )
 
     def _add_configs(self, table: DispatchTable) -> None:
         broker = self._broker

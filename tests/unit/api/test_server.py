@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
-from engine.api.exchange import CloseConnection, Deferred, Exchange
+from engine.api.exchange import CloseConnection, Deferred, Exchange, Session
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
@@ -181,3 +182,16 @@ def test_an_answer_that_comes_after_the_end_goes_nowhere() -> None:
 
 def test_every_served_api_has_an_authorization_rule() -> None:
     assert all(isinstance(row.rule, Rule) for row in Stage().server.table.rows())
+
+
+def test_what_is_not_advertised_is_served_to_whoever_asks() -> None:
+    table = DispatchTable()
+    table.serve("Heartbeat", lambda _request, _exchange: None, Rule.PER_RESOURCE)
+    table.serve(
+        "LeaveGroup", lambda _request, _exchange: None, Rule.PER_RESOURCE, is_advertised=False
+    )
+    versions = ApiVersions(table)
+    exchange = Exchange(Session("peer"), API_VERSIONS, 0, 1, None, 0)
+    reply = versions.handle(message_class("ApiVersionsRequest")(), exchange)
+    assert [entry.api_key for entry in reply.api_keys] == [HEARTBEAT]
+    assert table.row(13) is not None
