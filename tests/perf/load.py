@@ -1,0 +1,194 @@
+"""What clients do to a broker under measurement, by librdkafka."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+_PIPELINED_REQUESTS = 40_000
+_SYNC_REQUESTS = 4_000
+_IN_FLIGHT = 16
+
+
+class Load(NamedTuple):
+    """Records that are produced."""
+
+    value_bytes: int
+    batch_bytes: int
+    codec: str = "none"
+
+
+class Broker(NamedTuple):
+    """Where a broker listens, and what tells the CPU seconds that it has used."""
+
+    address: str
+    cpu_s: Callable[[], float]
+
+
+class Outcome(NamedTuple):
+    """A figure with its unit, and the broker's CPU: seconds a GB, or µs a request."""
+
+    figure: float
+    unit: str
+    cpu: float
+
+
+class Failed(Exception):
+    """A record was not taken."""
+
+
+def _values(size: int) -> list[bytes]:
+    """Return values that compress as text does, to about a third."""
+    words = [os.urandom(6).hex().encode() for _ in range(64)]
+    values = []
+    for n in range(64):
+        text = b" ".join(words[(n * 7 + k * k) % 64] for k in range(size // 8 + 1))
+        values.append(text[:size])
+    return values
+
+
+class _Topic:
+    """A topic of one partition, for one run."""
+
+    def __init__(self, address: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": address})
+        self.name = f"perf-{time.monotonic_ns()}"
+
+    def __enter__(self) -> str:
+        topic = NewTopic(self.name, num_partitions=1, replication_factor=1)
+        for future in self._admin.create_topics([topic]).values():
+            future.result()
+        return self.name
+
+    def __exit__(self, *_error: object) -> None:
+        for future in self._admin.delete_topics([self.name]).values():
+            future.result()
+
+
+def _producer(address: str, **more: Any) -> Producer:
+    return Producer(
+        {
+            "bootstrap.servers": address,
+            "acks": "1",
+            "queue.buffering.max.messages": 1_000_000,
+            "queue.buffering.max.kbytes": 512_000,
+            "socket.nagle.disable": True,
+            **more,
+        }
+    )
+
+
+def _send(producer: Producer, topic: str, values: list[bytes], count: int) -> None:
+    errors: list[object] = []
+
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            errors.append(error)
+
+    kinds = len(values)
+    for n in range(count):
+        while True:
+            try:
+                producer.produce(topic, values[n % kinds], partition=0, on_delivery=delivered)
+                break
+            except BufferError:
+                producer.poll(0.01)
+        if n % 1000 == 0:
+            producer.poll(0)
+    producer.flush()
+    if errors:
+        raise Failed(str(errors[0]))
+
+
+def _fill(load: Load, address: str, topic: str, size_bytes: int) -> None:
+    producer = _producer(
+        address,
+        **{
+            "linger.ms": 20,
+            "batch.size": load.batch_bytes,
+            "batch.num.messages": 1_000_000,
+            "message.max.bytes": 1_000_000,
+            "compression.type": load.codec,
+        },
+    )
+    _send(producer, topic, _values(load.value_bytes), size_bytes // load.value_bytes)
+
+
+def produce(load: Load, broker: Broker, size_bytes: int) -> Outcome:
+    """Produce records as fast as they go."""
+    with _Topic(broker.address) as topic:
+        _fill(load, broker.address, topic, size_bytes // 64)
+        start, cpu_s = time.perf_counter(), broker.cpu_s()
+        _fill(load, broker.address, topic, size_bytes)
+        took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
+    return Outcome(size_bytes / took_s / 1e6, "MB/s", cpu_s / size_bytes * 1e9)
+
+
+def produce_pipelined(broker: Broker, _size_bytes: int) -> Outcome:
+    """Produce one record a request, several requests in flight."""
+    with _Topic(broker.address) as topic:
+        producer = _producer(
+            broker.address,
+            **{
+                "linger.ms": 0,
+                "batch.num.messages": 1,
+                "max.in.flight.requests.per.connection": _IN_FLIGHT,
+            },
+        )
+        _send(producer, topic, _values(100), 100)
+        start, cpu_s = time.perf_counter(), broker.cpu_s()
+        _send(producer, topic, _values(100), _PIPELINED_REQUESTS)
+        took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
+    return Outcome(_PIPELINED_REQUESTS / took_s, "records/s", cpu_s / _PIPELINED_REQUESTS * 1e6)
+
+
+def produce_sync(broker: Broker, _size_bytes: int) -> Outcome:
+    """Produce one record, wait for its answer, produce the next."""
+    with _Topic(broker.address) as topic:
+        producer = _producer(broker.address, **{"linger.ms": 0})
+        value = _values(100)[0]
+        for _ in range(100):
+            producer.produce(topic, value, partition=0)
+            producer.flush()
+        times = []
+        cpu_s = broker.cpu_s()
+        for _ in range(_SYNC_REQUESTS):
+            start = time.perf_counter()
+            producer.produce(topic, value, partition=0)
+            producer.flush()
+            times.append(time.perf_counter() - start)
+        cpu_s = broker.cpu_s() - cpu_s
+    return Outcome(statistics.median(times) * 1e6, "µs", cpu_s / _SYNC_REQUESTS * 1e6)
+
+
+def consume(broker: Broker, size_bytes: int) -> Outcome:
+    """Consume a topic from its start."""
+    load = Load(value_bytes=1000, batch_bytes=100_000)
+    with _Topic(broker.address) as topic:
+        _fill(load, broker.address, topic, size_bytes)
+        consumer = Consumer(
+            {
+                "bootstrap.servers": broker.address,
+                "group.id": "perf",
+                "enable.auto.commit": False,
+                "fetch.message.max.bytes": 1 << 20,
+                "queued.max.messages.kbytes": 64_000,
+                "queued.min.messages": 100_000,
+                "check.crcs": False,
+            }
+        )
+        wanted = size_bytes // load.value_bytes
+        start, cpu_s = time.perf_counter(), broker.cpu_s()
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        count = 0
+        while count < wanted:
+            count += len(consumer.consume(10_000, 1.0))
+        took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
+        consumer.close()
+    return Outcome(size_bytes / took_s / 1e6, "MB/s", cpu_s / size_bytes * 1e9)
