@@ -178,7 +178,7 @@ def _when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> Non
     """Run once when every broker knows itself and the controller."""
     missing = {broker.broker_id for broker in brokers}
 
-    def check(broker: Broker) -> None:
+    def check(broker: Broker, _topics: frozenset[str]) -> None:
         cache = broker.cache
         is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
         if is_informed and broker.broker_id in missing:

@@ -63,7 +63,7 @@ class MetadataCache:
         self._topics: dict[str, dict[int, PartitionMetadata]] = {}
         self._id_of: dict[str, bytes] = {}
         self._name_of: dict[bytes, str] = {}
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[Callable[[frozenset[str]], None]] = []
 
     # Reading
 
@@ -109,8 +109,8 @@ class MetadataCache:
 
     # Changing
 
-    def on_update(self, listener: Callable[[], None]) -> None:
-        """Run after each update: requests may wait for what it says."""
+    def on_update(self, listener: Callable[[frozenset[str]], None]) -> None:
+        """Run after each update with the topics it is about: requests may wait for them."""
         self._listeners.append(listener)
 
     def update(
@@ -139,8 +139,9 @@ class MetadataCache:
             elif self._forget(topic_partition):
                 gone.append(topic_partition)
         self.version += 1
+        topics = frozenset(topic_partition.topic for topic_partition in partitions)
         for listener in self._listeners:
-            listener()
+            listener(topics)
         return gone
 
     def _forget(self, topic_partition: TopicPartition) -> bool:

@@ -61,9 +61,9 @@ def test_an_endpoint_is_chosen_by_its_listener() -> None:
     assert NODE.endpoint("SSL") is None
 
 
-def test_listeners_run_after_an_update_and_see_it() -> None:
+def test_listeners_run_after_an_update_with_its_topics() -> None:
     cache = filled()
-    seen: list[int] = []
-    cache.on_update(lambda: seen.append(cache.version))
-    cache.update(1, [NODE], {}, {})
-    assert seen == [cache.version]
+    seen: list[tuple[int, frozenset[str]]] = []
+    cache.on_update(lambda topics: seen.append((cache.version, topics)))
+    cache.update(1, [NODE], {TopicPartition("u", 3): STATE}, {})
+    assert seen == [(cache.version, frozenset(["u"]))]
