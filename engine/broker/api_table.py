@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from engine.api.alter_configs import AlterConfigs
 from engine.api.config_alteration import ConfigAlteration
+from engine.api.create_partitions import CreatePartitions
+from engine.api.create_topics import CreateTopics
 from engine.api.delete_records import DeleteRecords
+from engine.api.delete_topics import DeleteTopics
 from engine.api.describe_cluster import DescribeCluster
 from engine.api.describe_configs import DescribeConfigs
 from engine.api.describe_log_dirs import DescribeLogDirs
@@ -32,8 +35,11 @@ from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
 from engine.broker.loggers import PythonLoggers
+from engine.controller.admin_ports import AdminPorts
+from engine.controller.auto_creation import AutoCreation
 from engine.controller.config_admin import ConfigAdmin
 from engine.controller.controller import Controller
+from engine.controller.topic_admin import TopicAdmin
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire.fetch_bytes import decode_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
@@ -103,7 +109,7 @@ class ServedApis:
         cache = self._broker.cache
         versions = self._broker.server.api_versions
         table.serve("ApiVersions", versions.handle, Rule.ANYONE)
-        table.serve("Metadata", Metadata(cache).handle, Rule.PER_RESOURCE)
+        self._add_topics(table)
         storage, files = self._broker.storage, self._broker.host.files
         log_dirs = DescribeLogDirs(files, storage.logs, storage.replicas)
         table.serve("DescribeCluster", DescribeCluster(cache).handle, Rule.CLUSTER_DESCRIBE)
@@ -116,6 +122,30 @@ class ServedApis:
             Rule.PER_RESOURCE,
             is_advertised=False,
         )
+
+    def _add_topics(self, table: DispatchTable) -> None:
+        broker, controller, cache = self._broker, self._controller, self._broker.cache
+        config, host = broker.live.config, broker.host
+        ports = AdminPorts(
+            broker.znodes,
+            cache,
+            host.clock,
+            host.timers,
+            host.entropy,
+            lambda: broker.live.settings,
+        )
+        admin = TopicAdmin(config, ports)
+        cache.on_update(admin.on_metadata)
+        creation = AutoCreation(config, admin)
+        auto_create = creation.auto_create if config.auto_create_topics_enable else None
+        can_delete = config.delete_topic_enable
+        for name, handler in (
+            ("Metadata", Metadata(cache, auto_create)),
+            ("CreateTopics", CreateTopics(controller, admin)),
+            ("CreatePartitions", CreatePartitions(controller, admin)),
+            ("DeleteTopics", DeleteTopics(controller, admin, cache, is_enabled=can_delete)),
+        ):
+            table.serve(name, handler.handle, Rule.PER_RESOURCE)
 
     def _add_configs(self, table: DispatchTable) -> None:
         broker = self._broker
