@@ -137,12 +137,15 @@ class Fetch:
     def encoded(self, context: FetchContext, answers: Answers, exchange: Exchange) -> EncodedReply:
         """Return answers as the client of an exchange reads them; takes their records over."""
         version = exchange.api_version
-        leaders = CurrentLeaders(self._manager, self._metadata, exchange.session.listener)
+        leaders: CurrentLeaders | None = None
         told = context.answer(answers)
         topics: list[FetchedTopic] = []
         for partition, answered in told.answers:
             found = answered
             if version >= _FIRST_WITH_LEADERS and found.error_code in _WITH_LEADER:
+                if leaders is None:
+                    listener = exchange.session.listener
+                    leaders = CurrentLeaders(self._manager, self._metadata, listener)
                 assert partition.topic_partition is not None
                 found = found._replace(current_leader=leaders.find(partition.topic_partition))
             topic = partition.key[0]
@@ -150,7 +153,8 @@ class Fetch:
                 topics[-1][1].append(found)
             else:
                 topics.append((topic, [found]))
-        answer = FetchAnswer(topics, told.error_code, told.session_id, leaders.endpoints)
+        endpoints = () if leaders is None else leaders.endpoints
+        answer = FetchAnswer(topics, told.error_code, told.session_id, endpoints)
         return EncodedReply(encode_fetch_response(version, answer))
 
     def answer_of(

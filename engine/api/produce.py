@@ -29,6 +29,7 @@ from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
     NotInTransaction,
     TransactionalIdRefused,
+    is_plain,
     is_transactional,
     refusal_of,
 )
@@ -69,27 +70,25 @@ class Produce:
         entries: dict[TopicPartition, memoryview] = {}
         refused: dict[TopicPartition, ProduceResult] = {}
         version = exchange.api_version
-        must_refuse_all = self._lacks_transactional_id(request)
+        is_known = self._metadata.is_known
         for topic, partitions in request.topics:
             for index, records in partitions:
                 topic_partition = TopicPartition(topic, index)
-                error: ApiError | None
-                if must_refuse_all:
-                    error = TransactionalIdRefused()
-                elif not self._metadata.is_known(topic_partition):
+                error: ApiError | None = None
+                if not is_plain(records, version):
+                    if request.transactional_id is None and is_transactional(records):
+                        return self._refuse_all(request, exchange)
+                    error = self._refusal(request, records, version)
+                if not is_known(topic_partition):
                     error = UnknownTopicOrPartition(topic_partition)
-                else:
-                    error = refusal_of(records, version)
-                if error is None and request.transactional_id and is_transactional(records):
-                    error = NotInTransaction(request.transactional_id, version)
                 if error is not None:
                     refused[topic_partition] = ProduceResult(error)
-                elif records is not None:
+                elif records is None:
+                    entries[topic_partition] = memoryview(b"")
+                else:
                     # Offsets are set in the batch itself.
                     writable = memoryview(bytearray(records)) if records.readonly else records
                     entries[topic_partition] = writable
-                else:
-                    entries[topic_partition] = memoryview(b"")
         answer = _Answer(self, exchange, refused, is_owed=request.acks != 0)
         if entries:
             self.manager.append_records(
@@ -104,14 +103,22 @@ class Produce:
         return answer.reply_or_promise()
 
     @staticmethod
-    def _lacks_transactional_id(request: ProduceRequest) -> bool:
-        if request.transactional_id is not None:
-            return False
-        for _, partitions in request.topics:
-            for _, records in partitions:
-                if is_transactional(records):
-                    return True
-        return False
+    def _refusal(
+        request: ProduceRequest, records: memoryview | None, version: int
+    ) -> ApiError | None:
+        if request.transactional_id is not None and is_transactional(records):
+            return NotInTransaction(request.transactional_id, version)
+        return refusal_of(records, version)
+
+    def _refuse_all(self, request: ProduceRequest, exchange: Exchange) -> Any:
+        refused = {
+            TopicPartition(topic, index): ProduceResult(TransactionalIdRefused())
+            for topic, partitions in request.topics
+            for index, _ in partitions
+        }
+        answer = _Answer(self, exchange, refused, is_owed=request.acks != 0)
+        answer.take({})
+        return answer.reply_or_promise()
 
     def encoded(
         self, results: dict[TopicPartition, ProduceResult], exchange: Exchange

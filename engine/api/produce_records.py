@@ -29,14 +29,12 @@ from engine.records.view import batches_in
 _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_ZSTD = 7
 _FIRST_WITH_ABORTABLE = 11
-_LENGTH_AT = 8
 _BEFORE_LENGTH_BYTES = 12
-_MAGIC_AT = 16
-_FLAGS_AT = 22
 _TRANSACTIONAL_BIT = 0x10
 _CODEC_BITS = 0x07
 _ZSTD = 4
-_int32_at = struct.Struct(">i").unpack_from
+#: Length, magic and the lower byte of the attributes.
+_head_of = struct.Struct(">8xi4xb5xB").unpack_from
 
 
 class TransactionalIdRefused(ApiError):
@@ -63,22 +61,24 @@ class NotInTransaction(ApiError):
         self.transactional_id = transactional_id
 
 
+def is_plain(records: memoryview | None, api_version: int) -> bool:
+    """Tell whether records are one batch that needs no further look, as nearly all are."""
+    if records is None or len(records) < HEADER_BYTES:
+        return False
+    length, magic, flags = _head_of(records)
+    return (
+        magic == MAGIC
+        and length + _BEFORE_LENGTH_BYTES == len(records)
+        and not flags & _TRANSACTIONAL_BIT
+        and (api_version >= _FIRST_WITH_ZSTD or flags & _CODEC_BITS != _ZSTD)
+    )
+
+
 def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
     """Return why records may not be in a request of this version, None if they may."""
     if api_version < _FIRST_WITH_BATCHES:
         return None
-    # Nearly every request has one batch that fills its place.
-    if records is not None and len(records) >= HEADER_BYTES and records[_MAGIC_AT] == MAGIC:
-        (length,) = _int32_at(records, _LENGTH_AT)
-        if length + _BEFORE_LENGTH_BYTES == len(records):
-            if api_version < _FIRST_WITH_ZSTD and records[_FLAGS_AT] & _CODEC_BITS == _ZSTD:
-                return UnsupportedCompressionType(Codec.ZSTD, MAGIC)
-            return None
-    return _refusal_of_batches(records or memoryview(b""), api_version)
-
-
-def _refusal_of_batches(records: memoryview, api_version: int) -> ApiError | None:
-    batches = batches_in(records, allow_partial_tail=True)
+    batches = batches_in(records or memoryview(b""), allow_partial_tail=True)
     try:
         first = next(batches, None)
         if first is None:
@@ -99,6 +99,6 @@ def is_transactional(records: memoryview | None) -> bool:
     return (
         records is not None
         and len(records) >= HEADER_BYTES
-        and records[_FLAGS_AT] & _TRANSACTIONAL_BIT != 0
-        and records[_MAGIC_AT] == MAGIC
+        and _head_of(records)[1] == MAGIC
+        and _head_of(records)[2] & _TRANSACTIONAL_BIT != 0
     )

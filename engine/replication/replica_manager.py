@@ -58,6 +58,8 @@ from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
 _VALID_ACKS = (ACKS_ALL, 0, 1)
+#: What may complete anything that waits on a partition.
+_COMPLETING = (HighWatermarkMoved, RoleChanged)
 
 
 class ReplicaManagerConfig(NamedTuple):
@@ -230,16 +232,21 @@ class ReplicaManager:
         """
         effects: list[Effect] = []
         results = self._read(params, specs, effects)
-        waiting = [
-            WaitingPartition(topic_partition, spec, result.records.start)
-            for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
-            if result.error is None and result.records is not None
-        ]
-        total_bytes = sum(result.size_bytes for _, result in results)
-        must_answer = params.max_wait_ms <= 0 or not specs or len(waiting) < len(specs)
+        must_answer = params.max_wait_ms <= 0 or not specs
+        total_bytes = 0
+        for _, result in results:
+            if result.error is not None or result.records is None:
+                must_answer = True
+            else:
+                total_bytes += result.records.size_bytes
         if must_answer or total_bytes >= params.min_bytes:
             reply(results)
         else:
+            waiting = [
+                WaitingPartition(topic_partition, spec, result.records.start)
+                for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
+                if result.records is not None
+            ]
             _release(results)
             deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
             operation = DelayedFetch(deadline_ms, params, waiting, self.find, reply)
@@ -368,7 +375,7 @@ class ReplicaManager:
     def _perform_one(self, effect: Effect) -> None:
         if isinstance(effect, LogEndMoved):
             self._check_fetches(effect.topic_partition)
-        elif isinstance(effect, HighWatermarkMoved | RoleChanged):
+        elif isinstance(effect, _COMPLETING):
             self._check_all(effect.topic_partition)
         else:
             self._ports.on_effect(effect)

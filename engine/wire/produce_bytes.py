@@ -44,6 +44,9 @@ _PARTITION_FORMS: Final = {
 }
 _NOTHING_BEHIND: Final = {8: (0, -1), 9: (1, 0, 0)}
 _FORM_OF_VERSION: Final = (0, 0, 2, 2, 2, 5, 5, 5, 8, 9, 9, 9)
+#: Compact counts and lengths of one byte, by their value.
+_SMALL_COUNTS_SIZE: Final = 127
+_SMALL_COUNTS: Final = tuple(bytes((count + 1,)) for count in range(_SMALL_COUNTS_SIZE))
 #: What ends a response: nothing in version 0, a time of 0 from 1 on, and no tags from 9 on.
 _THROTTLE_TIME: Final = (b"", bytes(4), bytes(5))
 
@@ -66,6 +69,10 @@ class ProduceRequest(NamedTuple):
     acks: int
     timeout_ms: int
     topics: list[ProducedTopic]
+
+
+#: Record errors, message and leader of an answer that has none of them.
+_PLAIN_END: Final = ((), None, None)
 
 
 class ProducedPartition(NamedTuple):
@@ -246,7 +253,7 @@ def _encode_plain(version: int, topics: list[AnsweredTopic]) -> bytes:
         raw = name.encode()
         if len(raw) > STRING_BYTES_MAX:
             raise Refused
-        out += varint_bytes(len(raw) + 1) if is_flexible else len(raw).to_bytes(2)
+        out += _counted(len(raw), is_flexible) if is_flexible else len(raw).to_bytes(2)
         out += raw
         out += _counted(len(partitions), is_flexible)
         for partition in partitions:
@@ -260,7 +267,9 @@ def _encode_plain(version: int, topics: list[AnsweredTopic]) -> bytes:
 
 
 def _counted(count: int, is_flexible: bool) -> bytes:
-    return varint_bytes(count + 1) if is_flexible else count.to_bytes(4)
+    if not is_flexible:
+        return count.to_bytes(4)
+    return _SMALL_COUNTS[count] if count < _SMALL_COUNTS_SIZE else varint_bytes(count + 1)
 
 
 def _encode_by_table(
