@@ -9,7 +9,9 @@
 
 Where conversion is switched off the answer is UNSUPPORTED_VERSION 35, and zstd, which the old
 formats lack, is UNSUPPORTED_COMPRESSION_TYPE 76.
-Source: KafkaApis.maybeConvertFetchedData; KIP-110.
+A first batch that is longer than an old consumer's limit is cut and not converted: the consumer
+sees from its length that the limit is too small.
+Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords; KIP-110, KIP-283.
 """
 
 from __future__ import annotations
@@ -90,9 +92,12 @@ def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int
         return _UNSUPPORTED_VERSION, b""
     limit_bytes = UNCOMPRESSED_BATCH_FACTOR * log.config.max_message_bytes
     try:
-        data = memoryview(found.read())
+        data = found.read()
+        if found.is_first_batch_cut:
+            return 0, data
+        first_offset = found.start.offset
         return 0, down_converted(
-            data, magic, first_offset=found.start.offset, limit_bytes=limit_bytes
+            memoryview(data), magic, first_offset=first_offset, limit_bytes=limit_bytes
         )
     except UnsupportedCompressionType:
         return _UNSUPPORTED_COMPRESSION_TYPE, b""

@@ -13,6 +13,8 @@ else INVALID_TXN_STATE 48 |
 Requests below version 3 may hold anything; the log's own rules judge that.
 Source: ProduceRequest.validateRecords, RequestUtils.hasTransactionalRecords,
 AddPartitionsToTxnManager.
+Differs: below version 3 no records at all are INVALID_RECORD, where Kafka answers as if it had
+written them.
 """
 
 from __future__ import annotations

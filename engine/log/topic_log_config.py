@@ -42,6 +42,7 @@ def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogC
         flush_messages=topic.flush_messages,
         flush_ms=topic.flush_ms,
         producer_id_expiration_ms=producer_id_expiration_ms,
+        is_down_conversion_enabled=topic.message_downconversion_enable,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -98,14 +99,20 @@ def test_partitions_share_the_limit_of_all_bytes() -> None:
     assert [size, 0] == [len(found.records) for found in topic.partitions]
 
 
-def test_the_limit_is_hard_below_version_3() -> None:
+@pytest.mark.parametrize("version", [0, 2])
+def test_the_limit_is_hard_below_version_3(version: int) -> None:
     stage = stage_with(5)
-    request = fetch_request(2, {0: 0})
-    request.topics[0].partitions[0].partition_max_bytes = 10
-    found = stage.ask("Fetch", 2, request).responses[0].partitions[0]
-    assert (0, b"") == (found.error_code, bytes(found.records))
+    request = fetch_request(version, {0: 0})
+    request.topics[0].partitions[0].partition_max_bytes = 40
+    found = stage.ask("Fetch", version, request).responses[0].partitions[0]
+    (size,) = struct.unpack_from(">i", found.records, 8)
+    assert (0, 40, True) == (found.error_code, len(found.records), size > 40)
+
+
+def test_the_first_batch_comes_whole_from_version_3_on() -> None:
+    stage = stage_with(5)
     request = fetch_request(4, {0: 0}, max_bytes=10)
-    assert stage.ask("Fetch", 4, request).responses[0].partitions[0].records
+    assert batches_of(stage.ask("Fetch", 4, request).responses[0].partitions[0].records)
 
 
 @pytest.mark.parametrize("version", [12, 17])

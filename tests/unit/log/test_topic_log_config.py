@@ -44,3 +44,7 @@ def test_times_may_be_the_brokers() -> None:
 def test_a_log_that_is_only_compacted_deletes_nothing() -> None:
     found = config_of(cleanup_policy="compact", flush_ms=str(LONG_MAX))
     assert (found.is_compacted, found.is_deleting) == (True, False)
+
+
+def test_old_consumers_may_be_shut_out() -> None:
+    assert not config_of(message_downconversion_enable="false").is_down_conversion_enabled
