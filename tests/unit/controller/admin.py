@@ -1,0 +1,118 @@
+"""The topic admin beside a cluster: its broker's metadata follows what the controller tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.api.exchange import Deferred, Exchange, Session
+from engine.config.broker_config import BrokerConfig
+from engine.controller.admin_ports import AdminPorts
+from engine.controller.auto_creation import AutoCreation
+from engine.controller.topic_admin import TopicAdmin
+from engine.controller.topic_outcomes import TopicOutcome
+from engine.host.memory import SeededEntropy
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import BrokerNode, MetadataCache, PartitionMetadata
+from tests.unit.controller.cluster import Cluster
+
+DELETED = -2
+
+
+class AdminBench:
+    """A cluster, the metadata of its first broker, and the admin of that broker."""
+
+    def __init__(
+        self, brokers: int = 1, *, racks: dict[int, str] | None = None, **properties: str
+    ) -> None:
+        self.cluster = Cluster(brokers, **properties)
+        self.node = self.cluster.active
+        self.cache = MetadataCache(self.node.broker_id, "c")
+        self.racks = racks or {}
+        self.config = BrokerConfig.of(self.node.settings)
+        self.admin = TopicAdmin(
+            self.config,
+            AdminPorts(
+                self.node.client,
+                self.cache,
+                self.cluster.clock,
+                self.cluster.timers,
+                SeededEntropy(1),
+                lambda: self.node.settings,
+            ),
+        )
+        self.auto = AutoCreation(self.config, self.admin)
+        self.is_listening = True
+        self._listen()
+        self._learn_brokers()
+
+    def settle(self) -> None:
+        """Run until nothing is left to do."""
+        self.cluster.settle()
+
+    def outcomes(self, call: Callable[..., None], *topics: Any, **options: Any) -> Any:
+        """Call the admin and return what it answers once all has settled, None if not yet."""
+        answers: list[dict[str, TopicOutcome]] = []
+        call(list(topics), answers.append, **options)
+        self.settle()
+        assert len(answers) <= 1
+        return answers[0] if answers else None
+
+    def _learn_brokers(self) -> None:
+        live = self.cluster.controller.context.live_brokers
+        nodes = [
+            BrokerNode(broker_id, each.node.endpoints, self.racks.get(broker_id))
+            for broker_id, each in live.items()
+        ]
+        self.cache.update(1, nodes, {}, {})
+
+    def _listen(self) -> None:
+        channel = self.node.channel
+        send = channel.send
+
+        def send_and_learn(
+            broker_id: int, name: str, request: Any, on_reply: Callable[[Any], None]
+        ) -> None:
+            send(broker_id, name, request, on_reply)
+            if name == "UpdateMetadataRequest" and broker_id == self.node.broker_id:
+                self.cluster.timers.call_soon(lambda: self.learn(request))
+
+        channel.send = send_and_learn  # type: ignore[method-assign]
+
+    def learn(self, request: Any) -> None:
+        """Take in an UpdateMetadata request, as a broker does."""
+        if not self.is_listening:
+            return
+        partitions: dict[TopicPartition, PartitionMetadata | None] = {}
+        ids: dict[str, bytes] = {}
+        for topic in request.topic_states:
+            ids[topic.topic_name] = topic.topic_id
+            for each in topic.partition_states:
+                partition = TopicPartition(topic.topic_name, each.partition_index)
+                if each.leader == DELETED:
+                    partitions[partition] = None
+                else:
+                    partitions[partition] = PartitionMetadata(
+                        each.leader,
+                        each.leader_epoch,
+                        tuple(each.isr),
+                        each.zk_version,
+                        tuple(each.replicas),
+                    )
+        self.cache.update(1, self.cache.brokers.values(), partitions, ids)
+        self.admin.on_metadata(ids)
+
+
+def exchange(api_version: int) -> Exchange:
+    """Return what a handler is told of a request."""
+    return Exchange(Session("peer"), 0, api_version, 1, "client", 0)
+
+
+def reply_of(bench: AdminBench, answer: Any) -> Any:
+    """Return a handler's reply once all has settled, None if it is not there yet."""
+    if not isinstance(answer, Deferred):
+        return answer
+    replies: list[Any] = []
+    answer.watch(replies.append)
+    bench.settle()
+    return replies[0] if replies else None

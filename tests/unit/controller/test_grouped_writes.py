@@ -1,0 +1,50 @@
+"""Groups of writes: together while they can be, each for itself when one is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.controller.grouped_writes import write_groups
+from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
+from engine.limits import CONTROLLER_MULTI_OPERATIONS_MAX
+from engine.znode.errors import NodeExists, NoNode
+from engine.znode.model import Create, Delete
+from tests.unit.controller.cluster import Cluster, now
+
+
+def test_groups_go_in_one_transaction_up_to_the_bound() -> None:
+    cluster = Cluster(0)
+    groups = [[Create(f"/n{index}"), Create(f"/n{index}/c")] for index in range(501)]
+    cluster.store.take()
+    results = now(write_groups(cluster.admin.multi, groups))
+    assert [["/n0", "/n0/c"], ["/n1", "/n1/c"]] == results[:2]
+    assert [CONTROLLER_MULTI_OPERATIONS_MAX, 2] == [len(each) for each in cluster.store.take()]
+
+
+def test_a_refused_group_is_refused_alone_and_undone_whole() -> None:
+    cluster = Cluster(0)
+    now(cluster.admin.create("/b"))
+    groups = [[Create("/a")], [Create("/x"), Create("/b")], [Create("/c")]]
+    first, second, third = now(write_groups(cluster.admin.multi, groups))
+    assert (["/a"], ["/c"]) == (first, third)
+    assert isinstance(second, NodeExists)
+    assert not cluster.exists("/x")
+    (alone,) = now(write_groups(cluster.admin.multi, [[Create("/b")]]))
+    assert isinstance(alone, NodeExists)
+    assert [] == now(write_groups(cluster.admin.multi, []))
+
+
+def test_nothing_is_written_for_a_controller_that_was_deposed() -> None:
+    cluster = Cluster(1)
+    znodes = GuardedZnodes(cluster.admin)
+    with pytest.raises(ControllerMoved):
+        now(znodes.write_groups([[Create("/a")], [Create("/b")]]))
+    znodes.epoch_version = 1
+    now(znodes.create_missing(["/a", "/brokers"]))
+    now(znodes.delete_all(["/a", "/never"]))
+    assert not cluster.exists("/a")
+    with pytest.raises(NoNode):
+        now(znodes.create_missing(["/no/parent"]))
+    with pytest.raises(NoNode):
+        now(znodes.write([Delete("/never")]))
+    assert [] == now(znodes.tree_below("/never"))
