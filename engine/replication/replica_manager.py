@@ -196,7 +196,13 @@ class ReplicaManager:
             try:
                 if must_spare_internal and topic_partition.topic in INTERNAL_TOPICS:
                     raise InvalidTopic(topic_partition.topic)
-                done = self.find(topic_partition).append(batches, required_acks, origin)
+                partition = self.find(topic_partition)
+                done = partition.append(batches, required_acks, origin)
+                if required_acks == ACKS_ALL:
+                    enough = partition.enough_replicas_reached(done.required_offset)
+                    # With one replica in sync nothing is left to wait for.
+                    if not enough.is_reached or enough.isr_count < enough.min_isr_count:
+                        required[topic_partition] = done.required_offset
             except (ApiError, StorageError) as failure:
                 results[topic_partition] = ProduceResult(self.answer_to(topic_partition, failure))
                 continue
@@ -204,9 +210,8 @@ class ReplicaManager:
             results[topic_partition] = ProduceResult(
                 None, info.first_offset, info.log_append_time_ms, info.log_start_offset
             )
-            required[topic_partition] = done.required_offset
             effects += done.effects
-        if required_acks == ACKS_ALL and required:
+        if required:
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
             operation = DelayedProduce(deadline_ms, results, required, self.find, reply)
             if self._produces.try_complete_else_watch(operation, required):
