@@ -14,6 +14,7 @@ from engine.controller.topic_outcomes import TopicOutcome
 from engine.host.memory import SeededEntropy
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, MetadataCache, PartitionMetadata
+from engine.wire.codec import message_codec
 from tests.unit.controller.cluster import Cluster
 
 DELETED = -2
@@ -116,3 +117,9 @@ def reply_of(bench: AdminBench, answer: Any) -> Any:
     answer.watch(replies.append)
     bench.settle()
     return replies[0] if replies else None
+
+
+def over_the_wire(message: Any, version: int) -> Any:
+    """Return a message as its receiver decodes it."""
+    codec = message_codec(message.message_name, version)
+    return codec.decode(codec.encode(message))
