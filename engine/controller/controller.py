@@ -156,10 +156,8 @@ class Controller:
 
     def stop(self) -> None:
         """Do nothing more and forget everything; the session of the store ends with the broker."""
-        self._queue.close()
         self._controller_watch.clear()
-        self._resign()
-        self._controller_id = _NOBODY
+        self._queue.close(self._forget)
 
     def session_expired(self) -> None:
         """Resign: `/controller` and all watches went with the session. Overtakes what waits."""
@@ -256,6 +254,9 @@ class Controller:
         await self._elect()
 
     async def _on_expire(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
         self._controller_watch.clear()
         self._resign()
         self._controller_id = _NOBODY

@@ -40,6 +40,7 @@ class EventQueue:
         self._is_running = False
         self._is_due = False
         self._is_closed = False
+        self._on_idle: Callable[[], None] | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -61,12 +62,16 @@ class EventQueue:
             _drop(each)
         self.put(event)
 
-    def close(self) -> None:
-        """Drop all that waits; what runs goes on to its end."""
+    def close(self, on_idle: Callable[[], None]) -> None:
+        """Drop all that waits; `on_idle` is run when nothing runs any more, perhaps at once."""
         self._is_closed = True
         dropped, self._events = self._events, deque()
         for each in dropped:
             _drop(each)
+        if self._is_running:
+            self._on_idle = on_idle
+        else:
+            on_idle()
 
     def _wake(self) -> None:
         if not (self._is_running or self._is_due) and self._events:
@@ -90,6 +95,9 @@ class EventQueue:
         finally:
             # Whatever happened, the next event is not held up by this one.
             self._is_running = False
+            on_idle, self._on_idle = self._on_idle, None
+            if on_idle is not None:
+                on_idle()
             self._wake()
 
 

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.config.broker_config import BrokerConfig
-from engine.config.describe import describe_topic
+from engine.config.describe import DescribedConfig, describe_topic
+from engine.config.settings import BrokerSettings
 from engine.controller.admin_ports import AdminPorts
 from engine.controller.grouped_writes import write_groups
 from engine.controller.replica_assignment import (
@@ -61,6 +62,9 @@ class TopicCreation:
         self._ports = ports
         self._client = ports.znodes
         self._cache = ports.cache
+        self._last_described: (
+            tuple[BrokerSettings, dict[str, str], Sequence[DescribedConfig]] | None
+        ) = None
 
     async def create(
         self, topics: Sequence[NewTopic], *, validate_only: bool, describe: bool
@@ -101,9 +105,17 @@ class TopicCreation:
             topic_id=topic_id,
             partition_count=len(replicas),
             replication_factor=len(replicas[0]),
-            configs=describe_topic(settings, configs) if describe else (),
+            configs=self._described(configs, settings) if describe else (),
         )
         return _Planned(TopicAssignment(uuid_text(topic_id), partitions), configs, outcome)
+
+    def _described(
+        self, configs: dict[str, str], settings: BrokerSettings
+    ) -> Sequence[DescribedConfig]:
+        """Describe a topic's settings, which those of a request mostly have in common."""
+        if self._last_described is None or self._last_described[:2] != (settings, configs):
+            self._last_described = settings, configs, describe_topic(settings, configs)
+        return self._last_described[2]
 
     def _place(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:
         if topic.assignments:

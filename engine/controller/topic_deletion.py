@@ -95,12 +95,11 @@ class TopicDeletion:
 
     async def resume(self) -> None:
         """End, try again or start the deletions that can be."""
-        retry = []
-        start = []
+        done, retry, start = [], [], []
         for topic in sorted(self._context.to_delete):
             phases = self._phases(topic)
             if phases <= {ReplicaPhase.DELETION_SUCCESSFUL}:
-                await self._complete(topic)
+                done.append(topic)
                 continue
             if ReplicaPhase.DELETION_STARTED in phases:
                 continue
@@ -108,6 +107,8 @@ class TopicDeletion:
                 retry.append(topic)
             if topic not in self._context.ineligible_for_deletion:
                 start.append(topic)
+        if done:
+            await self._complete(done)
         for topic in retry:
             failed = self._context.replicas_in_phase(topic, ReplicaPhase.DELETION_INELIGIBLE)
             await self._replicas.change(failed, ReplicaPhase.OFFLINE)
@@ -149,15 +150,22 @@ class TopicDeletion:
         await self._replicas.change(alive, ReplicaPhase.DELETION_STARTED)
         self.mark_ineligible(each.partition.topic for each in dead)
 
-    async def _complete(self, topic: str) -> None:
+    async def _complete(self, topics: list[str]) -> None:
         context = self._context
-        # 4: an event about the topic's node must not find it again while it goes.
-        self._on_gone(topic)
-        replicas = context.replicas_in_phase(topic, ReplicaPhase.DELETION_SUCCESSFUL)
-        await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)
+        # 4
+        for topic in topics:
+            # An event about the topic's node must not find it again while it goes.
+            self._on_gone(topic)
+            replicas = context.replicas_in_phase(topic, ReplicaPhase.DELETION_SUCCESSFUL)
+            await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)
         # 5
         znodes = self._parts.znodes
-        paths = await znodes.tree_below(topic_path(topic))
-        paths += [topic_config_path(topic), delete_topic_path(topic)]
+        paths = []
+        for topic in topics:
+            paths += await znodes.tree_below(topic_path(topic))
+            for path in (topic_config_path(topic), delete_topic_path(topic)):
+                if await znodes.client.exists(path) is not None:
+                    paths.append(path)
         await znodes.delete_all(paths)
-        context.remove_topic(topic)
+        for topic in topics:
+            context.remove_topic(topic)

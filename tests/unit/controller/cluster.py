@@ -10,7 +10,7 @@ from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
 from engine.errors import EngineError
-from engine.host.coroutine import drive
+from engine.host.coroutine import Promise, drive
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryTimers
 from engine.model import TopicPartition
@@ -18,7 +18,7 @@ from engine.naming import uuid_text
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
-from engine.znode.errors import NoNode
+from engine.znode.errors import ConnectionLost, NoNode
 from engine.znode.model import Check, Create, Delete, Operation, OperationResult, SetData
 from engine.znode.paths import (
     PERSISTENT_PATHS,
@@ -140,6 +140,36 @@ class FakeChannel:
         return self.errors.get((broker_id, TopicPartition(topic, index)), 0)
 
 
+class LaterClient:
+    """A client whose answers come on a later turn, as those of a remote store do."""
+
+    def __init__(self, client: EmbeddedZnodeClient, timers: MemoryTimers) -> None:
+        self._client = client
+        self._timers = timers
+        #: Failures of the next multis: True if it is done all the same.
+        self.lost: list[bool] = []
+
+    @property
+    def session_id(self) -> int:
+        """Return the session."""
+        return self._client.session_id
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._client, name)
+
+        async def later(*arguments: Any, **options: Any) -> Any:
+            turn: Promise[None] = Promise()
+            self._timers.call_soon(lambda: turn.keep(None))
+            await turn
+            lost = self.lost.pop(0) if name == "multi" and self.lost else None
+            result = None if lost is False else await call(*arguments, **options)
+            if lost is not None:
+                raise ConnectionLost("the test wants it")
+            return result
+
+        return later
+
+
 class NotingReporter:
     """Notes what it is told."""
 
@@ -170,8 +200,9 @@ class Node:
         self.channel = FakeChannel(cluster.timers)
         self.reporter = NotingReporter()
         self.settings = BrokerSettings(cluster.properties)
+        self.later = LaterClient(self.client, cluster.timers)
         self.ports = ControllerPorts(
-            self.client,
+            self.later if cluster.answers_later else self.client,  # type: ignore[arg-type]
             self.channel,
             cluster.clock,
             cluster.timers,
@@ -202,7 +233,8 @@ class Node:
 class Cluster:
     """A store and its brokers; started ones are registered, the first is the controller."""
 
-    def __init__(self, brokers: int = 1, **properties: str) -> None:
+    def __init__(self, brokers: int = 1, *, answers_later: bool = False, **properties: str) -> None:
+        self.answers_later = answers_later
         self.clock = ManualClock(wall_ms=1_000_000)
         self.timers = MemoryTimers(self.clock)
         self.store = TracedStore(self.clock)
@@ -221,6 +253,8 @@ class Cluster:
 
     def start(self, broker_id: int) -> Node:
         """Start a broker and let everything settle."""
+        for other in self.nodes.values():
+            other.channel.silent.discard(broker_id)
         node = self.nodes[broker_id] = Node(self, broker_id)
         node.register()
         node.controller.start()

@@ -98,6 +98,17 @@ def test_a_closed_queue_drops_everything() -> None:
     bench.queue.put(bench.event("a"))
     silent: Callable[[], None] | None = None
     bench.queue.put(Event("quiet", bench.event("quiet").work, silent))
-    bench.queue.close()
+    bench.queue.close(lambda: bench.notes.append("idle"))
     bench.queue.put(bench.event("b"))
-    assert ["a dropped", "b dropped"] == bench.take()
+    assert ["a dropped", "idle", "b dropped"] == bench.take()
+
+
+def test_a_queue_is_closed_when_what_runs_has_ended() -> None:
+    bench = Bench()
+    promise: Promise[None] = Promise()
+    bench.queue.put(bench.event("a", promise))
+    bench.take()
+    bench.queue.close(lambda: bench.notes.append("idle"))
+    assert [] == bench.take()
+    promise.keep(None)
+    assert ["a ends", "idle"] == bench.take()
