@@ -171,6 +171,17 @@ ZNODE_WATCHES_MAX = 100_000
 # A broker has one session and a tool another; this many is a client that never closes any.
 ZNODE_SESSIONS_MAX = 2_000
 
+# ZooKeeper's own bound on a frame is 1 MiB (jute.maxbuffer); a node's data alone may have that here,
+# and a multi of Kafka's controller with long paths must not be cut off for less.
+ZOOKEEPER_FRAME_BYTES_MAX = 4 << 20
+
+# ZooKeeper's tick (tickTime) and its bounds on a session: 2 and 20 of them.
+ZOOKEEPER_TICK_MS = 2000
+# Two ticks: see above.
+ZOOKEEPER_SESSION_TIMEOUT_MIN_MS = 4000
+# Twenty ticks: see above.
+ZOOKEEPER_SESSION_TIMEOUT_MAX_MS = 40_000
+
 # Kafka's controller puts a few hundred writes into one multi; the bound keeps a transaction, and
 # the time it holds the loop, small.
 ZNODE_MULTI_OPERATIONS_MAX = 10_000

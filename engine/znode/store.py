@@ -153,6 +153,16 @@ class ZnodeStore:
             raise NoNode(path)
         self._watches.add(session_id, path, kind, watcher)
 
+    def drop_watches(self, session_id: int) -> None:
+        """Take off a session's watches: nobody is there to be told, though the session lives."""
+        self._watches.drop_session(session_id)
+
+    def ephemerals(self, session_id: int) -> list[str]:
+        """Return the sorted paths of the nodes that a session owns."""
+        self._check_usable()
+        self.heartbeat(session_id)
+        return self._tree.ephemerals(session_id)
+
     # -- writes --------------------------------------------------------------------------------
 
     def multi(self, session_id: int, operations: Sequence[Operation]) -> list[OperationResult]:

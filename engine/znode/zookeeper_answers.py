@@ -1,0 +1,266 @@
+"""How the store answers ZooKeeper's requests: one function a type.
+
+```
+refused operation of a multi     the ones before it 0, itself its code, those behind it −2
+exists, getData with a watch     set before the read; of a node that is not there by exists alone
+setWatches                       what happened since is told at once, for the rest watches are set
+```
+
+| watch set again for | node is there | it is not |
+|---|---|---|
+| data | told if its mzxid is newer than what was seen | told: deleted |
+| existence | told: created | set |
+| children | told if its pzxid is newer | told: deleted |
+
+Source: FinalRequestProcessor, DataTree.setWatches and processTxn of ZooKeeper 3.8.
+Differs: a watch for existence that was set while the node was there tells of nothing missed but
+its removal; so does ZooKeeper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.errors import ZnodeError
+from engine.limits import ZOOKEEPER_FRAME_BYTES_MAX
+from engine.znode.errors import BadVersion, NodeError, NoNode
+from engine.znode.model import ANY_VERSION, EventType, Stat, Watcher, WatchEvent, WatchKind
+from engine.znode.store import ZnodeStore
+from engine.znode.zookeeper_records import packed_acls, packed_buffer, packed_stat, packed_text
+from engine.znode.zookeeper_records import packed_texts as _texts
+from engine.znode.zookeeper_wire import (
+    OPEN_ACL,
+    RUNTIME_INCONSISTENCY,
+    AuthRequest,
+    CreateRequest,
+    MultiReadRequest,
+    MultiRequest,
+    OpCode,
+    PathRequest,
+    Request,
+    RequestRefused,
+    SetAclRequest,
+    SetWatchesRequest,
+    WatchedRead,
+    invalid_acl,
+    multi_answer,
+    not_implemented,
+    operation_of,
+    type_of,
+)
+
+_AUTH_FAILED = -115
+_SYSTEM_ERROR = -1
+#: Schemes that clients name themselves by; with open ACLs it makes no difference who they are.
+_SCHEMES = ("digest", "ip", "world")
+
+
+def error_code(error: ZnodeError) -> int:
+    """Return ZooKeeper's code of a refusal."""
+    code = getattr(error, "code", _SYSTEM_ERROR)
+    assert isinstance(code, int)
+    return code
+
+
+class ZookeeperAnswers:
+    """Answers the requests of one session; `watcher` is told of what it watches."""
+
+    def __init__(self, store: ZnodeStore, session_id: int, watcher: Watcher) -> None:
+        self._store = store
+        self._session_id = session_id
+        self._watcher = watcher
+
+    def answer(self, request: Request) -> bytes:
+        """Return the body of an answer.
+
+        Errors: RequestRefused, those of the store.
+        """
+        answer = _ANSWERS.get(request.type)
+        if answer is None:
+            raise not_implemented(request.type)
+        return answer(self, request.body)
+
+    # -- one node ------------------------------------------------------------------------------
+
+    def _ping(self, _body: None) -> bytes:
+        self._store.heartbeat(self._session_id)
+        return b""
+
+    def _create(self, body: CreateRequest) -> bytes:
+        return packed_text(self._created(body))
+
+    def _create_2(self, body: CreateRequest) -> bytes:
+        path = self._created(body)
+        return packed_text(path) + packed_stat(self._stat(path))
+
+    def _created(self, body: CreateRequest) -> str:
+        path = self._store.apply(self._session_id, operation_of(body))
+        assert isinstance(path, str)
+        return path
+
+    def _delete(self, body: Any) -> bytes:
+        self._store.apply(self._session_id, body)
+        return b""
+
+    def _set_data(self, body: Any) -> bytes:
+        stat = self._store.apply(self._session_id, body)
+        assert isinstance(stat, Stat)
+        return packed_stat(stat)
+
+    def _exists(self, body: WatchedRead) -> bytes:
+        if body.watch:
+            self._watch(body.path, WatchKind.DATA)
+        return packed_stat(self._stat(body.path))
+
+    def _get_data(self, body: WatchedRead) -> bytes:
+        data, stat = self._store.get(self._session_id, body.path)
+        if body.watch:
+            self._watch(body.path, WatchKind.DATA)
+        return packed_buffer(data) + packed_stat(stat)
+
+    def _get_children(self, body: WatchedRead) -> bytes:
+        return self._children(body)[0]
+
+    def _get_children_2(self, body: WatchedRead) -> bytes:
+        names, stat = self._children(body)
+        return names + packed_stat(stat)
+
+    def _children(self, body: WatchedRead) -> tuple[bytes, Stat]:
+        if body.watch:
+            self._watch(body.path, WatchKind.CHILDREN)
+        names, stat = self._store.children(self._session_id, body.path)
+        return _texts(names), stat
+
+    def _get_acl(self, body: PathRequest) -> bytes:
+        return packed_acls(OPEN_ACL) + packed_stat(self._stat(body.path))
+
+    def _set_acl(self, body: SetAclRequest) -> bytes:
+        stat = self._stat(body.path)
+        if tuple(body.acl) != OPEN_ACL:
+            raise invalid_acl(body.path)
+        if body.version not in (ANY_VERSION, 0):
+            raise BadVersion(body.path, body.version, 0)
+        return packed_stat(stat)
+
+    def _sync(self, body: PathRequest) -> bytes:
+        # There is one server, and it has everything.
+        self._store.heartbeat(self._session_id)
+        return packed_text(body.path)
+
+    def _stat(self, path: str) -> Stat:
+        stat = self._store.exists(self._session_id, path)
+        if stat is None:
+            raise NoNode(path)
+        return stat
+
+    # -- several nodes -------------------------------------------------------------------------
+
+    def _get_ephemerals(self, body: PathRequest) -> bytes:
+        found = self._store.ephemerals(self._session_id)
+        return _texts(path for path in found if path.startswith(body.path))
+
+    def _multi(self, body: MultiRequest) -> bytes:
+        if not body.operations:
+            self._store.heartbeat(self._session_id)
+            return multi_answer([])
+        done = []
+        try:
+            for each in body.operations:
+                done.append(operation_of(each))
+            results = self._store.multi(self._session_id, done)
+        except RequestRefused as error:
+            return _refused(len(done), error.code, len(body.operations))
+        except NodeError as error:
+            return _refused(error.operation_index or 0, error.code, len(body.operations))
+        packed: list[tuple[OpCode, bytes] | int] = []
+        for operation, result in zip(done, results, strict=True):
+            if isinstance(result, Stat):
+                packed.append((OpCode.SET_DATA, packed_stat(result)))
+            else:
+                told = b"" if result is None else packed_text(result)
+                packed.append((type_of(operation), told))
+        return multi_answer(packed)
+
+    def _multi_read(self, body: MultiReadRequest) -> bytes:
+        found: list[tuple[OpCode, bytes] | int] = []
+        size_bytes = 0
+        for type_, path in body.reads:
+            read = self._get_data if type_ is OpCode.GET_DATA else self._get_children
+            try:
+                told = read(WatchedRead(path, watch=False))
+            except NodeError as error:
+                found.append(error.code)
+                continue
+            size_bytes += len(told)
+            if size_bytes > ZOOKEEPER_FRAME_BYTES_MAX:
+                raise RequestRefused(-8, f"an answer above {ZOOKEEPER_FRAME_BYTES_MAX} bytes")
+            found.append((type_, told))
+        return multi_answer(found)
+
+    # -- watches -------------------------------------------------------------------------------
+
+    def _watch(self, path: str, kind: WatchKind) -> None:
+        self._store.watch(self._session_id, path, kind, self._watcher)
+
+    def _set_watches(self, body: SetWatchesRequest) -> bytes:
+        if body.persistent:
+            raise RequestRefused(-6, "watches that stay are not served")
+        for path in body.data:
+            self._set_again(path, WatchKind.DATA, EventType.DATA_CHANGED, body.seen_zxid)
+        for path in body.exists:
+            if self._store.exists(self._session_id, path) is None:
+                self._watch(path, WatchKind.DATA)
+            else:
+                self._watcher(WatchEvent(EventType.CREATED, path))
+        for path in body.children:
+            self._set_again(path, WatchKind.CHILDREN, EventType.CHILDREN_CHANGED, body.seen_zxid)
+        return b""
+
+    def _set_again(self, path: str, kind: WatchKind, change: EventType, seen_zxid: int) -> None:
+        stat = self._store.exists(self._session_id, path)
+        if stat is None:
+            self._watcher(WatchEvent(EventType.DELETED, path))
+        elif (stat.mzxid if kind is WatchKind.DATA else stat.pzxid) > seen_zxid:
+            self._watcher(WatchEvent(change, path))
+        else:
+            self._watch(path, kind)
+
+    # -- the client itself ---------------------------------------------------------------------
+
+    def _auth(self, body: AuthRequest) -> bytes:
+        if body.scheme not in _SCHEMES:
+            raise RequestRefused(_AUTH_FAILED, f"no scheme {body.scheme}")
+        return b""
+
+    def _close_session(self, _body: None) -> bytes:
+        self._store.close_session(self._session_id)
+        return b""
+
+
+def _refused(index: int, code: int, count: int) -> bytes:
+    behind = [RUNTIME_INCONSISTENCY] * (count - index - 1)
+    return multi_answer([*([0] * index), code, *behind])
+
+
+_ANSWERS: dict[int, Callable[[ZookeeperAnswers, Any], bytes]] = {
+    OpCode.CREATE: ZookeeperAnswers._create,
+    OpCode.DELETE: ZookeeperAnswers._delete,
+    OpCode.EXISTS: ZookeeperAnswers._exists,
+    OpCode.GET_DATA: ZookeeperAnswers._get_data,
+    OpCode.SET_DATA: ZookeeperAnswers._set_data,
+    OpCode.GET_ACL: ZookeeperAnswers._get_acl,
+    OpCode.SET_ACL: ZookeeperAnswers._set_acl,
+    OpCode.GET_CHILDREN: ZookeeperAnswers._get_children,
+    OpCode.SYNC: ZookeeperAnswers._sync,
+    OpCode.PING: ZookeeperAnswers._ping,
+    OpCode.GET_CHILDREN_2: ZookeeperAnswers._get_children_2,
+    OpCode.MULTI: ZookeeperAnswers._multi,
+    OpCode.CREATE_2: ZookeeperAnswers._create_2,
+    OpCode.MULTI_READ: ZookeeperAnswers._multi_read,
+    OpCode.AUTH: ZookeeperAnswers._auth,
+    OpCode.SET_WATCHES: ZookeeperAnswers._set_watches,
+    OpCode.GET_EPHEMERALS: ZookeeperAnswers._get_ephemerals,
+    OpCode.SET_WATCHES_2: ZookeeperAnswers._set_watches,
+    OpCode.CLOSE_SESSION: ZookeeperAnswers._close_session,
+}

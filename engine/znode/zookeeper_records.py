@@ -1,0 +1,174 @@
+"""ZooKeeper's own encoding (jute): numbers are big-endian, lengths and counts are int32.
+
+```
+int, long    4, 8 bytes             bool     1 byte, 0 is false
+buffer       length, bytes          ustring  length, UTF-8       length −1 is null
+vector<T>    count, elements        count −1 is null, read as empty
+Stat         czxid q, mzxid q, ctime q, mtime q, version i, cversion i, aversion i,
+             ephemeralOwner q, dataLength i, numChildren i, pzxid q
+ACL          perms i, scheme ustring, id ustring
+```
+
+Source: zookeeper.jute; BinaryInputArchive.
+Differs: aversion is always 0, for no node has an ACL of its own.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+from engine.errors import WireError
+from engine.znode.model import Stat
+
+T = TypeVar("T")
+
+_INT = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+_STAT = struct.Struct(">qqqqiiiqiiq")
+_NULL = _INT.pack(-1)
+_INT_SPAN = 1 << 32
+_INT_MAX = (1 << 31) - 1
+
+
+class BadZookeeperFrame(WireError):
+    """A client's bytes do not follow ZooKeeper's protocol; `position` is where in the frame."""
+
+    def __init__(self, expected: str, got: object, position: int) -> None:
+        super().__init__(f"at byte {position} of a frame: expected {expected}, got {got}")
+        self.expected = expected
+        self.got = got
+        self.position = position
+
+
+class Acl(NamedTuple):
+    """Who may do what with a node; `permissions` are bits (read 1 ... admin 16)."""
+
+    permissions: int
+    scheme: str
+    id: str
+
+
+class RecordReader:
+    """Takes values from the front of a frame; every one raises BadZookeeperFrame."""
+
+    __slots__ = ("_data", "_position")
+
+    def __init__(self, frame: memoryview) -> None:
+        self._data = frame
+        self._position = 0
+
+    @property
+    def left_bytes(self) -> int:
+        """The bytes that were not read."""
+        return len(self._data) - self._position
+
+    def int32(self) -> int:
+        """Return an int."""
+        start = self._advance(4)
+        return int(_INT.unpack_from(self._data, start)[0])
+
+    def int64(self) -> int:
+        """Return a long."""
+        start = self._advance(8)
+        return int(_LONG.unpack_from(self._data, start)[0])
+
+    def boolean(self) -> bool:
+        """Return a bool."""
+        return self._data[self._advance(1)] != 0
+
+    def buffer(self) -> bytes | None:
+        """Return a buffer's bytes, None for null."""
+        length = self.int32()
+        if length == -1:
+            return None
+        if not 0 <= length <= self.left_bytes:
+            raise BadZookeeperFrame(f"at most {self.left_bytes} bytes", length, self._position - 4)
+        start = self._advance(length)
+        return bytes(self._data[start : start + length])
+
+    def text(self) -> str:
+        """Return a ustring; null is no text."""
+        start = self._position
+        data = self.buffer()
+        try:
+            if data is not None:
+                return data.decode()
+        except UnicodeDecodeError as error:
+            raise BadZookeeperFrame("UTF-8", str(error), start) from error
+        raise BadZookeeperFrame("a text", "null", start)
+
+    def vector(self, element: Callable[[], T], element_bytes_min: int) -> list[T]:
+        """Return the elements of a vector, each of which takes so many bytes at least."""
+        count = self.int32()
+        if count == -1:
+            return []
+        most = self.left_bytes // element_bytes_min
+        if not 0 <= count <= most:
+            raise BadZookeeperFrame(f"at most {most} elements", count, self._position - 4)
+        return [element() for _ in range(count)]
+
+    def texts(self) -> list[str]:
+        """Return a vector of ustrings."""
+        return self.vector(self.text, 4)
+
+    def acls(self) -> list[Acl]:
+        """Return a vector of ACLs."""
+        return self.vector(lambda: Acl(self.int32(), self.text(), self.text()), 12)
+
+    def _advance(self, length: int) -> int:
+        start = self._position
+        if length > len(self._data) - start:
+            raise BadZookeeperFrame(f"{length} bytes", f"{len(self._data) - start}", start)
+        self._position = start + length
+        return start
+
+
+def packed_int(value: int) -> bytes:
+    """Return an int."""
+    return _INT.pack(value)
+
+
+def packed_buffer(data: bytes | None) -> bytes:
+    """Return a buffer, null for None."""
+    return _NULL if data is None else _INT.pack(len(data)) + data
+
+
+def packed_text(text: str) -> bytes:
+    """Return a ustring."""
+    return packed_buffer(text.encode())
+
+
+def packed_texts(texts: Iterable[str]) -> bytes:
+    """Return a vector of ustrings."""
+    parts = [packed_text(text) for text in texts]
+    return _INT.pack(len(parts)) + b"".join(parts)
+
+
+def packed_acls(acls: Iterable[Acl]) -> bytes:
+    """Return a vector of ACLs."""
+    parts = [_INT.pack(a.permissions) + packed_text(a.scheme) + packed_text(a.id) for a in acls]
+    return _INT.pack(len(parts)) + b"".join(parts)
+
+
+def packed_stat(stat: Stat) -> bytes:
+    """Return a Stat; counters beyond an int go on below zero, as ZooKeeper's do."""
+    return _STAT.pack(
+        stat.czxid,
+        stat.mzxid,
+        stat.ctime_ms,
+        stat.mtime_ms,
+        _wrapped(stat.version),
+        _wrapped(stat.cversion),
+        0,
+        stat.ephemeral_owner,
+        stat.data_length_bytes,
+        stat.child_count,
+        stat.pzxid,
+    )
+
+
+def _wrapped(value: int) -> int:
+    value %= _INT_SPAN
+    return value - _INT_SPAN if value > _INT_MAX else value

@@ -1,0 +1,197 @@
+"""The embedded store as a ZooKeeper server: connections, and the sessions that outlive them (D10).
+
+```
+connected ── first frame ──> new session, or an old one with its password ──> requests in order
+    │                              │ over, or a wrong password                     │
+    │ not ZooKeeper's bytes        v                                               │ closeSession
+    v                         told so, closed                                      v
+  closed <── connection lost: watches go, the session waits for its timeout ── answered, closed
+```
+
+Events are sent when they happen, so before the answer to any request that comes after (Z3). A
+session that comes back on another connection closes the first.
+
+Source: ZooKeeperServer, NIOServerCnxn and SessionTrackerImpl of ZooKeeper 3.8.
+Differs: passwords hold for one life of this process. No four-letter words: what is no frame is
+refused. A session that comes back keeps the timeout it began with.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from engine.errors import StorageError, ZnodeError
+from engine.host.ports import Connection, Entropy, Network
+from engine.limits import (
+    ZOOKEEPER_FRAME_BYTES_MAX,
+    ZOOKEEPER_SESSION_TIMEOUT_MAX_MS,
+    ZOOKEEPER_SESSION_TIMEOUT_MIN_MS,
+)
+from engine.znode.errors import SessionExpired, ZnodeStoreFailed
+from engine.znode.model import WatchEvent
+from engine.znode.store import ZnodeStore
+from engine.znode.zookeeper_answers import ZookeeperAnswers, error_code
+from engine.znode.zookeeper_records import BadZookeeperFrame
+from engine.znode.zookeeper_wire import (
+    PASSWORD_BYTES,
+    ConnectRequest,
+    OpCode,
+    Request,
+    answer_head,
+    connect_answer,
+    notification,
+    read_connect,
+    read_request,
+    session_over_answer,
+)
+
+_log = logging.getLogger("zookeeper.server")
+
+
+class ZookeeperServer:
+    """Serves one store to all who connect."""
+
+    def __init__(self, store: ZnodeStore, entropy: Entropy) -> None:
+        self.store = store
+        self._secret = entropy.random_bytes(32)
+        #: The connection that each session is on now.
+        self._peers: dict[int, _Peer] = {}
+
+    def listen(self, network: Network, host: str, port: int) -> int:
+        """Serve on an address; returns the port. The errors are the network's."""
+        return network.listen(host, port, lambda connection: _Peer(self, connection).start())
+
+    def password_of(self, session_id: int) -> bytes:
+        """Return what only the client of a session knows."""
+        digest = hmac.digest(self._secret, session_id.to_bytes(8, "big", signed=True), "sha256")
+        return digest[:PASSWORD_BYTES]
+
+    def begin(self, request: ConnectRequest, peer: _Peer) -> tuple[int, int]:
+        """Begin or go on with a session on a connection; returns its id and its timeout in ms.
+
+        Errors: SessionExpired, those of the store.
+        """
+        if request.session_id == 0:
+            timeout_ms = min(
+                max(request.timeout_ms, ZOOKEEPER_SESSION_TIMEOUT_MIN_MS),
+                ZOOKEEPER_SESSION_TIMEOUT_MAX_MS,
+            )
+            session_id = self.store.open_session(timeout_ms)
+        else:
+            session_id = request.session_id
+            if not hmac.compare_digest(request.password, self.password_of(session_id)):
+                raise SessionExpired(session_id)
+            self._move(session_id)
+        timeout_ms = self.store.resume_session(session_id, partial(self._expired, session_id))
+        self._peers[session_id] = peer
+        return session_id, timeout_ms
+
+    def _move(self, session_id: int) -> None:
+        earlier = self._peers.get(session_id)
+        if earlier is not None:
+            earlier.close("its session moved to another connection")
+
+    def forget(self, session_id: int, peer: _Peer) -> None:
+        """Take note that a session's connection is gone: its watches go, itself stays."""
+        if self._peers.get(session_id) is peer:
+            del self._peers[session_id]
+            self.store.drop_watches(session_id)
+
+    def _expired(self, session_id: int) -> None:
+        _log.info("session 0x%x has expired", session_id)
+        peer = self._peers.get(session_id)
+        if peer is not None:
+            peer.close("its session has expired")
+
+
+class _Peer:
+    """One connection."""
+
+    def __init__(self, server: ZookeeperServer, connection: Connection) -> None:
+        self._server = server
+        self._store = server.store
+        self._connection = connection
+        self._session_id = 0
+        self._answers: ZookeeperAnswers | None = None
+        self._is_ending = False
+
+    def start(self) -> None:
+        """Take frames."""
+        self._connection.on_frame = self._take
+        self._connection.on_close = self._closed
+
+    def close(self, reason: str) -> None:
+        """Close the connection at once."""
+        self._is_ending = True
+        self._connection.close(reason)
+
+    def _take(self, frame: memoryview) -> None:
+        if self._is_ending:
+            return
+        try:
+            if len(frame) > ZOOKEEPER_FRAME_BYTES_MAX:
+                raise BadZookeeperFrame(f"at most {ZOOKEEPER_FRAME_BYTES_MAX} bytes", len(frame), 0)
+            if self._answers is None:
+                self._begin(read_connect(frame))
+            else:
+                self._serve(self._answers, read_request(frame))
+        except BadZookeeperFrame as error:
+            _log.warning("%s is cut off: %s", self._connection.peer, error)
+            self.close(str(error))
+
+    def _closed(self, _reason: str) -> None:
+        self._is_ending = True
+        if self._session_id:
+            self._server.forget(self._session_id, self)
+
+    # Beginning
+
+    def _begin(self, request: ConnectRequest) -> None:
+        if request.last_zxid > self._store.zxid:
+            # It was a client of another store at this address, and would see time go back.
+            self.close(f"it has seen transaction {request.last_zxid}, ahead of this store")
+            return
+        try:
+            self._session_id, timeout_ms = self._server.begin(request, self)
+        except SessionExpired:
+            self._end(session_over_answer(request), "its session is over")
+            return
+        except (ZnodeError, StorageError) as error:
+            _log.warning("%s gets no session: %s", self._connection.peer, error)
+            self.close(str(error))
+            return
+        self._answers = ZookeeperAnswers(self._store, self._session_id, self._tell)
+        password = self._server.password_of(self._session_id)
+        self._send(connect_answer(request, timeout_ms, self._session_id, password))
+
+    # Serving
+
+    def _serve(self, answers: ZookeeperAnswers, request: Request) -> None:
+        code, body, is_last = 0, b"", request.type == OpCode.CLOSE_SESSION
+        try:
+            body = answers.answer(request)
+        except ZnodeError as error:
+            code = error_code(error)
+            is_last = isinstance(error, SessionExpired) or request.type == OpCode.AUTH
+        except ZnodeStoreFailed as error:
+            _log.error("%s gets no answer: %s", self._connection.peer, error)
+            code, is_last = error.code, True
+        head = answer_head(request.xid, self._store.zxid, code)
+        if is_last:
+            self._end(head, "its session is closed", body)
+        else:
+            self._send(head, body)
+
+    def _tell(self, event: WatchEvent) -> None:
+        self._send(notification(event))
+
+    def _send(self, *parts: bytes, on_sent: Callable[[], None] | None = None) -> None:
+        self._connection.send([part for part in parts if part], on_sent)
+
+    def _end(self, head: bytes, reason: str, body: bytes = b"") -> None:
+        """Send a last frame and close behind it."""
+        self._is_ending = True
+        self._send(head, body, on_sent=lambda: self._connection.close(reason))

@@ -1,0 +1,388 @@
+"""What ZooKeeper's clients and servers say to each other, as frames. Pure.
+
+Each frame stands behind its length (int32), which never crosses the network's port.
+
+```
+first request   protocolVersion i, lastZxidSeen q, timeOut i, sessionId q, passwd buffer
+                [, readOnly bool]           a new session has the id 0
+first answer    protocolVersion i, timeOut i, sessionId q, passwd buffer [, readOnly bool]
+                timeOut 0: the session is over
+request         xid i, type i, body         xid −2 ping, −4 auth, −8 watches set again
+answer          xid i, zxid q, err i, body if err is 0
+notification    −1 i, −1 q, 0 i, type i, state i, path
+multi           (type i, done bool = 0, err i = −1, operation)*, −1, 1, −1
+  its answer    (type i, 0, err i, result)*, −1, 1, −1        type −1: only err i again
+```
+
+The types that are served, with their bodies, are the table at the end.
+
+Source: zookeeper.jute, ZooDefs.OpCode, MultiOperationRecord and MultiResponse of ZooKeeper 3.8.
+Differs: containers, nodes that live for a time, persistent watches, watches taken off, SASL and
+reconfiguration are answered UNIMPLEMENTED (−6). An ACL other than all to everyone is refused
+(INVALIDACL) and not forgotten: nothing would hold to it.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from engine.errors import ZnodeError
+from engine.limits import ZNODE_MULTI_OPERATIONS_MAX
+from engine.znode.model import Check, Create, Delete, Operation, SetData, WatchEvent
+from engine.znode.zookeeper_records import (
+    Acl,
+    BadZookeeperFrame,
+    RecordReader,
+    packed_buffer,
+    packed_int,
+    packed_text,
+)
+
+
+class OpCode(IntEnum):
+    """The types of requests that are served."""
+
+    CREATE = 1
+    DELETE = 2
+    EXISTS = 3
+    GET_DATA = 4
+    SET_DATA = 5
+    GET_ACL = 6
+    SET_ACL = 7
+    GET_CHILDREN = 8
+    SYNC = 9
+    PING = 11
+    GET_CHILDREN_2 = 12
+    CHECK = 13
+    MULTI = 14
+    CREATE_2 = 15
+    MULTI_READ = 22
+    AUTH = 100
+    SET_WATCHES = 101
+    GET_EPHEMERALS = 103
+    SET_WATCHES_2 = 105
+    CLOSE_SESSION = -11
+
+
+#: Type of a result of a multi that is an error.
+ERROR_RESULT = -1
+#: Of every operation but the one that was refused and those before it.
+RUNTIME_INCONSISTENCY = -2
+OPEN_ACL = (Acl(31, "world", "anyone"),)
+PASSWORD_BYTES = 16
+
+_NOTIFICATION_XID = -1
+_CONNECTED = 3
+_EPHEMERAL = 1
+_SEQUENTIAL = 2
+_REPLY = struct.Struct(">iqi")
+_MULTI_HEADER = struct.Struct(">i?i")
+_MULTI_END = _MULTI_HEADER.pack(-1, True, -1)
+
+
+class RequestRefused(ZnodeError):
+    """A request is understood and not carried out; `code` is ZooKeeper's."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+def not_implemented(type_: int) -> RequestRefused:
+    """Return the error of a request that is not served."""
+    return RequestRefused(-6, f"requests of type {type_} are not served")
+
+
+def invalid_acl(path: str) -> RequestRefused:
+    """Return the error of an ACL that would have to be kept."""
+    return RequestRefused(-114, f"{path}: nodes have no ACLs but all for everyone")
+
+
+class ConnectRequest(NamedTuple):
+    """What a client says first."""
+
+    last_zxid: int
+    timeout_ms: int
+    #: 0 for a new session.
+    session_id: int
+    password: bytes
+    #: Whether the client knows of servers that only read (since 3.4).
+    knows_read_only: bool
+
+
+class PathRequest(NamedTuple):
+    """A request about one node."""
+
+    path: str
+
+
+class WatchedRead(NamedTuple):
+    """A read that may set a watch."""
+
+    path: str
+    watch: bool
+
+
+class CreateRequest(NamedTuple):
+    """A creation, refused when it is carried out if there is a `refusal`."""
+
+    operation: Create
+    refusal: RequestRefused | None
+
+
+class SetAclRequest(NamedTuple):
+    """An ACL for a node."""
+
+    path: str
+    acl: list[Acl]
+    version: int
+
+
+class MultiRequest(NamedTuple):
+    """Operations that are done together."""
+
+    operations: list[CreateRequest | Delete | SetData | Check]
+
+
+class MultiReadRequest(NamedTuple):
+    """Reads (GET_DATA, GET_CHILDREN) that are answered together."""
+
+    reads: list[tuple[OpCode, str]]
+
+
+class SetWatchesRequest(NamedTuple):
+    """Watches of a client that came back, and what it had seen."""
+
+    seen_zxid: int
+    data: list[str]
+    exists: list[str]
+    children: list[str]
+    #: Watches that stay, which are not served.
+    persistent: list[str]
+
+
+class AuthRequest(NamedTuple):
+    """Who the client says it is."""
+
+    scheme: str
+
+
+Body: TypeAlias = (
+    PathRequest
+    | WatchedRead
+    | CreateRequest
+    | Delete
+    | SetData
+    | SetAclRequest
+    | MultiRequest
+    | MultiReadRequest
+    | SetWatchesRequest
+    | AuthRequest
+    | None
+)
+
+
+class Request(NamedTuple):
+    """One request of an open session; its body is None for a type that is not served."""
+
+    xid: int
+    type: int
+    body: Body
+
+
+# -- requests ------------------------------------------------------------------------------------
+
+
+def read_connect(frame: memoryview) -> ConnectRequest:
+    """Return a client's first frame; raises BadZookeeperFrame."""
+    reader = RecordReader(frame)
+    reader.int32()
+    request = ConnectRequest(
+        reader.int64(), reader.int32(), reader.int64(), reader.buffer() or b"", False
+    )
+    return request._replace(knows_read_only=True) if reader.left_bytes else request
+
+
+def read_request(frame: memoryview) -> Request:
+    """Return any later frame; raises BadZookeeperFrame."""
+    reader = RecordReader(frame)
+    xid, type_ = reader.int32(), reader.int32()
+    read_body = _BODIES.get(type_)
+    return Request(xid, type_, None if read_body is None else read_body(reader))
+
+
+def _nothing(_reader: RecordReader) -> None:
+    return None
+
+
+def _path(reader: RecordReader) -> PathRequest:
+    return PathRequest(reader.text())
+
+
+def _watched(reader: RecordReader) -> WatchedRead:
+    return WatchedRead(reader.text(), reader.boolean())
+
+
+def _create(reader: RecordReader) -> CreateRequest:
+    path, data = reader.text(), reader.buffer()
+    acl, flags = reader.acls(), reader.int32()
+    refusal = None
+    if flags & ~(_EPHEMERAL | _SEQUENTIAL):
+        refusal = RequestRefused(-8, f"{path}: nodes of kind {flags} are not served")
+    elif tuple(acl) != OPEN_ACL:
+        refusal = invalid_acl(path)
+    operation = Create(path, data, bool(flags & _EPHEMERAL), bool(flags & _SEQUENTIAL))
+    return CreateRequest(operation, refusal)
+
+
+def _delete(reader: RecordReader) -> Delete:
+    return Delete(reader.text(), reader.int32())
+
+
+def _set_data(reader: RecordReader) -> SetData:
+    return SetData(reader.text(), reader.buffer(), reader.int32())
+
+
+def _check(reader: RecordReader) -> Check:
+    return Check(reader.text(), reader.int32())
+
+
+def _set_acl(reader: RecordReader) -> SetAclRequest:
+    return SetAclRequest(reader.text(), reader.acls(), reader.int32())
+
+
+def _set_watches(reader: RecordReader) -> SetWatchesRequest:
+    return SetWatchesRequest(reader.int64(), reader.texts(), reader.texts(), reader.texts(), [])
+
+
+def _set_watches_2(reader: RecordReader) -> SetWatchesRequest:
+    watches = _set_watches(reader)
+    return watches._replace(persistent=reader.texts() + reader.texts())
+
+
+def _auth(reader: RecordReader) -> AuthRequest:
+    reader.int32()
+    scheme = reader.text()
+    reader.buffer()
+    return AuthRequest(scheme)
+
+
+def _multi_types(reader: RecordReader) -> list[int]:
+    """Return nothing more than the next operation's type, an empty list at the end."""
+    type_, done = reader.int32(), reader.boolean()
+    reader.int32()
+    return [] if done else [type_]
+
+
+def _multi(reader: RecordReader) -> MultiRequest:
+    operations = []
+    while types := _multi_types(reader):
+        read_operation = _OPERATIONS.get(types[0])
+        if read_operation is None:
+            raise BadZookeeperFrame("an operation of a multi", types[0], 0)
+        operations.append(read_operation(reader))
+        _check_count(len(operations))
+    return MultiRequest(operations)
+
+
+def _multi_read(reader: RecordReader) -> MultiReadRequest:
+    reads = []
+    while types := _multi_types(reader):
+        if types[0] not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):
+            raise BadZookeeperFrame("a read of a multi", types[0], 0)
+        read = _watched(reader)
+        reads.append((OpCode(types[0]), read.path))
+        _check_count(len(reads))
+    return MultiReadRequest(reads)
+
+
+def _check_count(count: int) -> None:
+    if count > ZNODE_MULTI_OPERATIONS_MAX:
+        raise BadZookeeperFrame(f"at most {ZNODE_MULTI_OPERATIONS_MAX} operations", "more", 0)
+
+
+_OPERATIONS: dict[int, Callable[[RecordReader], CreateRequest | Delete | SetData | Check]] = {
+    OpCode.CREATE: _create,
+    OpCode.DELETE: _delete,
+    OpCode.SET_DATA: _set_data,
+    OpCode.CHECK: _check,
+}
+
+_BODIES: dict[int, Callable[[RecordReader], Body]] = {
+    OpCode.CREATE: _create,
+    OpCode.DELETE: _delete,
+    OpCode.EXISTS: _watched,
+    OpCode.GET_DATA: _watched,
+    OpCode.SET_DATA: _set_data,
+    OpCode.GET_ACL: _path,
+    OpCode.SET_ACL: _set_acl,
+    OpCode.GET_CHILDREN: _watched,
+    OpCode.SYNC: _path,
+    OpCode.PING: _nothing,
+    OpCode.GET_CHILDREN_2: _watched,
+    OpCode.MULTI: _multi,
+    OpCode.CREATE_2: _create,
+    OpCode.MULTI_READ: _multi_read,
+    OpCode.AUTH: _auth,
+    OpCode.SET_WATCHES: _set_watches,
+    OpCode.GET_EPHEMERALS: _path,
+    OpCode.SET_WATCHES_2: _set_watches_2,
+    OpCode.CLOSE_SESSION: _nothing,
+}
+
+
+def operation_of(body: CreateRequest | Delete | SetData | Check) -> Operation:
+    """Return what the store is to do; raises the RequestRefused of a creation."""
+    if not isinstance(body, CreateRequest):
+        return body
+    if body.refusal is not None:
+        raise body.refusal
+    return body.operation
+
+
+def type_of(operation: Operation) -> OpCode:
+    """Return the type of an operation of a multi."""
+    if isinstance(operation, Create):
+        return OpCode.CREATE
+    if isinstance(operation, SetData):
+        return OpCode.SET_DATA
+    return OpCode.DELETE if isinstance(operation, Delete) else OpCode.CHECK
+
+
+# -- answers -------------------------------------------------------------------------------------
+
+
+def connect_answer(request: ConnectRequest, timeout_ms: int, session_id: int, key: bytes) -> bytes:
+    """Return the answer to a client's first frame, with the password of the session."""
+    answer = struct.pack(">iiq", 0, timeout_ms, session_id) + packed_buffer(key)
+    return answer + b"\0" if request.knows_read_only else answer
+
+
+def session_over_answer(request: ConnectRequest) -> bytes:
+    """Return the answer to a client whose session is over, or never was."""
+    return connect_answer(request, 0, 0, bytes(PASSWORD_BYTES))
+
+
+def answer_head(xid: int, zxid: int, error_code: int = 0) -> bytes:
+    """Return what stands before the body of an answer."""
+    return _REPLY.pack(xid, zxid, error_code)
+
+
+def notification(event: WatchEvent) -> bytes:
+    """Return the frame that tells of an event."""
+    head = _REPLY.pack(_NOTIFICATION_XID, -1, 0)
+    return head + struct.pack(">ii", event.type.value, _CONNECTED) + packed_text(event.path)
+
+
+def multi_answer(results: list[tuple[OpCode, bytes] | int]) -> bytes:
+    """Return the body of a multi's answer: for each operation its result, or an error's code."""
+    parts = []
+    for result in results:
+        if isinstance(result, int):
+            parts.append(_MULTI_HEADER.pack(ERROR_RESULT, False, result) + packed_int(result))
+        else:
+            parts.append(_MULTI_HEADER.pack(result[0], False, 0) + result[1])
+    return b"".join(parts) + _MULTI_END
