@@ -171,7 +171,7 @@ ZNODE_WATCHES_MAX = 100_000
 # A broker has one session and a tool another; this many is a client that never closes any.
 ZNODE_SESSIONS_MAX = 2_000
 
-# ZooKeeper's own bound on a frame is 1 MiB (jute.maxbuffer); a node's data alone may have that here,
+# ZooKeeper's own bound on a frame is 1 MiB (jute.maxbuffer); a node's data alone may have that,
 # and a multi of Kafka's controller with long paths must not be cut off for less.
 ZOOKEEPER_FRAME_BYTES_MAX = 4 << 20
 

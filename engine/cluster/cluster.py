@@ -1,11 +1,14 @@
 """Brokers and their metadata store in this process (D8, D9).
 
-The store is a SQLite file beside the brokers' log directories. Sessions of an earlier process are
-ended at the start: whoever had them is gone, for the file is locked by this one.
+The store is a SQLite file beside the brokers' log directories. It listens as a ZooKeeper server, so
+that other processes take part: tools, brokers of their own, Kafka's brokers (D10). Sessions of an
+earlier process are ended at the start: its brokers are gone, for the file is locked by this one,
+and whoever came from outside begins anew.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 from engine.broker.broker import Broker
@@ -14,31 +17,43 @@ from engine.broker.host import BrokerHost
 from engine.cluster.plan import ClusterPlan, TooManyBrokers
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
-from engine.host.ports import Clock, Timers
-from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT
+from engine.host.ports import Clock, Entropy, Network, Timers
+from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT, ZOOKEEPER_TICK_MS
 from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.errors import ZnodeStoreFailed
 from engine.znode.sqlite_journal import SqliteJournal
 from engine.znode.store import ZnodeStore
+from engine.znode.zookeeper_server import ZookeeperServer
+
+_log = logging.getLogger("zookeeper.server")
 
 
 class MetadataStore:
-    """The store of this process, and the sessions of its brokers."""
+    """The store of this process, and the sessions of its brokers and of others."""
 
     def __init__(self, path: str, clock: Clock, timers: Timers) -> None:
         """Open or make the file; raises ZnodeStoreFailed."""
         self._clock = clock
         self._timers = timers
         self._store = ZnodeStore(SqliteJournal(path), clock)
-        self._clients: list[tuple[EmbeddedZnodeClient, int]] = []
+        self._clients: list[EmbeddedZnodeClient] = []
         self._cancels: dict[int, Callable[[], None]] = {}
+        self._cancel_expiry: Callable[[], None] = lambda: None
         for session_id in self._store.session_ids():
             self._store.close_session(session_id)
 
     def client(self, session_timeout_ms: int) -> EmbeddedZnodeClient:
         """Return a client whose session lives as long as this process's loop turns."""
         client = EmbeddedZnodeClient(self._store, session_timeout_ms)
+        self._clients.append(client)
         self._beat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT, len(self._cancels))
         return client
+
+    def listen(self, network: Network, host: str, port: int, entropy: Entropy) -> int:
+        """Serve ZooKeeper's clients; returns the port. The errors are the network's."""
+        port = ZookeeperServer(self._store, entropy).listen(network, host, port)
+        self._expire_later()
+        return port
 
     def _beat(self, client: EmbeddedZnodeClient, period_ms: int, number: int) -> None:
         def beat() -> None:
@@ -49,8 +64,29 @@ class MetadataStore:
         due_ms = self._clock.monotonic_ms() + period_ms
         self._cancels[number] = self._timers.call_at(due_ms, beat)
 
+    def _expire_later(self) -> None:
+        """Look for silent sessions when the next may be one, and every tick: new ones come."""
+        due_ms = self._clock.monotonic_ms() + ZOOKEEPER_TICK_MS
+        next_ms = self._store.next_expiry_ms()
+        self._cancel_expiry = self._timers.call_at(
+            due_ms if next_ms is None else min(next_ms, due_ms), self._expire
+        )
+
+    def _expire(self) -> None:
+        # Where the process itself stood still, nothing is known of its own clients' silence.
+        for client in self._clients:
+            if client.is_open:
+                client.heartbeat()
+        try:
+            self._store.expire_sessions()
+        except ZnodeStoreFailed as error:
+            _log.error("sessions cannot expire: %s", error)
+            return
+        self._expire_later()
+
     def close(self) -> None:
         """Let go of the file."""
+        self._cancel_expiry()
         for cancel in self._cancels.values():
             cancel()
         self._store.close()

@@ -28,6 +28,8 @@ class ClusterStatus(NamedTuple):
     pids: list[int]
     data: str
     brokers: dict[str, str]
+    #: Where ZooKeeper's clients reach the metadata store.
+    zookeeper: str | None
 
 
 class ClusterDidNotStart(EngineError):
@@ -75,9 +77,14 @@ def status_of(data: DataDirectory) -> ClusterStatus:
     state = data.state()
     running = data.running() if state is ClusterState.RUNNING else None
     if running is None:
-        return ClusterStatus(state, None, [], data.path, {})
+        return ClusterStatus(state, None, [], data.path, {}, None)
     return ClusterStatus(
-        state, running.bootstrap_servers, [running.pid], data.path, running.brokers
+        state,
+        running.bootstrap_servers,
+        [running.pid],
+        data.path,
+        running.brokers,
+        running.znode_address,
     )
 
 

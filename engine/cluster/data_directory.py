@@ -3,7 +3,8 @@
 ```
 cluster.json     how the cluster was made: {"brokers": 1, "host": …, "port": 9092, "settings": {…}}
 cluster.lock     locked by the process that runs it
-running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"}}
+running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"},
+                 "znode_address": "host:port"}      the last is missing in older files
 cluster.log      what it has to say
 znodes.sqlite    the metadata store
 broker-<id>/     the log directory of a broker
@@ -67,6 +68,8 @@ class RunningCluster(NamedTuple):
     pid: int
     bootstrap_servers: str
     brokers: dict[str, str]
+    #: Where the metadata store listens as a ZooKeeper server.
+    znode_address: str | None = None
 
 
 class DataDirectory:
@@ -133,7 +136,10 @@ class DataDirectory:
             return None
         try:
             return RunningCluster(
-                int(found["pid"]), str(found["bootstrap_servers"]), dict(found["brokers"])
+                int(found["pid"]),
+                str(found["bootstrap_servers"]),
+                dict(found["brokers"]),
+                found.get("znode_address"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise BadClusterFile(self._running_path, f"not of a process: {error}") from error

@@ -14,8 +14,9 @@ import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
@@ -71,7 +72,7 @@ class Process:
         `on_ready` runs once, when every broker knows the cluster. Raises BrokerGaveUp when one
         could not go on.
         """
-        drive(cluster.start()).result()
+        self._finish(cluster.start())
         for broker in cluster.brokers:
             self._limit(broker)
             broker.on_fatal = self._give_up
@@ -82,10 +83,18 @@ class Process:
         gc.freeze()
         self.loop.run()
         self.network.close()
-        drive(cluster.stop()).result()
+        self._finish(cluster.stop())
         self.loop.close()
         if self._failure is not None:
             raise BrokerGaveUp(self._failure)
+
+    def _finish(self, work: Coroutine[Any, None, None]) -> None:
+        """Turn the loop until work is done that may wait for a metadata store elsewhere."""
+        promise = drive(work)
+        if not promise.is_kept:
+            promise.watch(self.loop.stop)
+            self.loop.run()
+        promise.result()
 
     def _limit(self, broker: Broker) -> None:
         config = broker.live.config
@@ -127,6 +136,7 @@ def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
     data.remove_running()
     data.write_plan(plan)
     store = MetadataStore(data.store_path, process.clock, process.loop)
+    znode_port = store.listen(process.network, plan.host, 0, process.host.entropy)
 
     def settings_of(broker_id: int) -> BrokerSettings:
         return BrokerSettings(broker_settings(plan, data.broker_path(broker_id), broker_id))
@@ -137,7 +147,9 @@ def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
             for broker in cluster.brokers
         }
         servers = ",".join(addresses.values())
-        data.write_running(RunningCluster(os.getpid(), servers, addresses))
+        data.write_running(
+            RunningCluster(os.getpid(), servers, addresses, f"{plan.host}:{znode_port}")
+        )
         _log.info("ready: %s", servers)
         say_ready(servers)
 

@@ -26,6 +26,7 @@ STATUS_COLUMNS = (
     Column("pids", "PIDS"),
     Column("data", "DATA"),
     Column("brokers", "BROKERS", wide=True),
+    Column("zookeeper", "ZOOKEEPER", wide=True),
 )
 _FOLLOW_PAUSE_S = 0.2
 
