@@ -5,10 +5,13 @@
 | no setting of topics | `Unknown topic config name: x` |
 | not of its type | `Invalid value abc for configuration x: Not a number of type LONG` |
 | too small, too large | `... Value must be at least 1`, `... Value must be no more than 1` |
+| outside of a range with one value besides | `... Value must be between 1 and 9 or equal to -1` |
 | not one of the choices | `... String must be one of: compact, delete` |
+| two that contradict each other | `conflict topic config setting x (5) > y (4)` |
 | else | `Invalid value abc for configuration x: ` and our reason |
 
-Source: ConfigDef and LogConfig of 3.9.1, and what their tools print.
+Source: ConfigDef and LogConfig of 3.9.1, asked for each of these.
+Differs: blanks around a number are not shown.
 """
 
 from __future__ import annotations
@@ -19,10 +22,16 @@ from engine.config.key import ConfigKey, ConfigType, topic_keys
 from engine.config.value import java_double_text
 from engine.errors import ConfigError
 
-_RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.(?:,(-?[0-9.]+))?\](?: or -1)?")
+_RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.(?:,(-?[0-9.]+))?\]( or -1)?")
 _CHOICE = re.compile(r"(?:any case )?\[(.*)\]")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}", re.A)
 _BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
+_MIN_LAG, _MAX_LAG = "min.compaction.lag.ms", "max.compaction.lag.ms"
+_CONFLICT = re.compile(r"must not exceed max\.compaction\.lag\.ms \(([0-9]+)\)", re.A)
+_REPLICA_LIST = (
+    "must be the literal '*' or a list of replicas in the following format: "
+    "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+)
 
 
 def config_message(error: ConfigError) -> str:
@@ -30,14 +39,26 @@ def config_message(error: ConfigError) -> str:
     key = topic_keys().get(error.key)
     if key is None:
         return f"Unknown topic config name: {error.key}"
+    conflict = _CONFLICT.fullmatch(error.rule)
+    if conflict is not None:
+        most = conflict.group(1)
+        return f"conflict topic config setting {_MIN_LAG} ({error.value}) > {_MAX_LAG} ({most})"
     return f"Invalid value {_shown(key, error)} for configuration {error.key}: {_why(key, error)}"
 
 
 def _shown(key: ConfigKey, error: ConfigError) -> str:
-    number = _number(key, str(error.value))
+    text = str(error.value)
+    number = _number(key, text)
     if key.type is ConfigType.DOUBLE and number is not None:
         return java_double_text(number)
-    return str(error.value)
+    if key.type is ConfigType.LIST:
+        elements = [each.strip() for each in text.split(",")]
+        choice = _CHOICE.fullmatch(key.valid)
+        if choice is None:
+            return f"[{', '.join(elements)}]"
+        allowed = choice.group(1).split(", ")
+        return next((each for each in elements if each not in allowed), text)
+    return text
 
 
 def _why(key: ConfigKey, error: ConfigError) -> str:
@@ -46,22 +67,27 @@ def _why(key: ConfigKey, error: ConfigError) -> str:
         if text.lower() not in ("true", "false"):
             return "Expected value to be either true or false"
         return error.rule
-    choice = _CHOICE.fullmatch(key.valid)
-    limits = _RANGE.fullmatch(key.valid)
     if key.type in _BITS or key.type is ConfigType.DOUBLE:
         number = _number(key, text)
         if number is None:
             return f"Not a number of type {key.type.name}"
-        return _range_rule(number, limits) or error.rule
+        return _range_rule(number, _RANGE.fullmatch(key.valid)) or error.rule
+    choice = _CHOICE.fullmatch(key.valid)
     if choice is not None:
         return f"String must be one of: {choice.group(1)}"
+    if key.valid == "release":
+        return f"Version {text} is not a valid version"
+    if key.valid == "replicas":
+        return f"{key.name} {_REPLICA_LIST}"
     return error.rule
 
 
 def _range_rule(number: float, limits: re.Match[str] | None) -> str | None:
     if limits is None:
         return None
-    least, most = limits.groups()
+    least, most, or_minus_one = limits.groups()
+    if or_minus_one:
+        return f"Value must be between {least} and {most} or equal to -1"
     if number < float(least):
         return f"Value must be at least {least}"
     if most is not None and number > float(most):
