@@ -120,7 +120,9 @@ class ClientConnection:
         if row.decode is not None:
             request = row.decode(body, header.api_version)
         else:
-            request = message_codec(f"{row.name}Request", header.api_version).decode(body)
+            # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
+            codec = message_codec(f"{row.name}Request", header.api_version)
+            request, _ = codec.decode_at(body, 0)
         slot = _Slot(self._exchange(header))
         self._slots.append(slot)
         try:

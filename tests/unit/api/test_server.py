@@ -195,3 +195,12 @@ def test_what_is_not_advertised_is_served_to_whoever_asks() -> None:
     reply = versions.handle(message_class("ApiVersionsRequest")(), exchange)
     assert [entry.api_key for entry in reply.api_keys] == [HEARTBEAT]
     assert table.row(13) is not None
+
+
+def test_bytes_behind_a_request_are_passed_over() -> None:
+    stage = Stage()
+    request = message_class("HeartbeatRequest")(group_id="g", generation_id=9, member_id="m")
+    body = message_codec("HeartbeatRequest", 3).encode(request)
+    stage.send(HEARTBEAT, 3, 5, body + b"\0\0\0")
+    assert stage.numbers() == [5]
+    assert stage.bad == []
