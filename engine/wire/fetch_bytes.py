@@ -141,13 +141,14 @@ class FetchAnswer(NamedTuple):
 
 
 def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
-    """Decode a request that fills `body`; raises MalformedMessage."""
+    """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
             return _read_flexible(bytes(body), version)
         return _read_classic(bytes(body), version)
     except _BAD_BYTES:
-        return _from_message(message_codec("FetchRequest", version).decode(body), version)
+        message, _ = message_codec("FetchRequest", version).decode_at(body, 0)
+        return _from_message(message, version)
 
 
 def _read_flexible(body: bytes, version: int) -> FetchRequest:

@@ -110,13 +110,14 @@ class NodeEndpoint(NamedTuple):
 
 
 def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
-    """Decode a request that fills `body`; raises MalformedMessage."""
+    """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
             return _read_flexible(body)
         return _read_classic(body, version)
     except _BAD_BYTES:
-        return _from_message(message_codec("ProduceRequest", version).decode(body), version)
+        message, _ = message_codec("ProduceRequest", version).decode_at(body, 0)
+        return _from_message(message, version)
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:

@@ -141,7 +141,6 @@ def test_software_names_are_checked_and_kept(name: str, code: int) -> None:
         (HEARTBEAT, 4, b""),
         (HEARTBEAT, 3, b""),
         (HEARTBEAT, 3, b"\x7f\xff" + b"x" * 40),
-        (HEARTBEAT, 0, b"\x00\x01g\x00\x00\x00\x01\x00\x01mextra"),
     ],
 )
 def test_what_cannot_be_served_ends_the_connection_only(
