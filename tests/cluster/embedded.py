@@ -1,0 +1,52 @@
+"""An embedded cluster as a process of its own, for tests with other people's clients."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+_CLUSTER = [sys.executable, "-m", "kctl", "cluster"]
+
+
+class EmbeddedCluster:
+    """A cluster of one broker on a directory and a free port."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.address = ""
+        self.pids: list[int] = []
+
+    def start(self, **settings: str) -> None:
+        """Start it; settings are broker keys with `_` for `.`."""
+        words = ["start", "--port", "0", "-o", "json"]
+        for key, value in settings.items():
+            words += ["--set", f"{key.replace('_', '.')}={value}"]
+        status = json.loads(self._run(*words))
+        self.address = status["bootstrap_servers"]
+        self.pids = status["pids"]
+
+    def stop(self) -> None:
+        """Stop it cleanly."""
+        self._run("stop")
+
+    def destroy(self) -> None:
+        """Stop it and remove its data."""
+        self._run("destroy", "-y")
+
+    def status(self) -> dict[str, Any]:
+        """Return what `kctl cluster status` says."""
+        found: dict[str, Any] = json.loads(self._run("status", "-o", "json"))
+        return found
+
+    def _run(self, *words: str) -> str:
+        done = subprocess.run(
+            [*_CLUSTER, *words, "--data", str(self.data)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
