@@ -1,8 +1,8 @@
 """Adding partitions to topics.
 
 Source: ZkAdminManager.createPartitions, AdminZkClient.createNewPartitionsAssignment; ZN more
-partitions. Differs: an assignment that changed meanwhile fails the request (the write is over the
-version that was read), in Kafka the last one counts.
+partitions. Differs: the write is over the version that was read, and begins anew if that changed
+meanwhile; in Kafka the last one counts.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from engine.controller.topic_errors import (
 from engine.controller.topic_outcomes import TopicOutcome, refused, write_error
 from engine.controller.topic_rules import check_added_replicas, check_growth, is_name
 from engine.znode.client import ZnodeClient
+from engine.znode.errors import BadVersion
 from engine.znode.model import Operation, SetData
 from engine.znode.paths import topic_path
 from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
@@ -51,6 +52,25 @@ class TopicGrowth:
     ) -> dict[str, TopicOutcome]:
         """Check topics of distinct names, and write those that pass."""
         outcomes: dict[str, TopicOutcome] = {}
+        remaining = list(topics)
+        while remaining:
+            writes = await self._plan(remaining, outcomes)
+            if validate_only:
+                break
+            results = await write_groups(self._client.multi, list(writes.values()))
+            outdated = set()
+            for name, result in zip(writes, results, strict=True):
+                if isinstance(result, BadVersion):
+                    outdated.add(name)
+                else:
+                    outcomes[name] = write_error(name, result) or outcomes[name]
+            remaining = [topic for topic in remaining if topic.name in outdated]
+        return outcomes
+
+    async def _plan(
+        self, topics: Sequence[MorePartitions], outcomes: dict[str, TopicOutcome]
+    ) -> dict[str, list[Operation]]:
+        """Return what to write for the topics that pass; the others have their outcome."""
         writes: dict[str, list[Operation]] = {}
         for topic in topics:
             try:
@@ -62,11 +82,7 @@ class TopicGrowth:
             outcomes[topic.name] = TopicOutcome()
             data = encode_topic(assignment)
             writes[topic.name] = [SetData(topic_path(topic.name), data, stored.version)]
-        if not validate_only:
-            results = await write_groups(self._client.multi, list(writes.values()))
-            for name, result in zip(writes, results, strict=True):
-                outcomes[name] = write_error(name, result) or outcomes[name]
-        return outcomes
+        return writes
 
     async def _known_topic(self, topic: str) -> StoredTopic:
         # A name that no topic can have may be the path of another node.

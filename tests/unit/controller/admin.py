@@ -24,9 +24,14 @@ class AdminBench:
     """A cluster, the metadata of its first broker, and the admin of that broker."""
 
     def __init__(
-        self, brokers: int = 1, *, racks: dict[int, str] | None = None, **properties: str
+        self,
+        brokers: int = 1,
+        *,
+        racks: dict[int, str] | None = None,
+        answers_later: bool = False,
+        **properties: str,
     ) -> None:
-        self.cluster = Cluster(brokers, **properties)
+        self.cluster = Cluster(brokers, answers_later=answers_later, **properties)
         self.node = self.cluster.active
         self.cache = MetadataCache(self.node.broker_id, "c")
         self.racks = racks or {}
@@ -34,7 +39,7 @@ class AdminBench:
         self.admin = TopicAdmin(
             self.config,
             AdminPorts(
-                self.node.client,
+                self.node.ports.znodes,
                 self.cache,
                 self.cluster.clock,
                 self.cluster.timers,

@@ -264,6 +264,29 @@ def test_a_store_that_fails_fails_all_topics() -> None:
     assert {"t": (-1, None)} == told(grow(bench, MorePartitions("t", 2)))
 
 
+def test_two_requests_for_one_topic_create_it_once() -> None:
+    bench = AdminBench(1, answers_later=True)
+    answers: list[dict[str, TopicOutcome]] = []
+    for _ in range(2):
+        bench.admin.create_topics([NewTopic("t.t", 1, 1)], answers.append, timeout_ms=1000)
+    codes: list[dict[str, int]] = []
+    bench.auto.auto_create(["u"], codes.append)
+    bench.auto.auto_create(["u"], codes.append)
+    bench.settle()
+    expected = [(0, None), (36, "Topic 't.t' already exists.")]
+    assert expected == sorted(
+        (each.code, each.message) for (each,) in (a.values() for a in answers)
+    )
+    # Whoever asks for a topic that is just being created asks again.
+    assert [{"u": 3}, {"u": 5}] == codes
+
+
+def test_a_topic_too_large_for_a_node_is_the_brokers_fault() -> None:
+    bench = AdminBench(1)
+    outcomes = create(bench, NewTopic("big", 99_999, 1), NewTopic("good", 1, 1))
+    assert {"big": (-1, None), "good": OK} == told(outcomes)
+
+
 # -- delete ------------------------------------------------------------------------------------
 
 
@@ -321,6 +344,19 @@ def test_without_time_to_wait_added_partitions_timed_out() -> None:
     create(bench, NewTopic("t", 1, 1))
     assert {"t": (7, None)} == told(grow(bench, MorePartitions("t", 2), timeout_ms=0))
     assert 2 == len(stored(bench, "t"))
+
+
+def test_growth_begins_anew_over_what_another_wrote() -> None:
+    bench = AdminBench(1, answers_later=True)
+    create(bench, NewTopic("t", 1, 1))
+    answers: list[dict[str, TopicOutcome]] = []
+    for count in (3, 2, 4):
+        more = [MorePartitions("t", count)]
+        bench.admin.create_partitions(more, answers.append, timeout_ms=1000)
+    bench.settle()
+    shrink = "Topic currently has 3 partitions, which is higher than the requested 2."
+    assert [(37, shrink), OK, OK] == [told(answer)["t"] for answer in answers]
+    assert 4 == len(stored(bench, "t"))
 
 
 GROWTH: list[tuple[MorePartitions, int, str | None]] = [
