@@ -182,6 +182,10 @@ ZOOKEEPER_SESSION_TIMEOUT_MIN_MS = 4000
 # Twenty ticks: see above.
 ZOOKEEPER_SESSION_TIMEOUT_MAX_MS = 40_000
 
+# Pauses between attempts to reach a ZooKeeper that does not answer double up to this: Kafka's own
+# client asks again every second.
+ZOOKEEPER_RETRY_DELAY_MAX_MS = 1000
+
 # Kafka's controller puts a few hundred writes into one multi; the bound keeps a transaction, and
 # the time it holds the loop, small.
 ZNODE_MULTI_OPERATIONS_MAX = 10_000
