@@ -31,6 +31,8 @@ from engine.znode.values import (
     decode_topic,
 )
 
+# A broker's id is an int32.
+_ID_DIGITS_MAX = 10
 _PROTOCOL_NUMBERS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
@@ -39,12 +41,8 @@ class StoredTopic(NamedTuple):
 
     assignment: TopicAssignment
     version: int
-
-    @property
-    def topic_id(self) -> bytes | None:
-        """The 16 bytes of its id; only topics from before 2.8 have none."""
-        text = self.assignment.topic_id
-        return None if text is None else uuid_bytes(text)
+    #: 16 bytes; only topics from before 2.8 have none.
+    topic_id: bytes | None
 
 
 async def read_controller_id(client: ZnodeClient) -> int | None:
@@ -60,6 +58,8 @@ async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
     """Return the brokers that are registered, by id."""
     found = {}
     for name in await client.children(BROKER_IDS):
+        if not (name.isascii() and name.isdigit() and len(name) <= _ID_DIGITS_MAX):
+            raise InvalidZnodeValue(f"{BROKER_IDS}/{name}", "a broker's id", repr(name))
         broker = await read_broker(client, int(name))
         if broker is not None:
             found[int(name)] = broker
@@ -77,27 +77,36 @@ async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
 
 
 async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
-    """Return a topic's assignment, None if there is no such topic."""
+    """Return a topic's assignment, None if there is no such topic.
+
+    Raises InvalidZnodeValue and InvalidUuid.
+    """
     path = topic_path(topic)
     try:
         data, stat = await client.get(path)
     except NoNode:
         return None
-    return StoredTopic(decode_topic(data, path), stat.version)
+    assignment = decode_topic(data, path)
+    topic_id = None if assignment.topic_id is None else uuid_bytes(assignment.topic_id)
+    return StoredTopic(assignment, stat.version, topic_id)
 
 
 async def read_leaderships(
     client: ZnodeClient, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, Leadership]:
-    """Return leader and ISR of those partitions that have a state."""
+    """Return leader and ISR of those partitions that have a state.
+
+    One that cannot be understood counts as none, as in Kafka: it stays what it is, and only its
+    partition cannot be led.
+    """
     found = {}
     for partition in partitions:
         path = partition_state_path(partition)
         try:
             data, stat = await client.get(path)
-        except NoNode:
+            found[partition] = Leadership(decode_partition_state(data, path), stat.version)
+        except (NoNode, InvalidZnodeValue):
             continue
-        found[partition] = Leadership(decode_partition_state(data, path), stat.version)
     return found
 
 

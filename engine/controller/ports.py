@@ -29,11 +29,11 @@ class BrokerChannel(Protocol):
     """
 
     def open(self, broker: BrokerNode) -> None:
-        """Begin a queue to a broker that came up; the broker itself is among them."""
+        """Begin a queue to a broker that came up, this one among them; drops an older one."""
         ...
 
     def close(self, broker_id: int) -> None:
-        """Drop the queue to a broker that is gone, with all that was not answered."""
+        """Drop the queue to a broker that is gone, if any, with all that was not answered."""
         ...
 
     def send(

@@ -24,8 +24,9 @@ from engine.controller.states import PartitionPhase, ReplicaPhase
 from engine.controller.topic_ids import random_topic_id
 from engine.host.ports import Entropy
 from engine.model import TopicPartition
-from engine.naming import uuid_text
+from engine.naming import InvalidUuid, uuid_text
 from engine.znode.errors import NoNode
+from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import EventType, SetData
 from engine.znode.paths import DELETE_TOPICS, TOPICS, partitions_path, topic_path
 from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
@@ -135,7 +136,12 @@ class TopicEvents:
         found = {}
         for topic in topics:
             await self._watch_topic(topic)
-            stored = await read_topic(self._client, topic)
+            try:
+                stored = await read_topic(self._client, topic)
+            except (InvalidZnodeValue, InvalidUuid) as error:
+                # One topic that nobody understands does not stop the others.
+                self._machines.parts.reporter.event_failed(f"Topic({topic})", error)
+                continue
             if stored is not None:
                 found[topic] = stored
         return found

@@ -26,8 +26,10 @@ from engine.controller.topic_errors import (
 )
 from engine.controller.topic_outcomes import TopicOutcome, refused, write_error
 from engine.controller.topic_rules import check_added_replicas, check_growth, is_name
+from engine.naming import InvalidUuid
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion
+from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import Operation, SetData
 from engine.znode.paths import topic_path
 from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
@@ -78,6 +80,9 @@ class TopicGrowth:
                 assignment = await self._grown(topic, stored.assignment)
             except TopicRefused as error:
                 outcomes[topic.name] = refused(error)
+                continue
+            except (InvalidZnodeValue, InvalidUuid):
+                outcomes[topic.name] = TopicOutcome(UNKNOWN_SERVER_ERROR)
                 continue
             outcomes[topic.name] = TopicOutcome()
             data = encode_topic(assignment)

@@ -121,14 +121,14 @@ def test_a_deposed_controller_writes_nothing_and_resigns() -> None:
 
 def test_a_failed_takeover_frees_the_office_and_is_tried_again_later() -> None:
     cluster = Cluster(1)
-    now(cluster.admin.create("/brokers/topics/bad", b"no json"))
+    now(cluster.admin.create("/brokers/ids/9", b"no json"))
     now(cluster.admin.delete("/controller"))
     cluster.settle()
     node = cluster.nodes[1]
     assert not node.controller.is_active
     assert not cluster.exists("/controller")
-    assert {"Failover", "TopicChange"} == {name for name, _ in cluster.failures()}
-    now(cluster.admin.delete("/brokers/topics/bad"))
+    assert {"Failover", "BrokerChange"} == {name for name, _ in cluster.failures()}
+    now(cluster.admin.delete("/brokers/ids/9"))
     cluster.clock.advance(500)
     cluster.settle()
     assert node.controller.is_active
@@ -204,6 +204,43 @@ def test_a_topic_without_a_live_replica_stays_new_until_one_comes() -> None:
     assert [("t-0", "online")] == [each[:2] for each in cluster.active.reporter.refusals]
     cluster.start(2)
     assert (2, (2,), 0) == cluster.leader_isr_epoch("t")
+
+
+@pytest.mark.parametrize(
+    "data", [b"no json", None, b'{"version":3,"partitions":{"0":[1]},"topic_id":"short"}']
+)
+def test_a_topic_that_nobody_understands_does_not_stop_the_others(data: bytes | None) -> None:
+    cluster = Cluster(1)
+    now(cluster.admin.create("/brokers/topics/bad", data))
+    cluster.create_topic("t", (1,))
+    now(cluster.admin.delete("/controller"))
+    cluster.settle()
+    cluster.create_topic("u", (1,))
+    assert (1, (1,), 0) == cluster.leader_isr_epoch("t") == cluster.leader_isr_epoch("u")
+    assert {"Topic(bad)"} == {name for name, _ in cluster.failures()}
+    assert ["t", "u"] == sorted(cluster.controller.context.topics)
+
+
+def test_a_state_that_nobody_understands_stops_its_partition_alone() -> None:
+    cluster = Cluster(1)
+    cluster.create_topic("t", (1,), (1,))
+    path = "/brokers/topics/t/partitions/0/state"
+    now(cluster.admin.set(path, b"no json"))
+    now(cluster.admin.delete("/controller"))
+    cluster.settle()
+    assert cluster.controller.is_active
+    assert b"no json" == now(cluster.admin.get(path))[0]
+    assert {TopicPartition("t", 1)} == set(cluster.controller.context.leaderships)
+    assert [("t-0", "online")] == [each[:2] for each in cluster.active.reporter.refusals]
+
+
+@pytest.mark.parametrize("name", ["seven", "99999999999", "-1"])
+def test_a_registration_that_is_no_brokers_is_reported(name: str) -> None:
+    cluster = Cluster(1)
+    now(cluster.admin.create(f"/brokers/ids/{name}", b"{}"))
+    cluster.settle()
+    assert ["BrokerChange"] == [event for event, _ in cluster.failures()]
+    assert [1] == cluster.controller.context.live_ids()
 
 
 def test_added_partitions_are_created_and_old_ones_left_alone() -> None:

@@ -393,6 +393,7 @@ GROWTH: list[tuple[MorePartitions, int, str | None]] = [
         "A partition reassignment is in progress for the topic 'moving'.",
     ),
     (MorePartitions("headless", 5), -1, None),
+    (MorePartitions("garbled", 5), -1, None),
 ]
 
 
@@ -408,6 +409,7 @@ def test_growth_that_is_refused(more: MorePartitions, code: int, message: str | 
         path = f"/brokers/topics/{topic}"
         current = decode_topic(now(bench.cluster.admin.get(path))[0], path)
         now(bench.cluster.admin.set(path, encode_topic(current._replace(partitions=partitions))))
+    now(bench.cluster.admin.create("/brokers/topics/garbled", b"no json"))
     outcomes = grow(bench, more, MorePartitions("good", 2))
     assert {more.name: (code, message), "good": OK} == told(outcomes)
 
