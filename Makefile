@@ -18,8 +18,8 @@ check: $(VENV)/.dev-ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(VENV)/.dev-ready
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 2 --dist loadgroup
 
 # By hand: the slow tiers.
 fuzz: $(VENV)/.dev-ready
@@ -62,6 +62,18 @@ $(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.dev-ready: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[dev,fast,spark]'
+	@touch $@
+
+# Kafka's own tools, for the tests that run them against our broker; where Maven is not there, or
+# reaches nothing, those tests are skipped and say so.
+$(VENV)/.kafka-tools: tests/cluster/pom.xml | $(VENV)/bin/python
+	@rm -rf $(VENV)/kafka-tools.part
+	@if command -v mvn >/dev/null && mvn -q -B -f tests/cluster/pom.xml \
+		org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+		-DoutputDirectory="$(abspath $(VENV))/kafka-tools.part"; then \
+		rm -f $(VENV)/kafka-tools.part/slf4j-reload4j*.jar; \
+		rm -rf $(VENV)/kafka-tools && mv $(VENV)/kafka-tools.part $(VENV)/kafka-tools; \
+	else echo "Kafka's tools are not there: the tests that need them are skipped"; fi
 	@touch $@
 
 clean:
