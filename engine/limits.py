@@ -186,6 +186,9 @@ ZOOKEEPER_SESSION_TIMEOUT_MAX_MS = 40_000
 # client asks again every second.
 ZOOKEEPER_RETRY_DELAY_MAX_MS = 1000
 
+# A broker without a session tries to get one this often: Kafka's own pause between its attempts.
+BROKER_SESSION_RETRY_MS = 1000
+
 # Kafka's controller puts a few hundred writes into one multi; the bound keeps a transaction, and
 # the time it holds the loop, small.
 ZNODE_MULTI_OPERATIONS_MAX = 10_000

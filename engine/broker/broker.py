@@ -10,8 +10,9 @@ stop   7 listeners and connections closed, the controller resigns   8 what waits
          see it go
 ```
 
-Nothing is served before the loop runs, and then everything is: requests that come before the
-controller's first orders are answered as Kafka does, with errors that make clients try again.
+Requests that come before the controller's first orders are answered as Kafka does, with errors
+that make clients try again. When the session expires, a new one begins with the steps 5 and 6
+(`session.py`).
 
 Source: kafka.server.KafkaServer.startup and shutdown.
 Differs: with several brokers a clean stop does not move leaders first.
@@ -39,6 +40,7 @@ from engine.broker.registration import (
     register,
     registration_of,
 )
+from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
 from engine.config.settings import BrokerSettings
@@ -121,6 +123,7 @@ class Broker:
         self._serve()
         await self._register()
         self._peers[self.broker_id] = self.serve_controller
+        self.session.start()
         self.controller.start()
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
@@ -156,6 +159,13 @@ class Broker:
                 ControllerLog(self.broker_id),
             ),
         )
+        self.session = SessionKeeper(
+            self.znodes,
+            self.host.timers,
+            self.host.clock,
+            on_expired=self.controller.session_expired,
+            begin=self._begin_session,
+        )
         ServedApis(self, self.controller).fill(self.table)
         for listener in self.live.config.bound_listeners:
             port = self.server.listen(listener.host or "0.0.0.0", listener.port, listener.name)
@@ -166,6 +176,14 @@ class Broker:
             self.live.config, self.ports, self.host.name, self.host.clock.wall_ms()
         )
         self._epoch = await register(self.znodes, self.broker_id, registration)
+
+    async def _begin_session(self) -> None:
+        """Take part again after a session expired."""
+        await create_persistent_paths(self.znodes)
+        await self._register()
+        await self.dynamic.start()
+        self.controller.session_began()
+        _log.info("broker %d is registered again, epoch %d", self.broker_id, self._epoch)
 
     @property
     def epoch(self) -> int:
@@ -200,6 +218,7 @@ class Broker:
     async def stop(self) -> None:
         """Stop so that the next start needs no recovery."""
         self._peers.pop(self.broker_id, None)
+        self.session.stop()
         self.controller.stop()
         self.dynamic.stop()
         self.tasks.stop()

@@ -78,14 +78,20 @@ async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) 
 
 
 async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
-    """Say that the broker is up, and return its epoch; raises BrokerIdInUse (step 4)."""
+    """Say that the broker is up, and return its epoch; raises BrokerIdInUse (step 4).
+
+    What this session has said already, before an answer was lost, stands.
+    """
     path = broker_path(broker_id)
     try:
         await znodes.multi(
             [Create(path, None, ephemeral=True), SetData(path, encode_broker(registration))]
         )
     except NodeExists as error:
-        raise BrokerIdInUse(broker_id) from error
+        stat = await znodes.exists(path)
+        if stat is None or stat.ephemeral_owner != znodes.session_id:
+            raise BrokerIdInUse(broker_id) from error
+        return stat.czxid
     stat = await znodes.exists(path)
     assert isinstance(stat, Stat)
     return stat.czxid

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Protocol
 
 from engine.broker.broker import Broker
 from engine.broker.controller_channel import Serve
@@ -19,6 +20,7 @@ from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 from engine.host.ports import Clock, Entropy, Network, Timers
 from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT, ZOOKEEPER_TICK_MS
+from engine.znode.client import ZnodeClient
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ZnodeStoreFailed
 from engine.znode.sqlite_journal import SqliteJournal
@@ -92,13 +94,21 @@ class MetadataStore:
         self._store.close()
 
 
+class Sessions(Protocol):
+    """Where brokers get their sessions with a metadata store."""
+
+    def client(self, session_timeout_ms: int) -> ZnodeClient:
+        """Return a client that is not connected yet."""
+        ...
+
+
 class Cluster:
     """All brokers of a plan; `settings_of` gives the settings of one by its id."""
 
     def __init__(
         self,
         plan: ClusterPlan,
-        store: MetadataStore,
+        store: Sessions,
         host: BrokerHost,
         settings_of: Callable[[int], BrokerSettings],
     ) -> None:

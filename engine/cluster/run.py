@@ -20,8 +20,9 @@ from typing import Any
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
-from engine.cluster.cluster import Cluster, MetadataStore
+from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
+from engine.cluster.ensemble import Ensemble
 from engine.cluster.plan import LISTENER, ClusterPlan, broker_settings
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
@@ -162,20 +163,30 @@ def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
         release()
 
 
-def run_broker(settings: BrokerSettings, store_path: str) -> None:
-    """Run one broker of given settings until a signal, its metadata in a file."""
+def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
+    """Run one broker of given settings until a signal, its metadata in a file.
+
+    Without a file its metadata is in the ZooKeeper that its settings name.
+    """
     process = Process()
+    if store_path is None:
+        _run_broker(process, settings, Ensemble(settings, process.clock, process.loop))
+        return
     store = MetadataStore(store_path, process.clock, process.loop)
-    cluster = Cluster(ClusterPlan(), store, process.host, lambda broker_id: settings)
+    try:
+        _run_broker(process, settings, store)
+    finally:
+        store.close()
+
+
+def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) -> None:
+    cluster = Cluster(ClusterPlan(), sessions, process.host, lambda broker_id: settings)
 
     def ready() -> None:
         ports = cluster.brokers[0].ports
         _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
 
-    try:
-        process.run(cluster, ready)
-    finally:
-        store.close()
+    process.run(cluster, ready)
 
 
 def log_to_stderr() -> None:

@@ -33,6 +33,7 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.hosts import collect_hosts
 from kazoo.protocol.serialization import CheckVersion
 from kazoo.protocol.serialization import Create as CreateMessage
 from kazoo.protocol.serialization import Delete as DeleteMessage
@@ -41,10 +42,17 @@ from kazoo.protocol.states import KazooState, WatchedEvent
 from kazoo.retry import KazooRetry
 from kazoo.security import OPEN_ACL_UNSAFE
 
+from engine.errors import ConfigError
 from engine.host.coroutine import Promise, drive
 from engine.host.ports import Clock, Timers
 from engine.limits import ZNODE_DATA_BYTES_MAX, ZOOKEEPER_RETRY_DELAY_MAX_MS
-from engine.znode.errors import ConnectionLost, NoNode, SessionExpired, ZnodeLimitExceeded
+from engine.znode.errors import (
+    ConnectionLost,
+    InvalidZnodePath,
+    NoNode,
+    SessionExpired,
+    ZnodeLimitExceeded,
+)
 from engine.znode.kazoo_errors import engine_error, refusal_of_multi
 from engine.znode.model import (
     ANY_VERSION,
@@ -116,7 +124,14 @@ class ZookeeperAddress:
     """Where an ensemble is: `host:port,…`, and the node that is the root for us."""
 
     def __init__(self, connect: str) -> None:
+        """Take a `zookeeper.connect`; raises ConfigError."""
         servers, separator, chroot = connect.partition("/")
+        try:
+            collect_hosts(servers)
+            if chroot:
+                check_path(f"{separator}{chroot.rstrip('/')}")
+        except (ValueError, InvalidZnodePath) as error:
+            raise ConfigError("zookeeper.connect", connect, str(error)) from error
         self.servers = servers
         self.chroot = "" if not chroot else f"{separator}{chroot.rstrip('/')}"
 

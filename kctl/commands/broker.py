@@ -28,7 +28,10 @@ def run_(
         ),
     ] = None,
 ) -> int:
-    """Run a broker until Ctrl-C or SIGTERM. Its metadata lies in its first log directory."""
+    """Run a broker until Ctrl-C or SIGTERM.
+
+    Its metadata is in the ZooKeeper that zookeeper.connect names, else in its first log directory.
+    """
     from kctl.commands.broker_work import run_broker
 
     return run_broker(config, settings or [])

@@ -1,0 +1,92 @@
+"""A broker's life across sessions with the metadata store.
+
+```
+EXPIRED   1 the controller resigns: `/controller`, `/brokers/ids/<id>` and all watches are gone
+          2 a new session      3 registered anew: a new epoch
+          4 settings read and watched anew      5 the controller module stands for election
+```
+
+Whatever fails in 2 ... 4 is tried again after a pause, from where it is. Clients are served all
+the while by what the broker knows; nobody sends it new roles until it is registered.
+
+Source: kafka.zookeeper.ZooKeeperClient.reinitialize, KafkaController's Expire and
+RegisterBrokerAndReelect.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from engine.errors import EngineError
+from engine.host.coroutine import Promise, drive
+from engine.host.ports import Clock, Timers
+from engine.limits import BROKER_SESSION_RETRY_MS
+from engine.znode.client import ZnodeClient
+from engine.znode.model import SessionEvent
+
+_log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class SessionKeeper:
+    """Sees a session expire and begins the next."""
+
+    def __init__(
+        self,
+        znodes: ZnodeClient,
+        timers: Timers,
+        clock: Clock,
+        *,
+        on_expired: Callable[[], None],
+        begin: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`begin` does what a broker does at the start of each session, and may be repeated."""
+        self._znodes = znodes
+        self._timers = timers
+        self._clock = clock
+        self._on_expired = on_expired
+        self._begin = begin
+        self._is_stopped = False
+        self._work: Promise[None] | None = None
+        self._cancel: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Look after the session that has begun."""
+        self._znodes.on_session = self._noted
+
+    def stop(self) -> None:
+        """Begin no more sessions."""
+        self._is_stopped = True
+        self._cancel()
+
+    def _noted(self, event: SessionEvent) -> None:
+        if self._is_stopped:
+            return
+        _log.info("session with the metadata store: %s", event.value)
+        if event is SessionEvent.EXPIRED:
+            self._on_expired()
+            self._again_in(0)
+
+    def _again_in(self, delay_ms: int) -> None:
+        self._cancel()
+        self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._try)
+
+    def _try(self) -> None:
+        if self._is_stopped or self._work is not None:
+            return
+        work = self._work = drive(self._begin_anew())
+        work.watch(lambda: self._tried(work))
+
+    async def _begin_anew(self) -> None:
+        await self._znodes.connect()
+        await self._begin()
+
+    def _tried(self, work: Promise[None]) -> None:
+        self._work = None
+        try:
+            work.result()
+        except EngineError as error:
+            if self._is_stopped:
+                return
+            _log.error("no new session yet, trying again: %s", error)
+            self._again_in(BROKER_SESSION_RETRY_MS)

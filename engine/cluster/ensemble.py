@@ -1,0 +1,48 @@
+"""The metadata of a broker in a real ZooKeeper: `zookeeper.connect`.
+
+| setting | taken as |
+|---|---|
+| zookeeper.connect | `host:port,…/chroot`; the chroot is made if it is not there |
+| zookeeper.session.timeout.ms | asked for; the ensemble has bounds of its own |
+| zookeeper.connection.timeout.ms | how long a start waits; the session's timeout if it is not set |
+| zookeeper.set.acl, zookeeper.ssl.client.enable | refused when true |
+
+The library is loaded with the first client.
+"""
+
+from __future__ import annotations
+
+from engine.config.broker_config import BrokerConfig
+from engine.config.settings import BrokerSettings
+from engine.errors import ConfigError
+from engine.host.ports import Clock, Timers
+from engine.znode.client import ZnodeClient
+
+_REFUSED = ("zookeeper.set.acl", "zookeeper.ssl.client.enable")
+
+
+class Ensemble:
+    """Gives a broker its session with the ensemble that its settings name."""
+
+    def __init__(self, settings: BrokerSettings, clock: Clock, timers: Timers) -> None:
+        """Check what the settings ask for; raises ConfigError."""
+        for key in _REFUSED:
+            if settings.value(key):
+                raise ConfigError(key, True, "ACLs and TLS of ZooKeeper are not served")
+        config = BrokerConfig.of(settings)
+        self._connect = config.zookeeper_connect or ""
+        self._connection_timeout_ms = config.zookeeper_connection_timeout_ms
+        self._clock = clock
+        self._timers = timers
+
+    def client(self, session_timeout_ms: int) -> ZnodeClient:
+        """Return a client that is not connected yet; raises ConfigError for a bad address."""
+        from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
+
+        return KazooZnodeClient(
+            ZookeeperAddress(self._connect),
+            self._timers,
+            self._clock,
+            session_timeout_ms=session_timeout_ms,
+            connection_timeout_ms=self._connection_timeout_ms or session_timeout_ms,
+        )
