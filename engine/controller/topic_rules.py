@@ -184,8 +184,12 @@ def check_added_replicas(
     replication_factor: int,
     broker_ids: AbstractSet[int],
 ) -> None:
-    """Raise TopicRefused unless added partitions may have these replicas."""
-    unknown = sorted({each for replicas in assignments for each in replicas} - broker_ids)
+    """Raise TopicRefused unless added partitions may have these replicas.
+
+    Differs: five or more unknown brokers are told in the order given, by Kafka in that of a hash.
+    """
+    named = dict.fromkeys(each for replicas in assignments for each in replicas)
+    unknown = [each for each in named if each not in broker_ids]
     if unknown:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,

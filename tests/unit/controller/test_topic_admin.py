@@ -370,6 +370,7 @@ GROWTH: list[tuple[MorePartitions, int, str | None]] = [
     ),
     (MorePartitions("t", 200_000), 37, "Number of partitions must not be larger than 100000."),
     (MorePartitions("t", 5, [(9,)]), 39, "Unknown broker(s) in replica assignment: 9."),
+    (MorePartitions("t", 5, [(9, 1, 7)]), 39, "Unknown broker(s) in replica assignment: 9, 7."),
     (
         MorePartitions("t", 6, [(1,)]),
         39,
