@@ -135,8 +135,7 @@ class Broker:
         if broker_id == live.broker_id:
             return settings
         # What was generated once is kept in meta.properties.
-        text = str(broker_id)
-        return BrokerSettings({**settings.static, "broker.id": text, "node.id": text})
+        return settings.with_generated_id(broker_id)
 
     def _serve(self) -> None:
         self.table = DispatchTable()

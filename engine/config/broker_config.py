@@ -168,6 +168,9 @@ class BrokerConfig(NamedTuple):
         values = [settings.value(field.replace("_", ".")) for field in cls._fields]
         config = cls._make(values)
         config._check(TopicConfig.of({}, settings))
+        generated = settings.generated_broker_id
+        if generated is not None:
+            return config._replace(broker_id=generated, node_id=generated)
         return config
 
     @property

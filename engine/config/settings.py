@@ -72,15 +72,19 @@ _LISTENER_KEY = re.compile(r"listener\.name\.[^.]*\.(.*)")
 class BrokerSettings:
     """The texts of a broker's settings from all sources; a change makes a new object."""
 
-    __slots__ = ("dynamic_broker", "dynamic_default", "static")
+    __slots__ = ("dynamic_broker", "dynamic_default", "generated_broker_id", "static")
 
     def __init__(
         self,
         static: Mapping[str, str],
         dynamic_broker: Mapping[str, str] | None = None,
         dynamic_default: Mapping[str, str] | None = None,
+        *,
+        generated_broker_id: int | None = None,
     ) -> None:
         self.static = _with_both_ids(static)
+        #: The broker's id if nobody configured one: it lies above those that may be configured.
+        self.generated_broker_id = generated_broker_id
         self.dynamic_broker = dynamic_broker or {}
         self.dynamic_default = dynamic_default or {}
 
@@ -88,7 +92,18 @@ class BrokerSettings:
         self, dynamic_broker: Mapping[str, str], dynamic_default: Mapping[str, str]
     ) -> BrokerSettings:
         """Return the settings after a change at run time."""
-        return BrokerSettings(self.static, dynamic_broker, dynamic_default)
+        return BrokerSettings(
+            self.static,
+            dynamic_broker,
+            dynamic_default,
+            generated_broker_id=self.generated_broker_id,
+        )
+
+    def with_generated_id(self, broker_id: int) -> BrokerSettings:
+        """Return the settings of a broker that was given an id."""
+        return BrokerSettings(
+            self.static, self.dynamic_broker, self.dynamic_default, generated_broker_id=broker_id
+        )
 
     def set_text(self, name: str) -> str | None:
         """Return the text of a key that is set, or None; defaults do not count."""
