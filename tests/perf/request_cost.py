@@ -1,0 +1,266 @@
+"""CPU time of one broker per request, by a client that costs next to nothing itself.
+
+    python -m tests.perf.request_cost [--tree NAME=DIRECTORY …] [--rounds 5] [--only TEXT]
+
+Frames are encoded once and sent over a raw socket, a window of them at a time, so that nearly all
+that is measured is the broker. Trees are checkouts to be compared; each has a broker of its own,
+and all are asked in turn, round after round. What counts is the CPU time of the broker's process,
+which other load on the machine changes little; the lowest of the rounds is shown, then the median.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from engine.records.builder import build_batch
+from engine.records.record import Record, TimestampType
+from engine.wire.codec import message_codec
+from engine.wire.headers import request_header_bytes
+from engine.wire.structs import message_class
+from tests.perf.ratios import machine_line
+
+_PRODUCE, _PRODUCE_VERSION = 0, 9
+_FETCH, _FETCH_VERSION = 1, 11
+_LENGTH = struct.Struct(">i")
+_RECEIVED_BYTES = 4 << 20
+
+
+class Tree(NamedTuple):
+    """A running broker: the checkout it comes from, its address and its process."""
+
+    name: str
+    host: str
+    port: int
+    pid: int
+
+
+class Cost(NamedTuple):
+    """What one request took: CPU of the broker in µs, its system part, and by the clock."""
+
+    cpu_us: float
+    system_us: float
+    wall_us: float
+
+
+@contextmanager
+def _broker(name: str, directory: str, folder: str) -> Iterator[Tree]:
+    kctl = [sys.executable, "-m", "kctl", "cluster"]
+    run: Callable[..., subprocess.CompletedProcess[bytes]] = partial(
+        subprocess.run,
+        check=True,
+        capture_output=True,
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": directory},
+    )
+    data = ["--data", folder]
+    status = json.loads(run([*kctl, "start", *data, "--port", "0", "-o", "json"]).stdout)
+    host, port = status["bootstrap_servers"].rsplit(":", 1)
+    try:
+        yield Tree(name, host, int(port), status["pids"][0])
+    finally:
+        run([*kctl, "stop", *data])
+        run([*kctl, "destroy", *data, "-y"])
+
+
+def _used_s(pid: int) -> tuple[float, float]:
+    """Return the CPU seconds of a process, all and those in the kernel."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user, system = (int(ticks) / os.sysconf("SC_CLK_TCK") for ticks in fields[11:13])
+    return user + system, system
+
+
+def _framed(key: int, version: int, name: str, message: object) -> bytes:
+    body = message_codec(f"{name}Request", version).encode(message)
+    frame = request_header_bytes(key, version, 1, "request-cost") + body
+    return _LENGTH.pack(len(frame)) + frame
+
+
+def produce_frame(topic: str, batch_bytes: int, acks: int = 1) -> bytes:
+    """Return a produce request with one batch of about that size."""
+    value = os.urandom(max(min(batch_bytes - 80, 1000), 1))
+    records = [
+        Record(n, round(time.time() * 1000), TimestampType.CREATE_TIME, None, value)
+        for n in range(max(batch_bytes // 1000, 1))
+    ]
+    batch = bytes(build_batch(records))
+    request = message_class("ProduceRequest")
+    message = request(
+        acks=acks,
+        timeout_ms=30_000,
+        topic_data=[
+            request.TopicProduceData(
+                name=topic,
+                partition_data=[request.PartitionProduceData(index=0, records=batch)],
+            )
+        ],
+    )
+    return _framed(_PRODUCE, _PRODUCE_VERSION, "Produce", message)
+
+
+def fetch_frame(topic: str, offset: int, max_bytes: int) -> bytes:
+    """Return a fetch request of a consumer without a session, as librdkafka's are."""
+    request = message_class("FetchRequest")
+    asked = request.FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=max_bytes)
+    message = request(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=50 << 20,
+        session_epoch=-1,
+        topics=[request.FetchTopic(topic=topic, partitions=[asked])],
+    )
+    return _framed(_FETCH, _FETCH_VERSION, "Fetch", message)
+
+
+class _Answers:
+    """Counts the frames that come back, without keeping them."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._buffer = bytearray(_RECEIVED_BYTES)
+        self._head = b""
+        self._missing = 0
+
+    def wait(self) -> int:
+        """Read once; returns how many frames ended in that."""
+        size = self._sock.recv_into(self._buffer)
+        if not size:
+            raise EOFError("the broker closed the connection")
+        count, at = 0, 0
+        while at < size:
+            if self._missing:
+                taken = min(self._missing, size - at)
+                self._missing -= taken
+                at += taken
+                count += not self._missing
+                continue
+            need = 4 - len(self._head)
+            self._head += self._buffer[at : min(at + need, size)]
+            at = min(at + need, size)
+            if len(self._head) == 4:
+                (self._missing,) = _LENGTH.unpack(self._head)
+                self._head = b""
+        return count
+
+
+def _ask(tree: Tree, frame: bytes, count: int, window: int) -> Cost:
+    """Send a frame again and again with so many unanswered ones."""
+    with socket.create_connection((tree.host, tree.port)) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        answers = _Answers(sock)
+        _exchange(sock, answers, frame, max(count // 20, 1), window)
+        before, start = _used_s(tree.pid), time.perf_counter()
+        _exchange(sock, answers, frame, count, window)
+        took_s, after = time.perf_counter() - start, _used_s(tree.pid)
+    return Cost(
+        (after[0] - before[0]) / count * 1e6,
+        (after[1] - before[1]) / count * 1e6,
+        took_s / count * 1e6,
+    )
+
+
+def _exchange(
+    sock: socket.socket, answers: _Answers, frame: bytes, count: int, window: int
+) -> None:
+    sent = answered = 0
+    while answered < count:
+        while sent < count and sent - answered < window:
+            sock.sendall(frame)
+            sent += 1
+        answered += answers.wait()
+
+
+def _produce(batch_bytes: int, window: int, tree: Tree, topic: str, count: int) -> Cost:
+    return _ask(tree, produce_frame(topic, batch_bytes), count, window)
+
+
+def _fetch(max_bytes: int, window: int, tree: Tree, topic: str, count: int) -> Cost:
+    _ask(tree, produce_frame(topic, 100_000), max(2 * max_bytes // 100_000, 1), 5)
+    return _ask(tree, fetch_frame(topic, 0, max_bytes), count, window)
+
+
+class Case(NamedTuple):
+    """What is asked, and how often."""
+
+    label: str
+    run: Callable[[Tree, str, int], Cost]
+    count: int
+
+
+CASES = (
+    Case("produce 100 B, 16 in flight", partial(_produce, 180, 16), 40_000),
+    Case("produce 100 B, one at a time", partial(_produce, 180, 1), 10_000),
+    Case("produce 16 KB, 5 in flight", partial(_produce, 16_000, 5), 10_000),
+    Case("produce 100 KB, 5 in flight", partial(_produce, 100_000, 5), 5_000),
+    Case("produce 1 MB, 5 in flight", partial(_produce, 1_000_000, 5), 600),
+    Case("fetch 16 KB", partial(_fetch, 16_000, 1), 10_000),
+    Case("fetch 1 MB", partial(_fetch, 1 << 20, 1), 2_000),
+)
+
+
+@contextmanager
+def _topic(tree: Tree) -> Iterator[str]:
+    admin = AdminClient({"bootstrap.servers": f"{tree.host}:{tree.port}"})
+    name = f"cost-{time.monotonic_ns()}"
+    for future in admin.create_topics([NewTopic(name, 1, 1)]).values():
+        future.result()
+    try:
+        yield name
+    finally:
+        for future in admin.delete_topics([name]).values():
+            future.result()
+
+
+def _cell(costs: list[Cost]) -> str:
+    least = min(costs)
+    middle = statistics.median(cost.cpu_us for cost in costs)
+    wall = statistics.median(cost.wall_us for cost in costs)
+    return f"{least.cpu_us:.1f} ({middle:.1f}; system {least.system_us:.1f}; wall {wall:.0f})"
+
+
+def main() -> None:
+    """Print one line a case."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tree", action="append", default=[], metavar="NAME=DIRECTORY")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="")
+    asked = parser.parse_args()
+    here = str(Path(__file__).parents[2])
+    trees = [text.partition("=")[::2] for text in asked.tree] or [("kctl", here)]
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        brokers = [
+            stack.enter_context(_broker(name, directory, f"{folder}/{name}"))
+            for name, directory in trees
+        ]
+        print(machine_line(), "\n\nCPU µs a request: least (median; in the kernel; by the clock)\n")
+        print(f"| case | {' | '.join(tree.name for tree in brokers)} |")
+        print("|---" * (1 + len(brokers)) + "|")
+        for case in CASES:
+            if asked.only not in case.label:
+                continue
+            costs: list[list[Cost]] = [[] for _ in brokers]
+            for _ in range(asked.rounds):
+                for tree, found in zip(brokers, costs, strict=True):
+                    with _topic(tree) as topic:
+                        found.append(case.run(tree, topic, case.count))
+            print(f"| {case.label} | {' | '.join(map(_cell, costs))} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
