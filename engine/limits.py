@@ -154,6 +154,17 @@ UNSENT_DEADLINE_MS = 60_000
 # Measured: 100 KB requests cost 97, 69 and 50 µs with 64 KB, 256 KB and 1 MB receive buffers.
 RECEIVE_BUFFER_BYTES = 1 << 20
 
+# Kept for the next frames that come in pieces: as many as producers send large frames at the same
+# moment; more only costs page faults.
+RECEIVE_BUFFERS_KEPT = 4
+
+# The rest of a frame below this size is received together with what follows it. Behind a larger
+# rest a read of its own costs little, and spares the copy of the next frame's first part.
+SCATTERED_BYTES_MAX = 1 << 18
+
+# Up to this size parts are joined and sent as one: a vectored send of many small ones costs more.
+JOINED_SEND_BYTES_MAX = 1 << 14
+
 # ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
 ZNODE_DATA_BYTES_MAX = 1 << 20
 
@@ -188,6 +199,9 @@ ZOOKEEPER_RETRY_DELAY_MAX_MS = 1000
 
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
 BROKER_SESSION_RETRY_MS = 1000
+
+# A tool that looks at nodes is gone from the server so soon after it was killed.
+ZOOKEEPER_TOOL_SESSION_MS = 10_000
 
 # Kafka's controller puts a few hundred writes into one multi; the bound keeps a transaction, and
 # the time it holds the loop, small.

@@ -4,9 +4,14 @@ Receiving, per turn and connection:
 
 1. Read into one buffer that all connections share; frames that are whole in it are handed on in
    place, without a copy.
-2. What is left of an unfinished frame is copied into a buffer of the connection, which then grows
-   with the bytes that arrive: a length alone reserves nothing.
+2. What is left of an unfinished frame is copied into a buffer of the connection. The rest of the
+   frame is received right behind it, and what follows the frame into the shared buffer again: each
+   byte is copied once at most. That buffer doubles when it is full: a length alone reserves
+   nothing.
 3. A frame above the limit, or below 0, closes the connection before anything is read for it.
+
+A connection has a buffer only in the midst of a frame. A few are kept by the network for the next
+frames, for memory that was just used costs far less than new memory (a page fault for each 4 KiB).
 
 Sending: parts are queued per connection and written once at the end of the loop's turn, so that
 the answers to pipelined requests leave together; file regions go by sendfile.
@@ -31,13 +36,18 @@ from engine.limits import (
     FRAME_BYTES_MAX,
     HALF_FRAME_DEADLINE_MS,
     IOV_BUFFERS_MAX,
+    JOINED_SEND_BYTES_MAX,
     RECEIVE_BUFFER_BYTES,
+    RECEIVE_BUFFERS_KEPT,
+    SCATTERED_BYTES_MAX,
     UNSENT_BYTES_MAX,
     UNSENT_DEADLINE_MS,
 )
 
 _LENGTH = struct.Struct(">i")
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
+_NOTHING = memoryview(b"")
+_OWN_BYTES_MIN = 4096
 _SWEEP_MS = 5000
 _BACKLOG = 512
 # MSG_MORE: hold a short head back until the file behind it follows.
@@ -78,10 +88,15 @@ class RealConnection:
         self._network = network
         self._sock = sock
         self._descriptor = sock.fileno()
-        self._partial: bytearray | None = None
-        self._wanted = 0
-        self._queue: deque[tuple[SendPart, Callable[[], None] | None]] = deque()
-        self._unsent_bytes = 0
+        # The bytes of an unfinished frame, or those a pause held back: `_own[:_have]`.
+        self._own = _NOTHING
+        self._have = 0
+        self._queue: deque[SendPart] = deque()
+        # Counted from the start of the connection; the difference is what is queued.
+        self._queued_bytes = 0
+        self._sent_bytes = 0
+        # Who is told when so many bytes have been sent.
+        self._on_sent: deque[tuple[int, Callable[[], None]]] = deque()
         self._is_dirty = False
         self._waits_to_write = False
         self._is_paused = False
@@ -95,23 +110,35 @@ class RealConnection:
         self._network.loop.watch_readable(self._descriptor, self._readable)
 
     def _readable(self) -> None:
-        if self._partial is not None:
-            self._read_partial()
+        if self._have:
+            self._read_on()
             return
         shared = self._network.receive_buffer
         size = self._receive(shared)
-        if size <= 0:
-            return
+        if size > 0:
+            self._take(shared, size)
+
+    def _take(self, shared: memoryview, size: int) -> None:
+        """Hand on the frames in the shared buffer, and keep what is left."""
         position = self._frames(shared, size)
         if position < size and not self.is_closed:
             # The shared buffer is another connection's in a moment.
-            self._partial = bytearray(shared[position:size])
+            rest = size - position
+            own = self._own = self._network.take_buffer(rest)
+            own[:rest] = shared[position:size]
+            self._have = rest
             self._partial_since_ms = self.last_active_ms
 
-    def _receive(self, buffer: memoryview) -> int:
-        """Return the bytes read; 0 for nothing yet, −1 when the connection is gone."""
+    def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
+        """Return the bytes read; 0 for nothing yet, −1 when the connection is gone.
+
+        What the buffer has no room for goes into the one behind it.
+        """
         try:
-            size = self._sock.recv_into(buffer)
+            if behind is None:
+                size = self._sock.recv_into(buffer)
+            else:
+                size = self._sock.recvmsg_into((buffer, behind))[0]
         except OSError as error:
             if error.errno in _AGAIN:
                 return 0
@@ -138,30 +165,72 @@ class RealConnection:
             position = end
         return position
 
-    def _read_partial(self) -> None:
+    def _read_on(self) -> None:
         """Go on with an unfinished frame in the connection's own buffer."""
-        partial = self._partial
-        assert partial is not None
-        have = len(partial)
-        size = self._receive(self._network.receive_buffer)
+        have = self._have
+        if have < 4:
+            size = self._receive(self._own[have:])
+            if size > 0:
+                self._have = have + size
+                self._take_own()
+            return
+        wanted = 4 + _LENGTH.unpack_from(self._own)[0]
+        if have >= wanted:
+            # A pause held it back, and has ended in this turn.
+            self._take_own()
+            return
+        own = self._room_for(have + 1)
+        end = min(wanted, len(own))
+        shared = self._network.receive_buffer
+        is_last_part = end == wanted and end - have < SCATTERED_BYTES_MAX
+        size = self._receive(own[have:end], shared if is_last_part else None)
         if size <= 0:
             return
-        partial += self._network.receive_buffer[:size]
-        if have >= 4 and len(partial) < 4 + _LENGTH.unpack_from(partial)[0]:
-            return
-        self._take_partial()
+        behind = max(have + size - end, 0)
+        self._have = have + size - behind
+        if self._have == wanted:
+            self._take_own()
+            if behind and not self.is_closed:
+                self._take_behind(shared, behind)
 
-    def _take_partial(self) -> None:
-        partial = self._partial
-        if partial is None:
+    def _take_behind(self, shared: memoryview, size: int) -> None:
+        """Take what came behind a frame of the own buffer."""
+        have = self._have
+        if not have:
+            self._take(shared, size)
             return
-        view = memoryview(partial)
-        position = self._frames(view, len(partial))
+        # That frame is still there: the connection was paused.
+        own = self._room_for(have + size)
+        own[have : have + size] = shared[:size]
+        self._have = have + size
+
+    def _room_for(self, size: int) -> memoryview:
+        """Return the own buffer, or a larger one with its bytes that has room for so many."""
+        own = self._own
+        if len(own) < size:
+            self._own = self._network.take_buffer(size)
+            self._own[: self._have] = own[: self._have]
+            self._network.give_back(own)
+        return self._own
+
+    def _take_own(self) -> None:
+        """Hand on the frames in the own buffer, and let it go when nothing is left."""
+        own, have = self._own, self._have
+        if not have:
+            return
+        position = self._frames(own, have)
         if self.is_closed:
             return
-        rest = view[position:]
-        self._partial = bytearray(rest) if len(rest) else None
-        self._partial_since_ms = self.last_active_ms
+        self._have = rest = have - position
+        if not rest:
+            self._drop_own()
+        elif position:
+            own[:rest] = own[position:have]
+            self._partial_since_ms = self.last_active_ms
+
+    def _drop_own(self) -> None:
+        own, self._own, self._have = self._own, _NOTHING, 0
+        self._network.give_back(own)
 
     def pause(self) -> None:
         """Take no more frames until `resume`."""
@@ -175,7 +244,7 @@ class RealConnection:
             return
         self._is_paused = False
         self._network.loop.watch_readable(self._descriptor, self._readable)
-        self._network.loop.call_soon(self._take_partial)
+        self._network.loop.call_soon(self._take_own)
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
         """Queue one frame behind its length; it leaves at the end of the loop's turn."""
@@ -183,18 +252,19 @@ class RealConnection:
             if on_sent is not None:
                 on_sent()
             return
-        size = sum(p.length if isinstance(p, FileRegion) else len(p) for p in parts)
-        if not self._queue:
+        size = 0
+        for part in parts:
+            size += part.length if isinstance(part, FileRegion) else len(part)
+        queue = self._queue
+        if not queue:
             self._unsent_since_ms = self._network.clock.monotonic_ms()
-        self._queue.append((_LENGTH.pack(size), None))
-        last = len(parts) - 1
-        for n, part in enumerate(parts):
-            self._queue.append((part, on_sent if n == last else None))
-        if not parts and on_sent is not None:
-            on_sent()
-        self._unsent_bytes += size + 4
-        if self._unsent_bytes > UNSENT_BYTES_MAX:
-            self._network.refuse(self, f"{self._unsent_bytes} unsent bytes")
+        queue.append(_LENGTH.pack(size))
+        queue.extend(parts)
+        self._queued_bytes = end = self._queued_bytes + size + 4
+        if on_sent is not None:
+            self._on_sent.append((end, on_sent))
+        if end - self._sent_bytes > UNSENT_BYTES_MAX:
+            self._network.refuse(self, f"{end - self._sent_bytes} unsent bytes")
         elif not self._is_dirty and not self._waits_to_write:
             self._is_dirty = True
             self._network.flush_later(self)
@@ -214,38 +284,48 @@ class RealConnection:
             if sent == 0:
                 self._wait_to_write()
                 return
-            self._unsent_since_ms = self._network.clock.monotonic_ms()
             self._drop_sent(sent)
         if self._waits_to_write and not self.is_closed:
             self._waits_to_write = False
             self._network.loop.unwatch_writable(self._descriptor)
 
     def _write_some(self) -> int:
-        first = self._queue[0][0]
+        """Write from the queue's front; returns the bytes that the socket took."""
+        queue = self._queue
+        first = queue[0]
         if isinstance(first, FileRegion):
             return os.sendfile(self._descriptor, first.descriptor, first.position, first.length)
         buffers: list[bytes | bytearray | memoryview] = []
-        for part, _ in self._queue:
-            if isinstance(part, FileRegion) or len(buffers) == IOV_BUFFERS_MAX:
+        size = 0
+        for part in queue:
+            if isinstance(part, FileRegion):
                 return self._sock.sendmsg(buffers, (), _MORE)
+            if len(buffers) == IOV_BUFFERS_MAX:
+                break
             buffers.append(part)
-        if len(buffers) == 1:
-            return self._sock.send(buffers[0])
+            size += len(part)
+        if size <= JOINED_SEND_BYTES_MAX:
+            return self._sock.send(b"".join(buffers))
         return self._sock.sendmsg(buffers)
 
     def _drop_sent(self, sent: int) -> None:
-        self._unsent_bytes -= sent
-        while self._queue:
-            part, on_sent = self._queue[0]
-            size = part.length if isinstance(part, FileRegion) else len(part)
-            if sent < size:
-                if sent:
-                    self._queue[0] = (_rest_of(part, sent), on_sent)
-                return
-            sent -= size
-            self._queue.popleft()
-            if on_sent is not None:
-                on_sent()
+        """Take what has been sent off the queue, and tell who waits for that."""
+        queue = self._queue
+        self._sent_bytes += sent
+        if self._sent_bytes == self._queued_bytes:
+            queue.clear()
+        else:
+            self._unsent_since_ms = self._network.clock.monotonic_ms()
+            while sent:
+                part = queue[0]
+                size = part.length if isinstance(part, FileRegion) else len(part)
+                if sent < size:
+                    queue[0] = _rest_of(part, sent)
+                    break
+                sent -= size
+                queue.popleft()
+        while self._on_sent and self._on_sent[0][0] <= self._sent_bytes:
+            self._on_sent.popleft()[1]()
 
     def _wait_to_write(self) -> None:
         if not self._waits_to_write:
@@ -256,7 +336,7 @@ class RealConnection:
         """Return why the connection has waited too long for something, None if it has not."""
         if self._queue and now_ms - self._unsent_since_ms > UNSENT_DEADLINE_MS:
             return "it does not read its answers"
-        if self._partial is not None and not self._is_paused:
+        if self._have and not self._is_paused:
             if now_ms - self._partial_since_ms > HALF_FRAME_DEADLINE_MS:
                 return "half a frame"
             return None
@@ -274,12 +354,11 @@ class RealConnection:
         if self._waits_to_write:
             loop.unwatch_writable(self._descriptor)
         self._sock.close()
-        dropped = [on_sent for _, on_sent in self._queue if on_sent is not None]
         self._queue.clear()
-        self._partial = None
+        self._drop_own()
         self._network.forget(self)
-        for on_sent in dropped:
-            on_sent()
+        while self._on_sent:
+            self._on_sent.popleft()[1]()
         self.on_close(reason)
 
 
@@ -297,6 +376,8 @@ class RealNetwork:
         self.clock = clock
         self.limits = limits or NetworkLimits()
         self.receive_buffer = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
+        # Buffers of frames that have come to their end, the one that was used last behind.
+        self._spare_buffers: list[memoryview] = []
         #: Told of every connection that is refused or cut, for counters and the log.
         self.on_refused: Callable[[str, str], None] = lambda _peer, _reason: None
         self._listeners: list[socket.socket] = []
@@ -366,6 +447,22 @@ class RealNetwork:
         connection.start()
         return connection
 
+    def take_buffer(self, size: int) -> memoryview:
+        """Return a buffer with room for so many bytes, or for up to twice as many if it is new."""
+        spare = self._spare_buffers
+        while spare:
+            buffer = spare.pop()
+            if len(buffer) >= size:
+                return buffer
+            # Frames are larger than they were: smaller buffers are of no use.
+        return memoryview(bytearray(max(1 << (size - 1).bit_length(), _OWN_BYTES_MIN)))
+
+    def give_back(self, buffer: memoryview) -> None:
+        """Take a connection's buffer back; a few are kept."""
+        spare = self._spare_buffers
+        if 0 < len(buffer) <= RECEIVE_BUFFER_BYTES and len(spare) < RECEIVE_BUFFERS_KEPT:
+            spare.append(buffer)
+
     def flush_later(self, connection: RealConnection) -> None:
         """Flush a connection at the end of the loop's turn."""
         if not self._dirty:
@@ -402,12 +499,17 @@ class RealNetwork:
     def _sweep(self) -> None:
         self._cancel_sweep = None
         now_ms = self.clock.monotonic_ms()
-        for connection in list(self._connections):
+        for connection in self.connections:
             reason = connection.overdue(now_ms)
             if reason is not None:
                 self.refuse(connection, reason)
         if self._listeners:
             self._sweep_later()
+
+    @property
+    def connections(self) -> list[RealConnection]:
+        """Return the open connections."""
+        return list(self._connections)
 
     @property
     def connection_count(self) -> int:
@@ -423,5 +525,5 @@ class RealNetwork:
         if self._cancel_sweep is not None:
             self._cancel_sweep()
             self._cancel_sweep = None
-        for connection in list(self._connections):
+        for connection in self.connections:
             connection.close("the broker stops")

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -16,6 +17,7 @@ from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection, FileRegion
 from engine.host.real import RealClock
 from engine.host.real_network import CannotListen, NetworkLimits, RealNetwork
+from engine.limits import HALF_FRAME_DEADLINE_MS
 
 LIMIT = 1_000_000
 
@@ -128,6 +130,90 @@ def test_a_length_beyond_the_limit_closes_the_connection_only(length: int) -> No
         good.sendall(_frame(b"still here"))
         assert b"still here" == _read_frame(good)
         assert [f"a frame of {length} bytes"] == echo.refused
+
+
+def test_frames_of_all_sizes_arrive_whole_whatever_pieces_they_come_in() -> None:
+    random = Random(7)
+    sizes = [random.choice((0, 1, 3, 100, 5000, 70_000, 400_000, LIMIT)) for _ in range(80)]
+    frames = [bytes([n]) * size for n, size in enumerate(sizes)]
+    stream = b"".join(_frame(frame) for frame in frames)
+    sums: list[tuple[int, int]] = []
+    done = threading.Event()
+
+    def note(_connection: Connection, frame: bytes) -> None:
+        sums.append((len(frame), sum(frame[:1] + frame[-1:])))
+        if len(sums) == len(frames):
+            done.set()
+
+    with _server(note) as echo, _connected(echo) as sock:
+        at = 0
+        while at < len(stream):
+            size = random.choice((1, 2, 5, 1000, 60_000, 300_000, 1_500_000))
+            sock.sendall(stream[at : at + size])
+            at += size
+        assert done.wait(20)
+    assert [(len(frame), sum(frame[:1] + frame[-1:])) for frame in frames] == sums
+
+
+@pytest.mark.parametrize("size", [10, 3000, 150_000])
+def test_a_pause_amid_frames_loses_none_of_them(size: int) -> None:
+    taken: list[bytes] = []
+    done = threading.Event()
+    frames = [bytes([n]) * (size + n) for n in range(30)]
+
+    def answer(connection: Connection, frame: bytes) -> None:
+        taken.append(frame)
+        if len(taken) % 3 == 1:
+            connection.pause()
+            echo.loop.call_soon(connection.resume)
+        if len(taken) == len(frames):
+            done.set()
+
+    with _server(answer) as echo, _connected(echo) as sock:
+        sock.sendall(b"".join(_frame(frame) for frame in frames))
+        assert done.wait(20)
+    assert frames == taken
+
+
+def test_the_length_of_a_frame_alone_reserves_nothing() -> None:
+    with _server() as echo, _connected(echo) as sock:
+        taken: list[int] = []
+        take = echo.network.take_buffer
+
+        def noted(size: int) -> memoryview:
+            found = take(size)
+            taken.append(len(found))
+            return found
+
+        echo.network.take_buffer = noted  # type: ignore[method-assign]
+        sock.sendall(_frame(bytes(LIMIT))[:100])
+        # Another connection's answer says that the piece above was read.
+        with _connected(echo) as other:
+            other.sendall(_frame(b"?"))
+            assert b"?" == _read_frame(other)
+        assert [4096] == taken
+        sock.sendall(_frame(bytes(LIMIT))[100:])
+        assert bytes(LIMIT) == _read_frame(sock)
+        assert max(taken) < 2 * LIMIT
+
+
+def test_half_a_frame_is_overdue_from_its_first_byte_on() -> None:
+    with _server() as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"?") + _frame(bytes(5000))[:1000])
+        assert b"?" == _read_frame(sock)
+        found: list[str | None] = []
+        checked = threading.Event()
+
+        def check() -> None:
+            (connection,) = echo.network.connections
+            since_ms = connection.last_active_ms
+            found.append(connection.overdue(since_ms + HALF_FRAME_DEADLINE_MS))
+            found.append(connection.overdue(since_ms + HALF_FRAME_DEADLINE_MS + 1))
+            checked.set()
+
+        echo.loop.call_from_thread(check)
+        assert checked.wait(20)
+    assert [None, "half a frame"] == found
 
 
 def test_file_regions_are_sent_between_buffers(tmp_path: Path) -> None:
