@@ -1,7 +1,7 @@
 """Kafka's own tools against two clusters at once: a real broker and ours, step by step.
 
     python -m tests.compat.java_scenario --scenario FILE --command "run-kafka-tool {tool}"
-           --real HOST:PORT=DATA --ours HOST:PORT=DATA [--tools REGEX] [--only REGEX] [-v]
+           --real HOST:PORT=DATA --ours HOST:PORT=DATA [--tools REGEX] [--only REGEX] [--after STEP]
 
 The scenario is a YAML file of steps (tool, args, stdin, …), of the files that they need, and of
 rules: regular expressions for what differs from run to run. Each step is played on both clusters,
@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 import yaml
 
-_STEP_TIMEOUT_S = 90
 _RETRY_PAUSE_S = 0.3
 
 
@@ -43,7 +42,10 @@ class Answer(NamedTuple):
 class Stage:
     """One cluster, with the working directory and the names that its steps have captured."""
 
-    def __init__(self, scenario: dict[str, Any], command: str, cluster: str) -> None:
+    def __init__(
+        self, scenario: dict[str, Any], command: str, cluster: str, timeout_s: float
+    ) -> None:
+        self._timeout_s = timeout_s
         address, _, data = cluster.partition("=")
         self._command = command
         self.work = tempfile.mkdtemp(prefix="scenario-")
@@ -97,7 +99,7 @@ class Stage:
         )
         stdin = self._filled(step.get("stdin", "")).encode()
         try:
-            stdout, stderr = process.communicate(stdin, timeout=_STEP_TIMEOUT_S)
+            stdout, stderr = process.communicate(stdin, timeout=self._timeout_s)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             stdout, stderr = process.communicate()
@@ -197,14 +199,21 @@ def main() -> int:
     parser.add_argument("--version", default="3.9.1")
     parser.add_argument("--tools", default=".*")
     parser.add_argument("--only", default="")
+    parser.add_argument("--timeout", type=float, default=90.0, help="seconds for one step")
+    parser.add_argument("--after", default="", help="begin behind this step")
     parser.add_argument("-v", "--verbose", action="store_true")
     asked = parser.parse_args()
     scenario = yaml.safe_load(Path(asked.scenario).read_text())
     rules = Rules(scenario)
-    stages = [Stage(scenario, asked.command, cluster) for cluster in (asked.real, asked.ours)]
+    stages = [
+        Stage(scenario, asked.command, cluster, asked.timeout)
+        for cluster in (asked.real, asked.ours)
+    ]
     tools = re.compile(asked.tools)
     counts: Counter[str] = Counter()
-    for step in scenario["steps"]:
+    ids = [step["id"] for step in scenario["steps"]]
+    first = ids.index(asked.after) + 1 if asked.after else 0
+    for step in scenario["steps"][first:]:
         if not _is_played(step, asked.version, tools) or not re.search(asked.only, step["id"]):
             continue
         difference, answers = play_both(stages, rules, step)
