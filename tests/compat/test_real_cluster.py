@@ -1,4 +1,4 @@
-"""kctl against a cluster that is there: `make compat KCTL_TEST_BOOTSTRAP=host:port`."""
+"""kctl against a cluster: the embedded one, or `make compat KCTL_TEST_BOOTSTRAP=host:port`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,32 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.embedded import EmbeddedCluster
 from tests.golden_dump import run_kctl
 
-BOOTSTRAP = os.environ.get("KCTL_TEST_BOOTSTRAP", "")
 CONFIG = os.environ.get("KCTL_TEST_COMMAND_CONFIG", "")
+#: Where the cluster is, once the module's fixture has found or started one.
+_ADDRESS: list[str] = []
 
-pytestmark = [
-    pytest.mark.skipif(not BOOTSTRAP, reason="KCTL_TEST_BOOTSTRAP is not set"),
-    pytest.mark.xdist_group("compat"),
-]
+pytestmark = pytest.mark.xdist_group("compat")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    named = os.environ.get("KCTL_TEST_BOOTSTRAP", "")
+    if named:
+        _ADDRESS[:] = [named]
+        yield
+        return
+    embedded = EmbeddedCluster(tmp_path_factory.mktemp("compat") / "cluster")
+    embedded.start()
+    _ADDRESS[:] = [embedded.address]
+    yield
+    embedded.destroy()
 
 
 def kctl(*args: str, stdin: bytes = b"") -> str:
-    where = ["-b", BOOTSTRAP] + (["--command-config", CONFIG] if CONFIG else [])
+    where = ["-b", _ADDRESS[0]] + (["--command-config", CONFIG] if CONFIG else [])
     before, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(stdin))
     try:
         code, out, err = run_kctl([*args, *where], Path.cwd())
