@@ -28,7 +28,7 @@ class Ensemble:
         """Check what the settings ask for; raises ConfigError."""
         for key in _REFUSED:
             if settings.value(key):
-                raise ConfigError(key, True, "ACLs and TLS of ZooKeeper are not served")
+                raise ConfigError(key, "true", "ACLs and TLS of ZooKeeper are not served")
         config = BrokerConfig.of(settings)
         self._connect = config.zookeeper_connect or ""
         self._connection_timeout_ms = config.zookeeper_connection_timeout_ms

@@ -288,13 +288,13 @@ class KazooZnodeClient:
         """Return a node's data and stat; raises NoNode."""
         check_path(path)
         data, stat = await self._ask(lambda k: k.get_async(path), path)
-        return data, _stat(stat)
+        return data, stat_of(stat)
 
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
         """Replace a node's data if it has the version; raises NoNode, BadVersion."""
         _check(SetData(path, data, version))
         stat = await self._ask(lambda k: k.set_async(path, data, version), path, version)
-        return _stat(stat)
+        return stat_of(stat)
 
     async def delete(self, path: str, version: int = ANY_VERSION) -> None:
         """Remove a node without children if it has the version."""
@@ -305,7 +305,7 @@ class KazooZnodeClient:
         """Return a node's stat, or None if it is not there."""
         check_path(path)
         stat = await self._ask(lambda k: k.exists_async(path), path)
-        return None if stat is None else _stat(stat)
+        return None if stat is None else stat_of(stat)
 
     async def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
@@ -474,10 +474,11 @@ def _message(chroot: str, operation: Operation) -> Any:
 def _result(operation: Operation, result: Any) -> OperationResult:
     if isinstance(operation, Create):
         return str(result)
-    return _stat(result) if isinstance(operation, SetData) else None
+    return stat_of(result) if isinstance(operation, SetData) else None
 
 
-def _stat(found: Any) -> Stat:
+def stat_of(found: Any) -> Stat:
+    """Return kazoo's stat of a node as ours."""
     return Stat(
         czxid=found.czxid,
         mzxid=found.mzxid,

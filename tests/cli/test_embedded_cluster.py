@@ -5,57 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-KCTL = [sys.executable, "-m", "kctl"]
-
-
-class Shell:
-    """Runs kctl with a home of its own."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("KCTL_", "XDG_"))}
-        self._environment = {
-            **kept,
-            "HOME": str(home),
-            "XDG_DATA_HOME": str(home / "data"),
-            "XDG_CONFIG_HOME": str(home / "config"),
-        }
-
-    def run(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*KCTL, *words],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            env=self._environment,
-            check=False,
-        )
-
-    def ok(self, *words: str, stdin: str = "") -> str:
-        done = self.run(*words, stdin=stdin)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    def status(self, *words: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.ok("cluster", "status", "-o", "json", *words))
-        return found
-
-    def popen(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*KCTL, *words],
-            env=self._environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+from tests.cli.shell import Shell
 
 
 @pytest.fixture
@@ -163,9 +118,42 @@ def test_a_broker_runs_from_a_properties_file_until_sigterm(shell: Shell, tmp_pa
     assert (tmp_path / "logs" / ".kafka_cleanshutdown").exists()
 
 
-def test_a_remote_metadata_store_is_refused_in_words(shell: Shell, tmp_path: Path) -> None:
+def test_a_zookeeper_that_is_not_there_is_said_in_words(shell: Shell, tmp_path: Path) -> None:
     config = tmp_path / "server.properties"
-    config.write_text("broker.id=7\nzookeeper.connect=localhost:2181\n")
+    config.write_text(
+        "broker.id=7\nzookeeper.connect=127.0.0.1:1\nzookeeper.connection.timeout.ms=300\n"
+        f"log.dirs={tmp_path / 'logs'}\n"
+    )
     refused = shell.run("broker", "run", "--config", str(config))
     assert refused.returncode == 1
-    assert "zookeeper.connect=localhost:2181" in refused.stderr
+    assert "no server of 127.0.0.1:1 within 300 ms" in refused.stderr
+    for more in ("zookeeper.connect=a:b", "zookeeper.set.acl=true"):
+        wrong = shell.run("broker", "run", "--config", str(config), "--set", more)
+        assert (wrong.returncode, more in wrong.stderr) == (1, True)
+
+
+def _broker_ids(shell: Shell) -> list[int]:
+    rows = json.loads(shell.ok("brokers", "list", "-o", "json"))
+    return [row["broker_id"] for row in rows]
+
+
+def test_a_broker_joins_a_cluster_by_its_zookeeper(shell: Shell, tmp_path: Path) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    config = tmp_path / "server.properties"
+    config.write_text(
+        "broker.id=7\nlisteners=PLAINTEXT://127.0.0.1:0\n"
+        f"log.dirs={tmp_path / 'logs'}\nzookeeper.connect={shell.status()['zookeeper']}\n"
+    )
+    with shell.popen("broker", "run", "--config", str(config)) as broker:
+        assert broker.stderr is not None
+        for line in broker.stderr:
+            if "is up" in line:
+                break
+        while [
+            row["broker_id"] for row in json.loads(shell.ok("brokers", "list", "-o", "json"))
+        ] != [1, 7]:
+            pass
+        broker.send_signal(signal.SIGTERM)
+        broker.communicate()
+    assert broker.returncode == 0
+    assert shell.ok("znode", "ls", "/brokers/ids", "-o", "name") == "/brokers/ids/1\n"

@@ -1,0 +1,46 @@
+"""A tree of nodes: drawn on a terminal, indented elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from engine.znode.kazoo_reader import TreeNode
+from engine.znode.names import name_of
+
+_INDENT = "  "
+
+
+def write_tree(nodes: Iterable[TreeNode], stream: TextIO) -> None:
+    """Write nodes, parents before children, a line each."""
+    if stream.isatty() and not os.environ.get("NO_COLOR"):
+        _write_rich(nodes, stream)
+        return
+    for node in nodes:
+        stream.write(f"{_INDENT * node.depth}{_label(node)}{_note(node)}\n")
+
+
+def _label(node: TreeNode) -> str:
+    return node.path if node.depth == 0 else name_of(node.path)
+
+
+def _note(node: TreeNode) -> str:
+    """Return what a line tells beside the name: whose it is, how much is in it."""
+    notes = [f"{node.stat.data_length_bytes} bytes"] if node.stat.data_length_bytes else []
+    if node.stat.ephemeral_owner:
+        notes.append("ephemeral")
+    return f"  ({', '.join(notes)})" if notes else ""
+
+
+def _write_rich(nodes: Iterable[TreeNode], stream: TextIO) -> None:
+    from rich.console import Console
+    from rich.text import Text
+    from rich.tree import Tree
+
+    branches: list[Any] = []
+    for node in nodes:
+        line = Text(_label(node)).append(_note(node), style="dim")
+        branch = Tree(line) if not branches else branches[node.depth - 1].add(line)
+        branches[node.depth :] = [branch]
+    Console(file=stream, markup=False, highlight=False).print(branches[0])

@@ -1,0 +1,215 @@
+"""What `kctl znode` does: read nodes, print rows."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, NamedTuple
+
+from engine.cluster.data_directory import ClusterState, DataDirectory
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from engine.znode.kazoo_reader import NodeChange, TreeNode, ZnodeReader
+from engine.znode.model import Stat
+from kctl import exits
+from kctl.asking import say
+from kctl.commands.znode_tree import write_tree
+from kctl.embedded import cluster_path
+from kctl.render import Column, RowWriter, check_format, write_object, write_rows
+
+_RAW = "raw"
+_FLUSHED = ("table", "wide", "ndjson", "csv", "name")
+STAT_COLUMNS = (
+    Column("path", "PATH"),
+    Column("child_count", "CHILDREN", right=True),
+    Column("data_length_bytes", "BYTES", right=True),
+    Column("version", "VERSION", right=True),
+    Column("ephemeral_owner", "OWNER"),
+    Column("mtime", "MODIFIED"),
+    Column("cversion", "CVERSION", right=True, wide=True),
+    Column("czxid", "CZXID", right=True, wide=True),
+    Column("mzxid", "MZXID", right=True, wide=True),
+    Column("pzxid", "PZXID", right=True, wide=True),
+    Column("ctime", "CREATED", wide=True),
+)
+_MILLISECONDS = (Column("ctime_ms", "CREATED"), Column("mtime_ms", "MODIFIED"))
+DATA_COLUMNS = (Column("data", "DATA"), Column("data_base64", "BASE64"))
+CHANGE_COLUMNS = (
+    Column("event", "EVENT"),
+    Column("path", "PATH"),
+    Column("version", "VERSION", right=True),
+    Column("mtime_ms", "MODIFIED"),
+    Column("mzxid", "MZXID", right=True),
+)
+
+
+class Store(NamedTuple):
+    """Which store is meant: a ZooKeeper, or the embedded cluster of a directory."""
+
+    zookeeper: str | None
+    data: str | None
+    timeout_s: float
+
+
+class TwoStores(EngineError):
+    """Both a ZooKeeper and an embedded cluster were named."""
+
+    exit_code = exits.USAGE
+    hint = "give one of --zookeeper and --data"
+
+    def __init__(self) -> None:
+        super().__init__("--zookeeper and --data name two different stores")
+
+
+class NoStore(EngineError):
+    """Nothing was named, and no embedded cluster runs."""
+
+    exit_code = exits.USAGE
+    hint = "`kctl cluster start` starts it; -z HOST:PORT names a ZooKeeper"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"no embedded cluster runs in {path}")
+        self.path = path
+
+
+def _reader(store: Store) -> ZnodeReader:
+    if store.zookeeper is not None:
+        if store.data is not None:
+            raise TwoStores
+        return ZnodeReader(store.zookeeper, store.timeout_s)
+    directory = DataDirectory(RealFiles(), cluster_path(os.environ, store.data))
+    is_running = directory.state() is ClusterState.RUNNING
+    running = directory.running() if is_running else None
+    if running is None or running.znode_address is None:
+        raise NoStore(directory.path)
+    return ZnodeReader(running.znode_address, store.timeout_s)
+
+
+def list_children(store: Store, path: str, output: str) -> int:
+    """Print a row for each child of a node."""
+    check_format(output)
+    with _reader(store) as reader:
+        children = reader.children(path)
+    rows = [_stat_row(child.path, child.stat) for child in children]
+    write_rows(_columns(output), rows, output)
+    return exits.OK
+
+
+def print_data(store: Store, path: str, output: str) -> int:
+    """Print the data of a node, alone or with its stat."""
+    if output != _RAW:
+        check_format(output)
+    with _reader(store) as reader:
+        data, stat = reader.get(path)
+    if output == _RAW:
+        _write_raw(data)
+        return exits.OK
+    row = _stat_row(path, stat) | _data_cells(data)
+    write_object((*_columns(output), *DATA_COLUMNS), row, output)
+    return exits.OK
+
+
+def _write_raw(data: bytes | None) -> None:
+    if data is None:
+        say("the node has no data (null)")
+        return
+    sys.stdout.buffer.write(data)
+    if sys.stdout.isatty() and not data.endswith(b"\n"):
+        sys.stdout.buffer.write(b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _data_cells(data: bytes | None) -> dict[str, str | None]:
+    """Return the data as text, or in base64 if it is none."""
+    if data is None:
+        return {"data": None, "data_base64": None}
+    try:
+        return {"data": data.decode(), "data_base64": None}
+    except UnicodeDecodeError:
+        from base64 import b64encode
+
+        return {"data": None, "data_base64": b64encode(data).decode()}
+
+
+def show_stat(store: Store, path: str, output: str) -> int:
+    """Print what is known of a node but its data."""
+    check_format(output)
+    with _reader(store) as reader:
+        stat = reader.stat(path)
+    write_object(_columns(output), _stat_row(path, stat), output)
+    return exits.OK
+
+
+def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
+    """Print a node and those below it."""
+    check_format(output)
+    with _reader(store) as reader:
+        nodes = reader.tree(path, depth)
+        if output == "table":
+            write_tree(nodes, sys.stdout)
+        else:
+            write_rows((*_columns(output), Column("depth", "DEPTH")), _tree_rows(nodes), output)
+    return exits.OK
+
+
+def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, Any]]:
+    return (_stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
+
+
+def watch_changes(store: Store, path: str, count: int | None, output: str) -> int:
+    """Print a row for each change as it comes."""
+    check_format(output)
+    # Rows of a table are aligned when all are known; here each is printed when it comes.
+    writer = None if output in ("table", "wide") else RowWriter(CHANGE_COLUMNS, output)
+    with _reader(store) as reader:
+        changes = reader.changes(path)
+        try:
+            for change in islice(changes, count):
+                if writer is None:
+                    sys.stdout.write(_change_line(change))
+                else:
+                    writer.write(_change_row(change))
+                if output in _FLUSHED:
+                    sys.stdout.flush()
+        finally:
+            if writer is not None:
+                writer.close()
+    return exits.OK
+
+
+def _change_row(change: NodeChange) -> dict[str, Any]:
+    row: dict[str, Any] = {"event": change.event, "path": change.path}
+    if change.stat is not None:
+        stat = change.stat
+        row |= {"version": stat.version, "mtime_ms": stat.mtime_ms, "mzxid": stat.mzxid}
+    return row
+
+
+def _change_line(change: NodeChange) -> str:
+    if change.stat is None:
+        return f"{change.event:<7}  {change.path}\n"
+    stat = change.stat
+    return f"{change.event:<7}  {change.path}  version {stat.version}  {_time(stat.mtime_ms)}\n"
+
+
+def _columns(output: str) -> tuple[Column, ...]:
+    """Return the columns of nodes: times to read in tables, to reckon with elsewhere."""
+    if output in ("table", "wide"):
+        return STAT_COLUMNS
+    plain = [column for column in STAT_COLUMNS if column.key not in ("ctime", "mtime")]
+    return (*plain, *_MILLISECONDS)
+
+
+def _stat_row(path: str, stat: Stat) -> dict[str, Any]:
+    owner = f"0x{stat.ephemeral_owner:x}" if stat.ephemeral_owner else None
+    times = {"ctime": _time(stat.ctime_ms), "mtime": _time(stat.mtime_ms)}
+    return {"path": path, **stat._asdict(), "ephemeral_owner": owner, **times}
+
+
+def _time(time_ms: int) -> str:
+    from datetime import UTC, datetime
+
+    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,104 @@
+"""`kctl znode` on an embedded cluster's store, and on a ZooKeeper named by its address."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    shell = Shell(tmp_path_factory.mktemp("znode"))
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "clicks")
+    yield shell
+    shell.run("cluster", "stop")
+
+
+def test_children_are_listed(shell: Shell) -> None:
+    names = shell.ok("znode", "ls", "/brokers/topics/clicks/partitions/0", "-o", "name")
+    assert names == "/brokers/topics/clicks/partitions/0/state\n"
+    rows = json.loads(shell.ok("znode", "ls", "/", "-o", "json"))
+    owners = {row["path"]: row["ephemeral_owner"] for row in rows}
+    assert owners["/controller"].startswith("0x")
+    assert owners["/brokers"] is None
+    table = shell.ok("znode", "ls", "/brokers").splitlines()
+    assert table[0].split() == ["PATH", "CHILDREN", "BYTES", "VERSION", "OWNER", "MODIFIED"]
+    assert [line.split()[0] for line in table[1:]] == [
+        "/brokers/ids",
+        "/brokers/seqid",
+        "/brokers/topics",
+    ]
+
+
+def test_data_is_printed_as_it_is(shell: Shell) -> None:
+    found = json.loads(shell.ok("znode", "get", "/brokers/topics/clicks"))
+    assert found["partitions"] == {"0": [1]}
+    whole = json.loads(shell.ok("znode", "get", "/controller_epoch", "-o", "json"))
+    assert (whole["data"], whole["data_base64"], whole["version"]) == ("1", None, 1)
+    empty = shell.run("znode", "get", "/brokers")
+    assert (empty.returncode, empty.stdout) == (0, "")
+
+
+def test_a_stat_has_transactions_and_times(shell: Shell) -> None:
+    stat = json.loads(shell.ok("znode", "stat", "/brokers/ids/1", "-o", "json"))
+    assert stat["version"] == 1
+    assert stat["czxid"] == stat["mzxid"]
+    assert stat["ctime_ms"] == stat["mtime_ms"]
+    assert "CZXID" in shell.ok("znode", "stat", "/", "-o", "wide")
+
+
+def test_a_tree_goes_down_as_far_as_is_asked(shell: Shell) -> None:
+    tree = shell.ok("znode", "tree", "/brokers/topics")
+    assert [line.split("(")[0].rstrip() for line in tree.splitlines()] == [
+        "/brokers/topics",
+        "  clicks",
+        "    partitions",
+        "      0",
+        "        state",
+    ]
+    rows = shell.ok("znode", "tree", "/brokers", "--depth", "1", "-o", "ndjson").splitlines()
+    assert [json.loads(row)["depth"] for row in rows] == [0, 1, 1, 1]
+
+
+def test_changes_are_told_as_they_come(shell: Shell) -> None:
+    with shell.popen("znode", "watch", "/config/topics", "-n", "1", "-o", "ndjson") as watching:
+        assert watching.stdout is not None
+        told: list[str] = []
+        reader = threading.Thread(target=lambda: told.extend(watching.stdout or ()))
+        reader.start()
+        number = 0
+        # Nothing says when the watch is set: change until it is told.
+        while watching.poll() is None:
+            number += 1
+            shell.ok("configs", "set", "--topic", "clicks", f"retention.ms={1000 + number}")
+        reader.join()
+    (change,) = [json.loads(line) for line in told]
+    assert (change["event"], change["path"]) == ("changed", "/config/topics/clicks")
+    assert watching.returncode == 0
+
+
+def test_any_zookeeper_is_read_below_a_chroot(shell: Shell) -> None:
+    address = shell.status()["zookeeper"]
+    assert "/0\n" in shell.ok(
+        "znode", "ls", "/partitions", "-z", f"{address}/brokers/topics/clicks", "-o", "name"
+    )
+
+
+def test_errors_say_what_to_try(shell: Shell, tmp_path: Path) -> None:
+    missing = shell.run("znode", "get", "/none")
+    assert (missing.returncode, "no such node" in missing.stderr) == (1, True)
+    assert "hint:" in missing.stderr
+    gone = shell.run("znode", "ls", "-z", "127.0.0.1:1", "--timeout", "0.5")
+    assert (gone.returncode, "127.0.0.1:1" in gone.stderr) == (3, True)
+    assert shell.run("znode", "ls", "-z", "h:1", "--data", "d").returncode == 2
+    none = shell.run("znode", "ls", "--data", str(tmp_path))
+    assert (none.returncode, "kctl cluster start" in none.stderr) == (2, True)
+    assert shell.run("znode", "ls", "-o", "xml").returncode == 2
+    assert shell.run("znode", "ls", "-z", "a:b").returncode == 1
