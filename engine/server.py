@@ -16,7 +16,7 @@ the connection and is told to `on_fault`: the broker lives.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from engine.api.api_versions import ApiVersions
@@ -28,10 +28,12 @@ from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
-    RequestHeader,
     read_request_header,
     response_header_bytes,
 )
+
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new_exchange = tuple.__new__
 
 
 class ServerEvents(NamedTuple):
@@ -75,12 +77,11 @@ class RequestServer:
 class _Slot:
     """The place of one request among the answers of its connection."""
 
-    __slots__ = ("exchange", "is_filled", "on_sent", "parts")
+    __slots__ = ("is_filled", "on_sent", "parts")
 
-    def __init__(self, exchange: Exchange) -> None:
-        self.exchange = exchange
+    def __init__(self) -> None:
         self.is_filled = False
-        self.parts: list[SendPart] | None = None
+        self.parts: Sequence[SendPart] | None = None
         self.on_sent: Callable[[], None] | None = None
 
 
@@ -91,6 +92,7 @@ class ClientConnection:
         self._server = server
         self._connection = connection
         self._session = Session(connection.peer, listener)
+        # Requests without an answer, and those behind them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
         self._is_closed = False
@@ -101,60 +103,69 @@ class ClientConnection:
         """Serve one request frame (steps 1 to 4)."""
         try:
             header = read_request_header(frame)
-            row = self._server.table.row(header.api_key)
+            key, version, correlation_id, client_id, position = header
+            row = self._server.table.row(key)
             if row is None:
-                self._end(f"API key {header.api_key} is not served")
-            elif row.serves(header.api_version):
-                self._serve(row, header, frame)
-            elif header.api_key == API_VERSIONS_KEY:
-                self._refuse_version(header)
+                self._end(f"API key {key} is not served")
+                return
+            is_served = row.lowest <= version <= row.highest
+            if not is_served and key != API_VERSIONS_KEY:
+                self._end(f"version {version} of {row.name} is not served")
+                return
+            now_ms = self._server.clock.monotonic_ms()
+            exchange = _new_exchange(
+                Exchange,
+                (
+                    self._session,
+                    key,
+                    version if is_served else 0,
+                    correlation_id,
+                    client_id,
+                    now_ms,
+                ),
+            )
+            if is_served:
+                self._serve(row, exchange, frame[position:])
             else:
-                self._end(f"version {header.api_version} of {row.name} is not served")
+                self._answer(row, exchange, self._server.api_versions.refusal())
         except WireError as error:
             self._end(str(error))
         except CloseConnection as order:
             self._connection.close(order.reason)
 
-    def _serve(self, row: ApiRow, header: RequestHeader, frame: memoryview) -> None:
-        body = frame[header.body_position :]
+    def _serve(self, row: ApiRow, exchange: Exchange, body: memoryview) -> None:
         if row.decode is not None:
-            request = row.decode(body, header.api_version)
+            request = row.decode(body, exchange.api_version)
         else:
             # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
-            codec = message_codec(f"{row.name}Request", header.api_version)
+            codec = message_codec(f"{row.name}Request", exchange.api_version)
             request, _ = codec.decode_at(body, 0)
-        slot = _Slot(self._exchange(header))
-        self._slots.append(slot)
         try:
-            reply = row.handler(request, slot.exchange)
+            reply = row.handler(request, exchange)
         except (WireError, CloseConnection):
             raise
         except Exception as error:
             self._server.events.on_fault(row, error)
             self._connection.close("the broker failed to serve a request")
             return
+        self._answer(row, exchange, reply)
+
+    def _answer(self, row: ApiRow, exchange: Exchange, reply: Any) -> None:
+        """Send a reply, or keep its place among those that are owed."""
         if isinstance(reply, Deferred):
-            reply.watch(lambda found: self._fill(slot, row.name, found))
+            slot = _Slot()
+            self._slots.append(slot)
+            reply.watch(lambda found: self._fill(slot, row, exchange, found))
             self._pause_if_full()
-        else:
-            self._fill(slot, row.name, reply)
+        elif self._slots:
+            slot = _Slot()
+            self._slots.append(slot)
+            self._fill(slot, row, exchange, reply)
+        elif reply is not None:
+            parts, on_sent = _parts_of(row, exchange, reply)
+            self._connection.send(parts, on_sent)
 
-    def _exchange(self, header: RequestHeader) -> Exchange:
-        return Exchange(
-            self._session,
-            header.api_key,
-            header.api_version,
-            header.correlation_id,
-            header.client_id,
-            self._server.clock.monotonic_ms(),
-        )
-
-    def _refuse_version(self, header: RequestHeader) -> None:
-        slot = _Slot(self._exchange(header)._replace(api_version=0))
-        self._slots.append(slot)
-        self._fill(slot, "ApiVersions", self._server.api_versions.refusal())
-
-    def _fill(self, slot: _Slot, name: str, reply: Any) -> None:
+    def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, reply: Any) -> None:
         """Give a slot its answer and let go of what is ready (step 5)."""
         if self._is_closed:
             if isinstance(reply, EncodedReply) and reply.on_sent is not None:
@@ -162,16 +173,7 @@ class ClientConnection:
             return
         slot.is_filled = True
         if reply is not None:
-            exchange = slot.exchange
-            head = response_header_bytes(
-                exchange.api_key, exchange.api_version, exchange.correlation_id
-            )
-            if isinstance(reply, EncodedReply):
-                slot.parts = [head, *reply.parts]
-                slot.on_sent = reply.on_sent
-            else:
-                codec = message_codec(f"{name}Response", exchange.api_version)
-                slot.parts = [head, codec.encode(reply)]
+            slot.parts, slot.on_sent = _parts_of(row, exchange, reply)
         while self._slots and self._slots[0].is_filled:
             first = self._slots.popleft()
             if first.parts is not None:
@@ -197,3 +199,16 @@ class ClientConnection:
                 slot.on_sent()
         self._slots.clear()
         self._server.forget(self)
+
+
+def _parts_of(
+    row: ApiRow, exchange: Exchange, reply: Any
+) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
+    """Return a reply as it is sent, behind its header, and who is told when it has left."""
+    _, key, version, correlation_id, _, _ = exchange
+    head = response_header_bytes(key, version, correlation_id)
+    if isinstance(reply, bytes):
+        return (head, reply), None
+    if isinstance(reply, EncodedReply):
+        return (head, *reply.parts), reply.on_sent
+    return (head, message_codec(f"{row.name}Response", version).encode(reply)), None

@@ -1,8 +1,8 @@
 """What a handler is given and what it gives back.
 
 A handler returns the reply, or a `Deferred` that somebody completes later, or None for a request
-that is owed no answer (a produce with acks=0). It never waits. A reply is a message, or an
-`EncodedReply` where the handler has written the bytes itself.
+that is owed no answer (a produce with acks=0). It never waits. A reply is a message; or where the
+handler has written its body itself, the bytes, or an `EncodedReply` of several parts.
 """
 
 from __future__ import annotations
@@ -51,18 +51,17 @@ class EncodedReply(NamedTuple):
 class Deferred:
     """A reply that is not there yet; completed exactly once, before or after it is watched."""
 
-    __slots__ = ("_reply", "_watcher", "is_complete")
-
-    def __init__(self) -> None:
-        self.is_complete = False
-        self._reply: Any = None
-        self._watcher: Callable[[Any], None] | None = None
+    # On the class: most are complete at once, and few attributes are ever set.
+    is_complete = False
+    #: What it was completed with.
+    reply: Any = None
+    _watcher: Callable[[Any], None] | None = None
 
     def complete(self, reply: Any) -> None:
         """Give the reply."""
         assert not self.is_complete, "a reply is given once"
         self.is_complete = True
-        self._reply = reply
+        self.reply = reply
         if self._watcher is not None:
             self._watcher(reply)
 
@@ -71,7 +70,13 @@ class Deferred:
         assert self._watcher is None
         self._watcher = watcher
         if self.is_complete:
-            watcher(self._reply)
+            watcher(self.reply)
+
+    def then(self, step: Callable[[Any], Any]) -> Deferred:
+        """Return the reply that a step makes of this one."""
+        following = Deferred()
+        self.watch(lambda reply: following.complete(step(reply)))
+        return following
 
 
 class CloseConnection(Exception):

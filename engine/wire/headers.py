@@ -21,10 +21,11 @@ Source: ApiKeys.requestHeaderVersion, ApiKeys.responseHeaderVersion; KIP-511.
 from __future__ import annotations
 
 import struct
-from functools import cache
+from functools import cache, lru_cache
 from struct import Struct as Format
 from typing import Final, NamedTuple
 
+from engine.limits import HEADER_FORMS_KEPT
 from engine.wire.errors import UnknownMessage
 from engine.wire.layout import message_layout
 from engine.wire.read_parts import Refused, skip_tags
@@ -43,8 +44,12 @@ API_VERSIONS_KEY: Final = 18
 CONTROLLED_SHUTDOWN_KEY: Final = 7
 
 _INT32: Final = Format(">i")
+_INT32_NO_TAGS: Final = Format(">ix")
 _PREFIX: Final = Format(">hhi")
 _PREFIX_AND_LENGTH: Final = Format(">hhih")
+_read_prefix_and_length: Final = _PREFIX_AND_LENGTH.unpack_from
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new_header: Final = tuple.__new__
 
 
 class RequestHeader(NamedTuple):
@@ -105,6 +110,7 @@ def _flexible_versions(api_key: int) -> Versions | None:
     return None
 
 
+@lru_cache(maxsize=HEADER_FORMS_KEPT)
 def request_header_version(api_key: int, api_version: int) -> int:
     """Return the header version of a request; raises UnknownMessage for an unknown key."""
     flexible = _flexible_versions(api_key)
@@ -115,6 +121,7 @@ def request_header_version(api_key: int, api_version: int) -> int:
     return 0 if api_key == CONTROLLED_SHUTDOWN_KEY and api_version == 0 else 1
 
 
+@lru_cache(maxsize=HEADER_FORMS_KEPT)
 def response_header_version(api_key: int, api_version: int) -> int:
     """Return the header version of a response; an unknown key counts as never flexible."""
     if api_key == API_VERSIONS_KEY:
@@ -128,12 +135,12 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
     Raises UnknownMessage for an unknown API key, MalformedMessage for wrong bytes.
     """
     try:
-        key, version, correlation_id, length = _PREFIX_AND_LENGTH.unpack_from(frame)
+        key, version, correlation_id, length = _read_prefix_and_length(frame)
         form = request_header_version(key, version)
-        position = _PREFIX_AND_LENGTH.size
         if form == 0:
             return RequestHeader(key, version, correlation_id, None, _PREFIX.size)
         client_id = None
+        position = _PREFIX_AND_LENGTH.size
         if length >= 0:
             stop = position + length
             if stop > len(frame):
@@ -142,8 +149,11 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
         elif length < -1:
             raise Refused
         if form == 2:
-            position = skip_tags(frame, position + 1, len(frame), frame[position])
-        return RequestHeader(key, version, correlation_id, client_id, position)
+            tags = frame[position]
+            position += 1
+            if tags:
+                position = skip_tags(frame, position, len(frame), tags)
+        return _new_header(RequestHeader, (key, version, correlation_id, client_id, position))
     except (Refused, struct.error, IndexError, UnicodeDecodeError):
         return _walk_request_header(frame)
 
@@ -194,5 +204,5 @@ def read_response_header(
 
 def response_header_bytes(api_key: int, api_version: int, correlation_id: int) -> bytes:
     """Return the header of a response; the body follows it."""
-    head = _INT32.pack(correlation_id)
-    return head + b"\x00" if response_header_version(api_key, api_version) == 1 else head
+    form = _INT32_NO_TAGS if response_header_version(api_key, api_version) else _INT32
+    return form.pack(correlation_id)
