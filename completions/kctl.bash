@@ -3,10 +3,10 @@ _kctl() {
   local word=${COMP_WORDS[COMP_CWORD]} path=${COMP_WORDS[1]} words=
   if [ "$COMP_CWORD" -eq 1 ]; then path=; fi
   case $path in
-    topics|configs|offsets|records|brokers|logs|context) [ "$COMP_CWORD" -gt 2 ] && path="$path ${COMP_WORDS[2]}" ;;
+    topics|configs|offsets|records|brokers|cluster|broker|znode|logs|context) [ "$COMP_CWORD" -gt 2 ] && path="$path ${COMP_WORDS[2]}" ;;
   esac
   case $path in
-    "") words="topics configs produce consume offsets records brokers dump-log logs spark-export spark-sql context completions --help --version" ;;
+    "") words="topics configs produce consume offsets records brokers cluster broker znode dump-log logs spark-export spark-sql context completions --help --version" ;;
     "topics") words="list describe create alter delete configs --help" ;;
     "topics list") words="--match --exclude-internal --under-replicated --unavailable --size -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "topics describe") words="--match --under-replicated --unavailable --under-min-isr --size --offsets -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
@@ -29,6 +29,20 @@ _kctl() {
     "brokers describe") words="-b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "brokers log-dirs") words="--topic --replicas -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "brokers api-versions") words="-b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "cluster") words="start stop status logs destroy --help" ;;
+    "cluster start") words="--data --brokers --port --set --foreground --timeout -o --output --help" ;;
+    "cluster stop") words="--data --timeout --help" ;;
+    "cluster status") words="--data -o --output --help" ;;
+    "cluster logs") words="--data -n --lines -f --follow --help" ;;
+    "cluster destroy") words="--data -y --yes --timeout --help" ;;
+    "broker") words="run --help" ;;
+    "broker run") words="--config --set --help" ;;
+    "znode") words="ls get stat tree watch --help" ;;
+    "znode ls") words="-z --zookeeper --data --timeout -o --output --help" ;;
+    "znode get") words="-z --zookeeper --data --timeout -o --output --help" ;;
+    "znode stat") words="-z --zookeeper --data --timeout -o --output --help" ;;
+    "znode tree") words="--depth -z --zookeeper --data --timeout -o --output --help" ;;
+    "znode watch") words="-n --count -z --zookeeper --data --timeout -o --output --help" ;;
     "dump-log") words="--files --print-data-log --deep-iteration --skip-record-metadata --max-bytes --max-message-size --verify-index-only --index-sanity-check --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --share-group-state-decoder --kafka-version --from-offset --to-offset --from-timestamp --to-timestamp --max-records --key --key-regex --value-regex --header --producer-id --headers-only -o --output --check --help" ;;
     "logs") words="dirs verify repair diff --help" ;;
     "logs dirs") words="-o --output --help" ;;
