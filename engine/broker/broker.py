@@ -40,9 +40,11 @@ from engine.broker.registration import (
     register,
     registration_of,
 )
+from engine.broker.remote_channel import CONTROL_VERSIONS, BothChannels, RemoteChannel
 from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
+from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
@@ -54,12 +56,6 @@ from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.KafkaServer")
 
-#: Versions in which the controller's requests are carried out (those of Kafka 3.9).
-_CONTROL_VERSIONS = {
-    "LeaderAndIsrRequest": 7,
-    "StopReplicaRequest": 4,
-    "UpdateMetadataRequest": 8,
-}
 _GENERATED_ID = -1
 
 
@@ -118,9 +114,9 @@ class Broker:
             self.host, self.live, self.cache, self.tasks, on_offline=self._directory_offline
         )
         self.storage.start()
-        self.live.on_topic(self.storage.reconfigure)
-        self.live.on_broker(lambda old, new: self.storage.reconfigure_all())
         self._serve()
+        self.live.on_topic(self._topic_changed)
+        self.live.on_broker(self._settings_changed)
         await self._register()
         self._peers[self.broker_id] = self.serve_controller
         self.session.start()
@@ -151,7 +147,7 @@ class Broker:
             lambda: self.live.settings,
             ControllerPorts(
                 self.znodes,
-                InProcessChannel(self.host.timers, self._peers),
+                self._channel(),
                 self.host.clock,
                 self.host.timers,
                 self.host.entropy,
@@ -169,6 +165,17 @@ class Broker:
         for listener in self.live.config.bound_listeners:
             port = self.server.listen(listener.host or "0.0.0.0", listener.port, listener.name)
             self.ports[listener.name] = port
+
+    def _channel(self) -> BothChannels:
+        far = RemoteChannel(
+            self.host.network,
+            self.host.timers,
+            self.host.clock,
+            broker_id=self.broker_id,
+            listener=self.live.config.between_brokers.name,
+        )
+        near = InProcessChannel(self.host.timers, self._peers)
+        return BothChannels(near, far, self._peers.__contains__)
 
     async def _register(self) -> None:
         registration = registration_of(
@@ -198,12 +205,22 @@ class Broker:
         exchange = Exchange(
             Session("controller"),
             row.key,
-            _CONTROL_VERSIONS[name],
+            CONTROL_VERSIONS[name],
             0,
             None,
             self.host.clock.monotonic_ms(),
         )
         return row.handler(request, exchange)
+
+    def _topic_changed(self, topic: str) -> None:
+        self.storage.reconfigure(topic)
+        if self.live.topic_config(topic).unclean_leader_election_enable:
+            self.controller.allow_unclean_election(topic)
+
+    def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
+        self.storage.reconfigure_all()
+        if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
+            self.controller.allow_unclean_election()
 
     def _faulty(self, row: ApiRow, error: Exception) -> None:
         _log.error("%s was not served: %r", row.name, error, exc_info=error)

@@ -12,6 +12,8 @@ from engine.host.ports import LogDirOffline
 from engine.model import TopicPartition
 from engine.wire.headers import apis
 from engine.wire.structs import message_class
+from engine.znode.model import Delete, SetData
+from engine.znode.values import decode_topic, encode_topic
 from tests.unit.broker.broker_stage import BrokerStage, StageClient
 from tests.unit.log.writing import sent
 
@@ -45,6 +47,20 @@ def end_offset(client: StageClient, topic: str) -> int:
     asked = request.ListOffsetsTopic(name=topic, partitions=[partition])
     answer = client.ask("ListOffsets", 7, topics=[asked])
     return int(answer.topics[0].partitions[0].offset)
+
+
+def leader_of(client: StageClient) -> int:
+    answer = client.ask("Metadata", 9, topics=None)
+    return int(answer.topics[0].partitions[0].leader_id)
+
+
+def assignment_of(stage: BrokerStage, replicas: list[int]) -> bytes:
+    path = "/brokers/topics/t"
+    data, _ = stage.store.get(stage.broker.znodes.session_id, path)
+    topic = decode_topic(data, path)
+    return encode_topic(
+        topic._replace(partitions={0: topic.partitions[0]._replace(replicas=tuple(replicas))})
+    )
 
 
 def test_a_topic_is_made_written_and_found_after_a_restart() -> None:
@@ -113,6 +129,34 @@ def test_a_setting_of_the_broker_reaches_the_logs_of_every_topic() -> None:
     log = stage.broker.storage.logs.get(TopicPartition("t", 0))
     assert log is not None
     assert log.config.retention_ms == 7000
+    stage.stop()
+
+
+@pytest.mark.parametrize(("resource_type", "name"), [(2, "t"), (4, "")])
+def test_a_partition_without_a_leader_gets_one_when_unclean_elections_are_allowed(
+    resource_type: int, name: str
+) -> None:
+    stage = BrokerStage().start()
+    client = stage.client()
+    create_topic(client, "t")
+    # The last replica in sync was another broker's, which is gone for good.
+    session = stage.broker.znodes.session_id
+    lost = b'{"controller_epoch":1,"leader":-1,"version":1,"leader_epoch":3,"isr":[9]}'
+    stage.store.apply(session, SetData("/brokers/topics/t/partitions/0/state", lost))
+    stage.store.apply(session, SetData("/brokers/topics/t", assignment_of(stage, [9, 1])))
+    stage.store.apply(session, Delete("/controller"))
+    stage.timers.run_until_idle()
+    assert leader_of(client) == -1
+    request = message_class("IncrementalAlterConfigsRequest")
+    change = request.AlterableConfig(
+        name="unclean.leader.election.enable", config_operation=0, value="true"
+    )
+    resource = request.AlterConfigsResource(
+        resource_type=resource_type, resource_name=name, configs=[change]
+    )
+    answer = client.ask("IncrementalAlterConfigs", 1, resources=[resource])
+    assert answer.responses[0].error_code == 0
+    assert leader_of(client) == 1
     stage.stop()
 
 
