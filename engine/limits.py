@@ -201,6 +201,11 @@ ZOOKEEPER_SESSION_TIMEOUT_MAX_MS = 40_000
 # client asks again every second.
 ZOOKEEPER_RETRY_DELAY_MAX_MS = 1000
 
+# Kafka's own pause before the controller sends a request to a broker once more.
+CONTROLLER_CHANNEL_RETRY_MS = 100
+# controller.socket.timeout.ms of Kafka: a broker that loads a thousand new partitions takes seconds.
+CONTROLLER_CHANNEL_TIMEOUT_MS = 30_000
+
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
 BROKER_SESSION_RETRY_MS = 1000
 
@@ -242,6 +247,10 @@ FETCH_PARTITION_BYTES_MAX = 1 << 20
 # Kafka's clients keep 5 requests in flight, librdkafka with acks=0 or many partitions some more; a
 # client with this many unanswered requests waits, as all Kafka's clients do after one.
 OPEN_REQUESTS_PER_CONNECTION_MAX = 64
+
+# The topics that are written to most, each in the versions of a few libraries: their answers' text
+# is kept. 300 bytes each; for others it is made anew.
+PRODUCED_TOPICS_KEPT = 4096
 
 # Kafka's own bound: a session that was not used for two minutes makes room for a new one, and one
 # that has had them may be pushed out by a larger one.

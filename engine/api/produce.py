@@ -22,9 +22,10 @@ Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Container
+from typing import Any, TypeAlias
 
-from engine.api.exchange import CloseConnection, Deferred, EncodedReply, Exchange
+from engine.api.exchange import CloseConnection, Deferred, Exchange
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
     NotInTransaction,
@@ -44,12 +45,19 @@ from engine.wire.produce_bytes import (
     ProducedPartition,
     ProduceRequest,
     encode_produce_response,
+    encode_produced,
 )
+
+Results: TypeAlias = dict[TopicPartition, ProduceResult]
 
 #: The client id by which Kafka's own admin tools write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 _NOT_LEADER = 6
+_FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
+_NO_PARTITIONS: Container[int] = ()
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new_topic_partition = tuple.__new__
 #: Refusals after which Kafka does not tell where the log starts: corrupt, unknown, not leader,
 #: too large (a batch, an append), no topic to write to, acks, storage.
 _WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 21, 56))
@@ -68,18 +76,19 @@ class Produce:
         Nothing of the request is kept: its records lie in a buffer that the next frame fills.
         """
         entries: dict[TopicPartition, memoryview] = {}
-        refused: dict[TopicPartition, ProduceResult] = {}
+        refused: Results = {}
         version = exchange.api_version
-        is_known = self._metadata.is_known
-        for topic, partitions in request.topics:
+        transactional_id, acks, timeout_ms, topics = request
+        for topic, partitions in topics:
+            known = self._metadata.topics.get(topic, _NO_PARTITIONS)
             for index, records in partitions:
-                topic_partition = TopicPartition(topic, index)
+                topic_partition = _new_topic_partition(TopicPartition, (topic, index))
                 error: ApiError | None = None
                 if not is_plain(records, version):
-                    if request.transactional_id is None and is_transactional(records):
+                    if transactional_id is None and is_transactional(records):
                         return self._refuse_all(request, exchange)
                     error = self._refusal(request, records, version)
-                if not is_known(topic_partition):
+                if index not in known:
                     error = UnknownTopicOrPartition(topic_partition)
                 if error is not None:
                     refused[topic_partition] = ProduceResult(error)
@@ -89,18 +98,22 @@ class Produce:
                     # Offsets are set in the batch itself.
                     writable = memoryview(bytearray(records)) if records.readonly else records
                     entries[topic_partition] = writable
-        answer = _Answer(self, exchange, refused, is_owed=request.acks != 0)
+        appended = Deferred()
         if entries:
             self.manager.append_records(
                 entries,
-                request.acks,
-                request.timeout_ms,
-                answer.take,
+                acks,
+                timeout_ms,
+                appended.complete,
                 is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
             )
         else:
-            answer.take({})
-        return answer.reply_or_promise()
+            appended.complete({})
+
+        def answer(found: Results) -> bytes | None:
+            return self._answer({**found, **refused} if refused else found, acks, exchange)
+
+        return answer(appended.reply) if appended.is_complete else appended.then(answer)
 
     @staticmethod
     def _refusal(
@@ -116,14 +129,35 @@ class Produce:
             for topic, partitions in request.topics
             for index, _ in partitions
         }
-        answer = _Answer(self, exchange, refused, is_owed=request.acks != 0)
-        answer.take({})
-        return answer.reply_or_promise()
+        return self._answer(refused, request.acks, exchange)
 
-    def encoded(
-        self, results: dict[TopicPartition, ProduceResult], exchange: Exchange
-    ) -> EncodedReply:
+    def _answer(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
+        """Return the answer, None if none is owed.
+
+        Raises CloseConnection in place of an answer that is not owed and has an error.
+        """
+        if acks != 0:
+            return self.encoded(results, exchange)
+        failures = [
+            f"{topic_partition}: {result.error.name}"
+            for topic_partition, result in results.items()
+            if result.error is not None
+        ]
+        if failures:
+            raise CloseConnection(f"a produce with acks=0 failed: {', '.join(failures)}")
+        return None
+
+    def encoded(self, results: Results, exchange: Exchange) -> bytes:
         """Return results as the client of an exchange reads them."""
+        version = exchange.api_version
+        if len(results) == 1 and version >= _FIRST_WITH_LOG_START:
+            (((topic, index), (error, base_offset, append_time_ms, log_start)),) = results.items()
+            if error is None:
+                offsets = (base_offset, append_time_ms, log_start)
+                return encode_produced(version, topic, index, offsets)
+        return self._encoded_all(results, exchange)
+
+    def _encoded_all(self, results: Results, exchange: Exchange) -> bytes:
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
         topics: dict[str, list[ProducedPartition]] = {}
@@ -144,7 +178,7 @@ class Produce:
             else:
                 answers.append(found)
         endpoints = None if leaders is None else leaders.endpoints
-        return EncodedReply([encode_produce_response(version, list(topics.items()), endpoints)])
+        return encode_produce_response(version, list(topics.items()), endpoints)
 
     def _leaders(self, exchange: Exchange) -> CurrentLeaders:
         return CurrentLeaders(self.manager, self._metadata, exchange.session.listener)
@@ -166,55 +200,3 @@ class Produce:
         if isinstance(error, RecordsRefused) and error.record_errors:
             return made._replace(record_errors=error.record_errors, error_message=error.reason)
         return made
-
-
-class _Answer:
-    """One request's answer on its way: there at once, or promised."""
-
-    __slots__ = ("_deferred", "_exchange", "_is_owed", "_produce", "_refused", "_reply", "_results")
-
-    def __init__(
-        self,
-        produce: Produce,
-        exchange: Exchange,
-        refused: dict[TopicPartition, ProduceResult],
-        *,
-        is_owed: bool,
-    ) -> None:
-        self._produce = produce
-        self._exchange = exchange
-        self._refused = refused
-        self._is_owed = is_owed
-        self._results = refused
-        self._deferred: Deferred | None = None
-        self._reply: EncodedReply | None = None
-
-    def take(self, results: dict[TopicPartition, ProduceResult]) -> None:
-        """Take what the partitions answered; called once."""
-        self._results = results = {**results, **self._refused} if self._refused else results
-        if self._is_owed:
-            self._reply = self._produce.encoded(results, self._exchange)
-        if self._deferred is not None:
-            self._deferred.complete(self._reply)
-
-    def reply_or_promise(self) -> Any:
-        """Return the answer or what is completed by it, None if none is owed.
-
-        Raises CloseConnection in place of an answer that is not owed and has an error.
-        """
-        if not self._is_owed:
-            self._raise_failures()
-            return None
-        if self._reply is None:
-            self._deferred = Deferred()
-            return self._deferred
-        return self._reply
-
-    def _raise_failures(self) -> None:
-        failures = [
-            f"{topic_partition}: {result.error.name}"
-            for topic_partition, result in self._results.items()
-            if result.error is not None
-        ]
-        if failures:
-            raise CloseConnection(f"a produce with acks=0 failed: {', '.join(failures)}")

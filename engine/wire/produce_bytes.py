@@ -16,9 +16,11 @@ record errors, messages and leaders on the way out. Both ways give the same valu
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from struct import Struct as Format
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from engine.limits import PRODUCED_TOPICS_KEPT
 from engine.wire.codec import message_codec
 from engine.wire.read_parts import Refused, compact_string, long_varint, nullable_compact_string
 from engine.wire.structs import message_class
@@ -33,6 +35,9 @@ _INT32: Final = Format(">i").unpack_from
 _ACKS_AND_TIMEOUT: Final = Format(">hi").unpack_from
 _ACKS_TIMEOUT_COUNT: Final = Format(">hii").unpack_from
 _INDEX_AND_SIZE: Final = Format(">ii").unpack_from
+_INDEX_AND_BYTE: Final = Format(">iB").unpack_from
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new_request: Final = tuple.__new__
 
 #: PART without an error, per version; behind the numbers stand no errors, no message, no tags.
 _PARTITION_FORMS: Final = {
@@ -42,6 +47,7 @@ _PARTITION_FORMS: Final = {
     8: Format(">ihqqqih"),
     9: Format(">ihqqqBBB"),
 }
+_NUMBERS: Final = _PARTITION_FORMS[5].pack
 _NOTHING_BEHIND: Final = {8: (0, -1), 9: (1, 0, 0)}
 _FORM_OF_VERSION: Final = (0, 0, 2, 2, 2, 5, 5, 5, 8, 9, 9, 9)
 #: Compact counts and lengths of one byte, by their value.
@@ -51,13 +57,8 @@ _SMALL_COUNTS: Final = tuple(bytes((count + 1,)) for count in range(_SMALL_COUNT
 _THROTTLE_TIME: Final = (b"", bytes(4), bytes(5))
 
 
-class ProducedRecords(NamedTuple):
-    """What one partition is sent; `records` is a view of the request, None for null."""
-
-    partition: int
-    records: memoryview | None
-
-
+#: A partition, and what it is sent: a view of the request, None for null.
+ProducedRecords: TypeAlias = tuple[int, memoryview | None]
 #: A topic's name and its partitions, in the order of the request.
 ProducedTopic: TypeAlias = tuple[str, list[ProducedRecords]]
 
@@ -126,36 +127,38 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
     transactional_id, at = nullable_compact_string(body, 1, end, first) if first else (None, 1)
     acks, timeout_ms = _ACKS_AND_TIMEOUT(body, at)
     topic_count, at = _count(body, at + 6)
-    topics = []
+    topics: list[ProducedTopic] = []
     for _ in range(topic_count):
-        name, at = compact_string(body, at + 1, end, body[at])
-        partition_count, at = _count(body, at)
-        partitions = []
+        size = body[at]
+        stop = at + size
+        if not 0 < size < _SMALL_COUNTS_SIZE or stop > end:
+            name, stop = compact_string(body, at + 1, end, size)
+        else:
+            name = str(body[at + 1 : stop], "utf-8")
+        partition_count, at = _count(body, stop)
+        partitions: list[ProducedRecords] = []
         for _ in range(partition_count):
-            (index,) = _INT32(body, at)
-            size = body[at + 4]
+            index, size = _INDEX_AND_BYTE(body, at)
             at += 5
             if size > 127:
                 size, at = long_varint(body, at, size)
+            # The byte behind the records is the count of tags.
             if size:
                 stop = at + size - 1
-                # The byte behind the records is the count of tags.
-                if body[stop]:
-                    raise Refused
-                partitions.append(ProducedRecords(index, body[at:stop]))
-                at = stop + 1
+                partitions.append((index, body[at:stop]))
             else:
-                if body[at]:
-                    raise Refused
-                partitions.append(ProducedRecords(index, None))
-                at += 1
+                stop = at
+                partitions.append((index, None))
+            if body[stop]:
+                raise Refused
+            at = stop + 1
         if body[at]:
             raise Refused
         at += 1
         topics.append((name, partitions))
-    if body[at] or at + 1 != end:
+    if body[at]:
         raise Refused
-    return ProduceRequest(transactional_id, acks, timeout_ms, topics)
+    return _new_request(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
 
 
 def _count(body: memoryview, at: int) -> tuple[int, int]:
@@ -204,30 +207,51 @@ def _read_classic(body: memoryview, version: int) -> ProduceRequest:
 
 def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[ProducedRecords], int]:
     end = len(body)
-    partitions = []
+    partitions: list[ProducedRecords] = []
     for _ in range(count):
         index, size = _INDEX_AND_SIZE(body, at)
         at += 8
         if size < 0:
             if size < -1:
                 raise Refused
-            partitions.append(ProducedRecords(index, None))
+            partitions.append((index, None))
             continue
         stop = at + size
         if stop > end:
             raise Refused
-        partitions.append(ProducedRecords(index, body[at:stop]))
+        partitions.append((index, body[at:stop]))
         at = stop
     return partitions, at
 
 
 def _from_message(message: Any, version: int) -> ProduceRequest:
     topics = [
-        (topic.name, [ProducedRecords(part.index, part.records) for part in topic.partition_data])
+        (topic.name, [(part.index, part.records) for part in topic.partition_data])
         for topic in message.topic_data
     ]
     transactional_id = message.transactional_id if version >= _FIRST_TRANSACTIONAL else None
     return ProduceRequest(transactional_id, message.acks, message.timeout_ms, topics)
+
+
+def encode_produced(
+    version: int, topic: str, partition: int, offsets: tuple[int, int, int]
+) -> bytes:
+    """Encode the response that nearly all requests have: one partition, without an error.
+
+    `offsets` are the base offset, the append time and the log's start; from version 5 on, which
+    has all of them.
+    """
+    before, behind = _around_one(version, topic)
+    return before + _NUMBERS(partition, 0, *offsets) + behind
+
+
+@lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
+def _around_one(version: int, topic: str) -> tuple[bytes, bytes]:
+    """Return what stands before and behind the numbers of a response for one partition."""
+    whole = _encode_plain(version, [(topic, [ProducedPartition(0, 0)])])
+    # No text has bytes of 0xff, which offsets of −1 are made of.
+    before, _, behind = whole.partition(_NUMBERS(0, 0, -1, -1, -1))
+    return before, behind
 
 
 def encode_produce_response(

@@ -23,7 +23,6 @@ from engine.wire.fetch_bytes import (
 from engine.wire.produce_bytes import (
     NodeEndpoint,
     ProducedPartition,
-    ProducedRecords,
     ProduceRequest,
     decode_produce_request,
     encode_produce_response,
@@ -41,7 +40,7 @@ SEEDS = st.integers(0, 2**32)
 
 def produce_by_table(message: Any) -> ProduceRequest:
     topics = [
-        (topic.name, [ProducedRecords(p.index, p.records) for p in topic.partition_data])
+        (topic.name, [(p.index, p.records) for p in topic.partition_data])
         for topic in message.topic_data
     ]
     return ProduceRequest(message.transactional_id, message.acks, message.timeout_ms, topics)

@@ -33,6 +33,8 @@ def ask(handler: Any, name: str, version: int, listener: str = INSIDE, **fields:
         assert given, "the answer is still promised"
         reply = given[0]
     codec = message_codec(f"{name}Response", version)
+    if isinstance(reply, bytes):
+        return codec.decode(reply)
     if isinstance(reply, EncodedReply):
         return codec.decode(b"".join(bytes(part) for part in reply.parts))  # type: ignore[arg-type]
     return codec.decode(codec.encode(reply))

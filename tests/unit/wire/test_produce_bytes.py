@@ -8,9 +8,9 @@ from engine.wire import produce_bytes
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import (
     ProducedPartition,
-    ProducedRecords,
     decode_produce_request,
     encode_produce_response,
+    encode_produced,
 )
 from engine.wire.structs import message_class
 
@@ -34,16 +34,14 @@ def test_ordinary_messages_do_not_need_the_table(
     monkeypatch.setattr(produce_bytes, "message_codec", None)
     request = decode_produce_request(body, version)
     assert (None, -1, 5) == request[:3]
-    assert [("clicks", [ProducedRecords(0, memoryview(b"x" * 300)), ProducedRecords(1, None)])] == (
-        request.topics
-    )
+    assert [("clicks", [(0, memoryview(b"x" * 300)), (1, None)])] == request.topics
     answer = encode_produce_response(version, [("clicks", [ProducedPartition(0, 6, 7, 8, 9)])])
     assert b"clicks" in answer
 
 
 def test_records_are_a_view_of_the_request() -> None:
     body = request_bytes(11)
-    records = decode_produce_request(body, 11).topics[0][1][0].records
+    records = decode_produce_request(body, 11).topics[0][1][0][1]
     assert records is not None
     records[0:2] = b"!!"
     assert b"!!xx" in bytes(body)
@@ -53,3 +51,24 @@ def test_an_answer_of_version_9_is_compact() -> None:
     answer = encode_produce_response(9, [("t", [ProducedPartition(1, 0, 2, -1, 0)])])
     partition = "00000001 0000 0000000000000002 ffffffffffffffff 0000000000000000 010000"
     assert bytes.fromhex(f"02 0274 02 {partition} 00 00000000 00") == answer
+
+
+@pytest.mark.parametrize("version", range(5, 12))
+@pytest.mark.parametrize("topic", ["t", "clicks", "x" * 126, "x" * 127, "x" * 249, "ÿþ", ""])
+@pytest.mark.parametrize("numbers", [(0, -1, -1, -1), (7, 1 << 40, 1_700_000_000_000, 5)])
+def test_the_answer_for_one_partition_is_the_same_by_its_short_way(
+    version: int, topic: str, numbers: tuple[int, int, int, int]
+) -> None:
+    index, *offsets = numbers
+    answered = [(topic, [ProducedPartition(index, 0, *offsets)])]
+    short = encode_produced(version, topic, index, (offsets[0], offsets[1], offsets[2]))
+    assert encode_produce_response(version, answered) == short
+
+
+def test_a_length_of_two_bytes_is_read_like_one_of_one() -> None:
+    body = bytes(request_bytes(9))
+    at = body.index(b"\x07clicks")
+    longer = body[:at] + b"\x87\x00" + body[at + 1 :]
+    assert decode_produce_request(memoryview(body), 9) == (
+        decode_produce_request(memoryview(longer), 9)
+    )
