@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit fuzz compare-dumps perf compat completions reference clean
+.PHONY: demo test check unit fuzz soak-kill compare-dumps perf compat completions reference clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -26,6 +26,13 @@ fuzz: $(VENV)/.dev-ready
 	$(BIN)/pip install --quiet atheris
 	$(BIN)/python -m tests.fuzz.fuzz_records -max_total_time=300
 	$(BIN)/python -m tests.fuzz.fuzz_wire -max_total_time=300
+
+# A broker that is killed again and again while clients write: make soak-kill ROUNDS=200 SEED=7
+ROUNDS ?= 50
+SEED ?= $(shell date +%s)
+
+soak-kill: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.soak.kill_broker --rounds $(ROUNDS) --seed $(SEED)
 
 # The jars of a Kafka release, whose dump tool ours is compared with on damaged logs.
 KAFKA_LIBS ?= libs
