@@ -56,8 +56,6 @@ from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.KafkaServer")
 
-_GENERATED_ID = -1
-
 
 class Broker:
     """One broker of a cluster; `peers` are the brokers of this process, by id."""
