@@ -17,6 +17,9 @@ Answers are kept as bytes until what the broker knows changes: clients ask the s
 
 Source: KafkaApis.handleTopicMetadataRequest, ZkMetadataCache, AutoTopicCreationManager of 3.9.1;
 PART-12.
+Differs: before a controller has said anything every topic is answered with LEADER_NOT_AVAILABLE.
+Kafka says UNKNOWN_TOPIC_OR_PARTITION, at which librdkafka drops what it has not sent to a topic
+that it knew: a restart of a broker must not cost a producer its records.
 Differs: topics and partitions come in the order asked for and of their numbers, not that of a hash
 map. A name that is null is INVALID_REQUEST in every version; Kafka fails at it in version 12 with
 UNKNOWN_SERVER_ERROR.
@@ -189,6 +192,8 @@ class Metadata:
             validate_topic(name)
         except InvalidTopicName:
             return _INVALID_TOPIC_EXCEPTION
+        if self._cache.controller_id is None:
+            return _LEADER_NOT_AVAILABLE
         return _UNKNOWN_TOPIC_OR_PARTITION
 
     def _missing(self, name: str, code: int, question: _Question) -> Any:

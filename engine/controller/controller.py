@@ -311,8 +311,12 @@ class Controller:
         await self._brokers.load()
         await self._topics.load()
         await self._topics.load_deletions()
-        # Brokers must know who is alive before they are told whom to follow.
-        self._machines.send_metadata(self.context.live_ids())
+        # Brokers must know who is alive before they are told whom to follow. They hear of all topics
+        # too (Kafka tells those a moment later): until then each would be unknown to clients, and
+        # librdkafka gives up what it has not sent to a topic that it knew and that is unknown now.
+        self._machines.send_metadata(
+            self.context.live_ids(), self.context.partitions_with_leadership()
+        )
         await self._machines.replicas.startup()
         await self._machines.partitions.startup()
         await self._machines.deletion.resume()

@@ -10,6 +10,7 @@ import pytest
 from engine.api.exchange import EncodedReply
 from engine.api.metadata import Metadata
 from engine.limits import METADATA_ANSWERS_KEPT
+from engine.replication.metadata_cache import MetadataCache
 from engine.wire.structs import message_class
 from tests.unit.api.asking import (
     CLICKS_ID,
@@ -89,6 +90,13 @@ def test_an_empty_list_asks_for_no_topic_from_version_1_on() -> None:
 def test_internal_topics_are_marked() -> None:
     reply = asked(1, None)
     assert ["__consumer_offsets"] == [each.name for each in reply.topics if each.is_internal]
+
+
+def test_no_topic_is_called_unknown_before_a_controller_has_spoken() -> None:
+    told_nothing = MetadataCache(1, CLUSTER_ID)
+    reply = ask(Metadata(told_nothing), "Metadata", 12, topics=named("clicks", "a b"))
+    assert {"clicks": 5, "a b": 17} == errors(reply)
+    assert 3 == errors(asked(12, ("nowhere",)))["nowhere"]
 
 
 def test_a_partition_without_leader_says_so() -> None:

@@ -1,0 +1,139 @@
+"""A whole broker in memory: its disk, its clock, its network and its metadata store."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from engine.api.dispatch import ApiRow
+from engine.broker.broker import Broker
+from engine.broker.host import BrokerHost
+from engine.config.settings import BrokerSettings
+from engine.host.coroutine import drive
+from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
+from engine.host.memory_network import MemoryConnection, MemoryNetwork, MemoryTimers
+from engine.wire.codec import message_codec
+from engine.wire.headers import api, request_header_bytes, response_header_version
+from engine.wire.structs import message_class
+from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
+from engine.znode.store import ZnodeStore
+
+LOG_DIR = "/data"
+_SESSION_MS = 18_000
+_CORRELATION_ID = 77
+
+
+def _lock(files: MemoryFiles) -> Callable[[str], Callable[[], None]]:
+    def lock(path: str) -> Callable[[], None]:
+        files.open(path, write=True, create=True)
+        return lambda: None
+
+    return lock
+
+
+class MemoryBroker:
+    """Broker 1, started; `files` and `store` may be those of an earlier life."""
+
+    def __init__(
+        self, files: MemoryFiles | None = None, store: ZnodeStore | None = None, **settings: str
+    ) -> None:
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
+        self.files = files or MemoryFiles(clock=self.clock)
+        self.store = store or ZnodeStore(SqliteJournal(IN_MEMORY), self.clock)
+        self.network = MemoryNetwork(self.timers)
+        #: What handlers failed at.
+        self.faults: list[tuple[str, Exception]] = []
+        self.fatal: list[str] = []
+        host = BrokerHost(
+            self.clock,
+            self.files,
+            self.network,
+            self.timers,
+            SeededEntropy(7),
+            _lock(self.files),
+            lambda: "here",
+        )
+        given = {name.replace("_", "."): text for name, text in settings.items()}
+        self.broker = Broker(
+            BrokerSettings(
+                {
+                    "broker.id": "1",
+                    "listeners": "PLAINTEXT://here:0",
+                    "log.dirs": LOG_DIR,
+                    "zookeeper.connect": "here:2181",
+                    **given,
+                }
+            ),
+            host,
+            EmbeddedZnodeClient(self.store, _SESSION_MS),
+            {},
+        )
+
+    def start(self) -> MemoryBroker:
+        """Start it and let it hear of everything."""
+        drive(self.broker.start()).result()
+        self.broker.on_fatal = self.fatal.append
+        self.broker.server.events = self.broker.server.events._replace(on_fault=self._faulty)
+        self.timers.run_until_idle()
+        return self
+
+    def _faulty(self, row: ApiRow, error: Exception) -> None:
+        self.faults.append((row.name, error))
+
+    def stop(self) -> None:
+        """Stop it cleanly."""
+        drive(self.broker.stop()).result()
+
+    def pass_time(self, duration_ms: int) -> None:
+        """Let time go by."""
+        self.clock.advance(duration_ms)
+        self.timers.run_until_idle()
+
+    def connect(self) -> MemoryClient:
+        """Return a new client."""
+        return MemoryClient(self)
+
+
+class MemoryClient:
+    """One connection to a broker in memory."""
+
+    def __init__(self, stage: MemoryBroker) -> None:
+        self._stage = stage
+        self.frames: list[bytes] = []
+        self.connection: MemoryConnection = stage.network.connect(
+            "here", stage.broker.ports["PLAINTEXT"]
+        )
+        self.connection.on_frame = lambda frame: self.frames.append(bytes(frame))
+
+    @property
+    def is_closed(self) -> bool:
+        """Tell whether the broker ended the connection."""
+        return self.connection.is_closed
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame of any bytes and let the broker work."""
+        self.connection.send([frame])
+        self._stage.timers.run_until_idle()
+
+    def ask(self, name: str, version: int, /, **fields: Any) -> Any:
+        """Send a request and return its decoded answer, None while there is none."""
+        self.send(request_frame(name, version, message_class(f"{name}Request")(**fields)))
+        return self.answer(name, version)
+
+    def answer(self, name: str, version: int) -> Any:
+        """Return the next answer, None while there is none."""
+        if not self.frames:
+            return None
+        frame = self.frames.pop(0)
+        assert struct.unpack_from(">i", frame) == (_CORRELATION_ID,)
+        start = 4 + response_header_version(api(name).key, version)
+        return message_codec(f"{name}Response", version).decode(frame[start:])
+
+
+def request_frame(name: str, version: int, request: Any) -> bytes:
+    """Return the bytes of a request with its header."""
+    head = request_header_bytes(api(name).key, version, _CORRELATION_ID, "tester")
+    return head + message_codec(f"{name}Request", version).encode(request)
