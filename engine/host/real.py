@@ -114,6 +114,14 @@ class RealFile:
         start = self._end_bytes
         position = start
         try:
+            if len(buffers) == 1:
+                # As nearly always. What a short write left is written by the longer way.
+                content = memoryview(buffers[0])
+                position += os.pwrite(self._descriptor, content, start)
+                if position - start == content.nbytes:
+                    self._end_bytes = position
+                    return start
+                position = start
             for first in range(0, len(buffers), IOV_BUFFERS_MAX):
                 position = self._write_all(buffers[first : first + IOV_BUFFERS_MAX], position)
         except OSError as error:

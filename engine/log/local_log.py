@@ -69,7 +69,8 @@ _CODEC_BITS = 0x07
 _LAST_CODEC = 4
 _TRANSACTIONAL_BIT = 0x10
 _header_in = HEADER.unpack_from
-_new_info = AppendInfo._make
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new_info = tuple.__new__
 
 
 class LocalLog:
@@ -191,8 +192,9 @@ class LocalLog:
                         is_transactional=is_transactional,
                     )
                 return _new_info(
+                    AppendInfo,
                     (first, last, max_ms, -1, self.log_start_offset, length + 12, leader_epoch,
-                     False)
+                     False),
                 )  # fmt: skip
         return self._append_carefully(batches, leader_epoch, now_ms, origin)
 
@@ -278,8 +280,7 @@ class LocalLog:
         size = len(data)
         if segment.should_roll(size, last_offset, largest[0], now_ms):
             segment = self.roll(now_ms, first_offset)
-        position = segment.append((data,), size, last_offset, largest)
-        segment.note_base(first_offset, position)
+        segment.append((data,), size, last_offset, largest, first_offset=first_offset)
         self.log_end_offset = last_offset + 1
         if last_offset + 1 - self.recovery_point >= self._flush_messages:
             self.flush(now_ms)

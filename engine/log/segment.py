@@ -221,13 +221,17 @@ class Segment:
         size_bytes: int,
         last_offset: int,
         largest: TimestampOffset | tuple[int, int],
+        *,
+        first_offset: int = -1,
     ) -> int:
         """Append one chunk of batches and return its position.
 
         `largest` is the largest timestamp in the chunk and the last offset of its first batch
-        with it. The caller has made sure that offsets rise and fit (`should_roll`).
+        with it. The caller has made sure that offsets rise and fit (`should_roll`). A known
+        `first_offset` is remembered, for readers want the newest chunk next.
         """
-        position = self._file.append(buffers)
+        self._last_position = position = self._file.append(buffers)
+        self._last_base = first_offset
         self.size_bytes = position + size_bytes
         if position == 0:
             self._rolling_timestamp_ms = largest[0]
@@ -240,11 +244,6 @@ class Segment:
             self._add_entry(last_offset, position)
         self._bytes_since_entry += size_bytes
         return position
-
-    def note_base(self, base_offset: int, position: int) -> None:
-        """Remember where the newest chunk starts, for its readers."""
-        self._last_base = base_offset
-        self._last_position = position
 
     def _add_entry(self, last_offset: int, position: int) -> None:
         self.index.append(last_offset, position)

@@ -74,6 +74,8 @@ _NO_EPOCH = -1
 _NO_LEADER = -1
 _NOT_APPLIED = RoleChange(is_applied=False)
 _DEFAULTS = ReplicationConfig()
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new = tuple.__new__
 
 
 class Partition:
@@ -226,16 +228,19 @@ class Partition:
         Errors: NotLeaderOrFollower, NotEnoughReplicas for acks=-1, those of the log; nothing is
         written then. Source: PART-5, ISR-9, PUR-12.
         """
-        self.require(None, is_leader_required=True)
+        if self.leader_id != self.broker_id:
+            self.require(None, is_leader_required=True)
         if required_acks == ACKS_ALL and len(self.in_sync.isr) < self.min_isr_count:
             raise NotEnoughReplicas(self.topic_partition, self.in_sync.isr, self.min_isr_count)
-        info = self.log.append_as_leader(batches, self.leader_epoch, self._clock.wall_ms(), origin)
-        if info.is_duplicate:
-            return LeaderAppend(info, info.last_offset + 1, ())
-        effects: tuple[Effect, ...] = self._maybe_move_high_watermark()
-        if not effects:
-            effects = (LogEndMoved(self.topic_partition, self.log.log_end_offset),)
-        return LeaderAppend(info, info.last_offset + 1, effects)
+        log = self.log
+        info = log.append_as_leader(batches, self.leader_epoch, self._clock.wall_ms(), origin)
+        end = info.last_offset + 1
+        effects: tuple[Effect, ...] = ()
+        if not info.is_duplicate:
+            effects = self._maybe_move_high_watermark() or (
+                LogEndMoved(self.topic_partition, log.log_end_offset),
+            )
+        return _new(LeaderAppend, (info, end, effects))
 
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
@@ -469,18 +474,20 @@ class Partition:
         Source: HW-7; Partition.maybeIncrementLeaderHW of 3.9, whose second rule REPL-19 has for
         4.x only.
         """
-        if self.is_under_min_isr:
-            return ()
-        end = self.log.log_end_offset
-        moved = leader_high_watermark(self.high_watermark, end, self._counted_ends(end))
-        if moved == self.high_watermark:
+        end, current = self.log.log_end_offset, self.high_watermark
+        if self.followers:
+            if self.is_under_min_isr:
+                return ()
+            moved = leader_high_watermark(current, end, self._counted_ends(end))
+        else:
+            # The only replica: it is in sync, that is enough, and nobody holds the watermark.
+            moved = max(current, end)
+        if moved == current:
             return ()
         self.high_watermark = moved
-        return (HighWatermarkMoved(self.topic_partition, moved),)
+        return (_new(HighWatermarkMoved, (self.topic_partition, moved)),)
 
     def _counted_ends(self, leader_log_end_offset: int) -> list[int]:
-        if not self.followers:
-            return []
         maximal_isr, now_ms = self.in_sync.maximal_isr, self._clock.monotonic_ms()
         lag_ms_max = self.config.replica_lag_time_max_ms
         return [

@@ -58,8 +58,8 @@ from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
 _VALID_ACKS = (ACKS_ALL, 0, 1)
-#: What may complete anything that waits on a partition.
-_COMPLETING = (HighWatermarkMoved, RoleChanged)
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new_result = tuple.__new__
 
 
 class ReplicaManagerConfig(NamedTuple):
@@ -109,6 +109,10 @@ class ReplicaManager:
             TimingWheel(now_ms),
             purge_interval=config.delete_records_purgatory_purge_interval_requests,
         )
+        # What is watched, for a look before each of the very many events that nobody waits for.
+        self._produce_keys = self._produces.watched_keys
+        self._delete_keys = self._deletes.watched_keys
+        self._fetch_keys = self._fetches.watched_keys
         self._effects: deque[Effect] = deque()
         self._is_performing = False
 
@@ -191,26 +195,27 @@ class ReplicaManager:
         results: dict[TopicPartition, ProduceResult] = {}
         required: dict[TopicPartition, int] = {}
         effects: list[Effect] = []
+        partitions = self._partitions
         must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
         for topic_partition, batches in entries.items():
             try:
-                if must_spare_internal and topic_partition.topic in INTERNAL_TOPICS:
+                if must_spare_internal and topic_partition[0] in INTERNAL_TOPICS:
                     raise InvalidTopic(topic_partition.topic)
-                partition = self.find(topic_partition)
-                done = partition.append(batches, required_acks, origin)
+                partition = partitions.get(topic_partition) or self.find(topic_partition)
+                info, required_offset, moved = partition.append(batches, required_acks, origin)
                 if required_acks == ACKS_ALL:
-                    enough = partition.enough_replicas_reached(done.required_offset)
+                    enough = partition.enough_replicas_reached(required_offset)
                     # With one replica in sync nothing is left to wait for.
                     if not enough.is_reached or enough.isr_count < enough.min_isr_count:
-                        required[topic_partition] = done.required_offset
+                        required[topic_partition] = required_offset
             except (ApiError, StorageError) as failure:
                 results[topic_partition] = ProduceResult(self.answer_to(topic_partition, failure))
                 continue
-            info = done.info
-            results[topic_partition] = ProduceResult(
-                None, info.first_offset, info.log_append_time_ms, info.log_start_offset
+            first_offset, _, _, log_append_time_ms, log_start_offset, _, _, _ = info
+            results[topic_partition] = _new_result(
+                ProduceResult, (None, first_offset, log_append_time_ms, log_start_offset)
             )
-            effects += done.effects
+            effects += moved
         if required:
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
             operation = DelayedProduce(deadline_ms, results, required, self.find, reply)
@@ -367,37 +372,41 @@ class ReplicaManager:
 
         A reply may call back into the manager: what that leads to is done after it.
         """
-        self._effects.extend(effects)
+        waiting = self._effects
+        waiting.extend(effects)
         if self._is_performing:
             return
         self._is_performing = True
         try:
-            while self._effects:
-                self._perform_one(self._effects.popleft())
+            while waiting:
+                effect = waiting.popleft()
+                kind = type(effect)
+                if kind is HighWatermarkMoved or kind is RoleChanged:
+                    # Anything that waits on the partition may be complete.
+                    self._check_all(effect.topic_partition)
+                elif kind is LogEndMoved:
+                    self._check_fetches(effect.topic_partition)
+                else:
+                    self._ports.on_effect(effect)
         finally:
             self._is_performing = False
 
-    def _perform_one(self, effect: Effect) -> None:
-        if isinstance(effect, LogEndMoved):
-            self._check_fetches(effect.topic_partition)
-        elif isinstance(effect, _COMPLETING):
-            self._check_all(effect.topic_partition)
-        else:
-            self._ports.on_effect(effect)
-
     def _check_all(self, topic_partition: TopicPartition) -> None:
-        for produce in self._produces.check(topic_partition):
-            produce.reply(produce.results())
+        if topic_partition in self._produce_keys:
+            for produce in self._produces.check(topic_partition):
+                produce.reply(produce.results())
         self._check_deletes(topic_partition)
         self._check_fetches(topic_partition)
 
     def _check_deletes(self, topic_partition: TopicPartition) -> None:
-        for deletion in self._deletes.check(topic_partition):
-            deletion.reply(deletion.results())
+        if topic_partition in self._delete_keys:
+            for deletion in self._deletes.check(topic_partition):
+                deletion.reply(deletion.results())
 
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
-        for fetch in self._fetches.check(topic_partition):
-            self._answer_fetch(fetch)
+        if topic_partition in self._fetch_keys:
+            for fetch in self._fetches.check(topic_partition):
+                self._answer_fetch(fetch)
 
     def advance(self) -> None:
         """Answer what is past its deadline."""

@@ -29,7 +29,7 @@ Differs: the sweep is also started by watching and not only by a thread every 20
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
 from engine.timing.wheel import Timer, TimingWheel
@@ -89,6 +89,11 @@ class Purgatory(Generic[Op]):
     def key_count(self) -> int:
         """Count the keys that have entries."""
         return len(self._watchers)
+
+    @property
+    def watched_keys(self) -> Mapping[Hashable, object]:
+        """Return the keys that have entries, as they are at any time."""
+        return self._watchers
 
     def try_complete_else_watch(self, operation: Op, keys: Iterable[Hashable]) -> bool:
         """Complete an operation now, or let it wait; True if completed, and the reply is owed.

@@ -52,6 +52,17 @@ def test_a_short_write_is_finished(path: str, monkeypatch: pytest.MonkeyPatch) -
     file.close()
 
 
+def test_a_short_write_of_one_buffer_is_finished(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = RealFiles().open(path, write=True, create=True)
+    whole = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, part, at: whole(fd, part[:2], at))
+    assert [file.append([b"abcde"]), file.append([memoryview(b"fgh")])] == [0, 5]
+    assert file.read_at(0, 100) == b"abcdefgh"
+    file.close()
+
+
 def test_a_short_read_goes_on_to_the_end(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path(path).write_bytes(b"abcde")
     whole = os.pread
@@ -139,7 +150,7 @@ def test_other_failures_take_the_directory_offline(
     def refuse(*_: object) -> int:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(os, "pwritev", refuse)
+    monkeypatch.setattr(os, "pwrite", refuse)
     with pytest.raises(LogDirOffline) as raised:
         file.append([b"x"])
     assert (raised.value.errno, raised.value.operation) == (code, "write")
