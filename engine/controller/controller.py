@@ -311,9 +311,9 @@ class Controller:
         await self._brokers.load()
         await self._topics.load()
         await self._topics.load_deletions()
-        # Brokers must know who is alive before they are told whom to follow. They hear of all topics
-        # too (Kafka tells those a moment later): until then each would be unknown to clients, and
-        # librdkafka gives up what it has not sent to a topic that it knew and that is unknown now.
+        # Brokers must know who is alive before they are told whom to follow. They hear of all
+        # topics too (Kafka tells those a moment later): until then each is unknown to clients, and
+        # librdkafka drops what it has not sent to a topic that it knew and that is unknown now.
         self._machines.send_metadata(
             self.context.live_ids(), self.context.partitions_with_leadership()
         )
