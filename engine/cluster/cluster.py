@@ -70,12 +70,17 @@ class MetadataStore:
         """Look for silent sessions when the next may be one, and every tick: new ones come."""
         due_ms = self._clock.monotonic_ms() + ZOOKEEPER_TICK_MS
         next_ms = self._store.next_expiry_ms()
-        self._cancel_expiry = self._timers.call_at(
-            due_ms if next_ms is None else min(next_ms, due_ms), self._expire
-        )
+        due_ms = due_ms if next_ms is None else min(next_ms, due_ms)
+        self._cancel_expiry = self._timers.call_at(due_ms, lambda: self._expire(due_ms))
 
-    def _expire(self) -> None:
-        # Where the process itself stood still, nothing is known of its own clients' silence.
+    def _expire(self, due_ms: int) -> None:
+        if self._clock.monotonic_ms() - due_ms > ZOOKEEPER_TICK_MS:
+            # The process stood still: what its clients said meanwhile is to be read first.
+            self._timers.call_soon(self._expire_now)
+        else:
+            self._expire_now()
+
+    def _expire_now(self) -> None:
         for client in self._clients:
             if client.is_open:
                 client.heartbeat()

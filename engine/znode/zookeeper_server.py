@@ -18,7 +18,6 @@ refused. A session that comes back keeps the timeout it began with.
 
 from __future__ import annotations
 
-import hmac
 import logging
 from collections.abc import Callable
 from functools import partial
@@ -66,6 +65,9 @@ class ZookeeperServer:
 
     def password_of(self, session_id: int) -> bytes:
         """Return what only the client of a session knows."""
+        # Loaded with the first client, not with every cluster.
+        import hmac
+
         digest = hmac.digest(self._secret, session_id.to_bytes(8, "big", signed=True), "sha256")
         return digest[:PASSWORD_BYTES]
 
@@ -82,12 +84,17 @@ class ZookeeperServer:
             session_id = self.store.open_session(timeout_ms)
         else:
             session_id = request.session_id
-            if not hmac.compare_digest(request.password, self.password_of(session_id)):
-                raise SessionExpired(session_id)
+            self._check_password(session_id, request.password)
             self._move(session_id)
         timeout_ms = self.store.resume_session(session_id, partial(self._expired, session_id))
         self._peers[session_id] = peer
         return session_id, timeout_ms
+
+    def _check_password(self, session_id: int, password: bytes) -> None:
+        import hmac
+
+        if not hmac.compare_digest(password, self.password_of(session_id)):
+            raise SessionExpired(session_id)
 
     def _move(self, session_id: int) -> None:
         earlier = self._peers.get(session_id)
