@@ -16,6 +16,7 @@ from engine.wire.errors import UnencodableValue
 from engine.wire.headers import request_header_bytes
 from engine.wire.layout import FieldLayout, message_layout
 from engine.wire.schema import ENGINE_RELEASE
+from engine.wire.structs import message_class
 from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient
 from tests.unit.log.writing import sent, sent_by
 from tests.unit.wire.values import Drawer
@@ -103,8 +104,6 @@ class Storm:
         return self.stage.broker.table.rows()
 
     def _make_topic(self) -> None:
-        from engine.wire.structs import message_class
-
         create, produce = message_class("CreateTopicsRequest"), message_class("ProduceRequest")
         topic = create.CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1)
         client = self.stage.connect()
@@ -130,7 +129,8 @@ class Storm:
 
     def throw(self, frame: bytes) -> None:
         """Send a frame; fails when the broker fails at it."""
-        if self._client is None or self._client.is_closed:
+        if self._client is None or self._client.is_closed or not self._client.frames:
+            # What waits for its answer would hold back those behind it.
             self._client = self.stage.connect()
         self._client.frames.clear()
         self._client.send(frame)
