@@ -24,7 +24,6 @@ Differs: a down-converted answer is made whole before it is sent, not while it i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from engine.api.exchange import Deferred, EncodedReply, Exchange
@@ -36,6 +35,7 @@ from engine.api.fetch_session import (
     SessionPartition,
 )
 from engine.api.produce_leaders import CurrentLeaders
+from engine.host.ports import SendPart
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.metadata_cache import MetadataCache
@@ -96,12 +96,22 @@ class Fetch:
                 assert partition.topic_partition is not None
                 interesting.append(partition)
                 specs.append((partition.topic_partition, partition.spec))
-        answer = _Answer(self, context, exchange, interesting, refused)
+        read = Deferred()
         if specs:
-            self._manager.fetch(self._params(request, exchange.api_version), specs, answer.take)
+            self._manager.fetch(self._params(request, exchange.api_version), specs, read.complete)
         else:
-            answer.take([])
-        return answer.reply_or_promise()
+            read.complete([])
+
+        def answer(results: FetchResults) -> EncodedReply:
+            records = FetchedRecords(exchange.api_version)
+            answers = [
+                (partition, self.answer_of(partition, result, records))
+                for partition, (_, result) in zip(interesting, results, strict=True)
+            ]
+            parts = self.encoded(context, answers + refused, exchange)
+            return EncodedReply(parts, records.release if records.has_regions else None)
+
+        return answer(read.reply) if read.is_complete else read.then(answer)
 
     def _refusal(self, partition: SessionPartition) -> int:
         topic_partition = partition.topic_partition
@@ -134,7 +144,9 @@ class Fetch:
             version <= _LAST_WITH_HARD_LIMIT,
         )
 
-    def encoded(self, context: FetchContext, answers: Answers, exchange: Exchange) -> EncodedReply:
+    def encoded(
+        self, context: FetchContext, answers: Answers, exchange: Exchange
+    ) -> list[SendPart]:
         """Return answers as the client of an exchange reads them; takes their records over."""
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
@@ -155,7 +167,7 @@ class Fetch:
                 topics.append((topic, [found]))
         endpoints = () if leaders is None else leaders.endpoints
         answer = FetchAnswer(topics, told.error_code, told.session_id, endpoints)
-        return EncodedReply(encode_fetch_response(version, answer))
+        return encode_fetch_response(version, answer)
 
     def answer_of(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
@@ -191,53 +203,3 @@ class Fetch:
             None if aborted is None else [(one.producer_id, one.first_offset) for one in aborted],
             None if diverging is None else (diverging.leader_epoch, diverging.end_offset),
         )
-
-
-class _Answer:
-    """One fetch's answer on its way: there at once, or promised."""
-
-    __slots__ = (
-        "_context",
-        "_deferred",
-        "_exchange",
-        "_fetch",
-        "_partitions",
-        "_refused",
-        "_reply",
-    )
-
-    def __init__(
-        self,
-        fetch: Fetch,
-        context: FetchContext,
-        exchange: Exchange,
-        partitions: list[SessionPartition],
-        refused: Answers,
-    ) -> None:
-        self._fetch = fetch
-        self._context = context
-        self._exchange = exchange
-        self._partitions = partitions
-        self._refused = refused
-        self._deferred: Deferred | None = None
-        self._reply: EncodedReply | None = None
-
-    def take(self, results: FetchResults) -> None:
-        """Take what was read; called once."""
-        records = FetchedRecords(self._exchange.api_version)
-        answers = [
-            (partition, self._fetch.answer_of(partition, result, records))
-            for partition, (_, result) in zip(self._partitions, results, strict=True)
-        ]
-        reply = self._fetch.encoded(self._context, answers + self._refused, self._exchange)
-        on_sent: Callable[[], None] | None = records.release if records.has_regions else None
-        self._reply = reply._replace(on_sent=on_sent) if on_sent is not None else reply
-        if self._deferred is not None:
-            self._deferred.complete(self._reply)
-
-    def reply_or_promise(self) -> EncodedReply | Deferred:
-        """Return the answer, or what is completed by it."""
-        if self._reply is None:
-            self._deferred = Deferred()
-            return self._deferred
-        return self._reply

@@ -303,13 +303,16 @@ class Partition:
                 at_least_one_batch=at_least_one_batch,
                 with_aborted=params.isolation is Isolation.COMMITTED,
             )
-        return PartitionRead(
-            records,
-            self.high_watermark,
-            stable,
-            log.log_start_offset,
-            log.log_end_offset,
-            diverging,
+        return _new(
+            PartitionRead,
+            (
+                records,
+                self.high_watermark,
+                stable,
+                log.log_start_offset,
+                log.log_end_offset,
+                diverging,
+            ),
         )
 
     def _require_assigned(self, replica_id: int, current_leader_epoch: int | None) -> None:

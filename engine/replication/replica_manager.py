@@ -286,7 +286,7 @@ class ReplicaManager:
         results: FetchResults = []
         for topic_partition, spec in specs:
             try:
-                partition = self.find(topic_partition)
+                partition = self._partitions.get(topic_partition) or self.find(topic_partition)
                 read = partition.read(
                     params, spec, left_bytes, at_least_one_batch=at_least_one_batch
                 )
@@ -299,22 +299,17 @@ class ReplicaManager:
                 # A cut batch would tell the client nothing; it comes with a later fetch.
                 records.release()
                 records = FetchSlice(records.start)
-            result = FetchResult(
-                None,
-                records,
-                read.high_watermark,
-                read.last_stable_offset,
-                read.log_start_offset,
-                read.diverging_epoch,
+            _, watermark, stable_offset, log_start_offset, log_end_offset, diverging = read
+            result = _new_result(
+                FetchResult,
+                (None, records, watermark, stable_offset, log_start_offset, diverging),
             )
             results.append((topic_partition, result))
-            if result.size_bytes:
+            if records is not None and records.size_bytes:
                 at_least_one_batch = False
-                left_bytes = max(0, left_bytes - result.size_bytes)
-            if effects is not None and params.is_from_follower and read.diverging_epoch is None:
-                effects += partition.record_follower_fetch(
-                    params.replica_id, spec, read.log_end_offset
-                )
+                left_bytes = max(0, left_bytes - records.size_bytes)
+            if effects is not None and params.replica_id >= 0 and diverging is None:
+                effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
         return results
 
     def _answer_fetch(self, operation: DelayedFetch) -> None:

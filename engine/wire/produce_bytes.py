@@ -173,7 +173,6 @@ def _count(body: memoryview, at: int) -> tuple[int, int]:
 
 
 def _read_classic(body: memoryview, version: int) -> ProduceRequest:
-    end = len(body)
     transactional_id, at = None, 0
     if version >= _FIRST_TRANSACTIONAL:
         (size,) = _INT16(body, 0)
@@ -200,9 +199,7 @@ def _read_classic(body: memoryview, version: int) -> ProduceRequest:
             raise Refused
         partitions, at = _classic_partitions(body, at, partition_count)
         topics.append((name, partitions))
-    if at != end:
-        raise Refused
-    return ProduceRequest(transactional_id, acks, timeout_ms, topics)
+    return _new_request(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
 
 
 def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[ProducedRecords], int]:

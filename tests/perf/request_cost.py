@@ -194,6 +194,30 @@ def _fetch(max_bytes: int, window: int, tree: Tree, topic: str, count: int) -> C
     return _ask(tree, fetch_frame(topic, 0, max_bytes), count, window)
 
 
+def _tail(tree: Tree, topic: str, count: int) -> Cost:
+    """Produce one record at a time to a consumer that waits for it."""
+    unlikely = 0x1234_5678_9ABC
+    fetch = bytearray(fetch_frame(topic, unlikely, 1 << 20))
+    offset_at = fetch.index(unlikely.to_bytes(8))
+    produce = produce_frame(topic, 180)
+    address = (tree.host, tree.port)
+    with socket.create_connection(address) as reader, socket.create_connection(address) as writer:
+        read, written = _Answers(reader), _Answers(writer)
+        before, start = _used_s(tree.pid), time.perf_counter()
+        for offset in range(count):
+            fetch[offset_at : offset_at + 8] = offset.to_bytes(8)
+            reader.sendall(fetch)
+            writer.sendall(produce)
+            while not read.wait():
+                pass
+            while not written.wait():
+                pass
+        took_s, after = time.perf_counter() - start, _used_s(tree.pid)
+    return Cost(
+        *((b - a) / count * 1e6 for a, b in zip(before, after, strict=True)), took_s / count * 1e6
+    )
+
+
 class Case(NamedTuple):
     """What is asked, and how often."""
 
@@ -210,6 +234,7 @@ CASES = (
     Case("produce 1 MB, 5 in flight", partial(_produce, 1_000_000, 5), 600),
     Case("fetch 16 KB", partial(_fetch, 16_000, 1), 10_000),
     Case("fetch 1 MB", partial(_fetch, 1 << 20, 1), 2_000),
+    Case("produce 100 B to a waiting fetch", _tail, 5_000),
 )
 
 
