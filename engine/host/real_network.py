@@ -60,12 +60,17 @@ def local_host_name() -> str:
 
 
 class NetworkLimits(NamedTuple):
-    """Bounds of one network; `idle_ms` 0 never closes an idle connection."""
+    """Bounds of one network; `idle_ms` 0 never closes an idle connection.
+
+    The kernel's buffers are those of accepted connections; below 0 the kernel sizes them itself.
+    """
 
     frame_bytes_max: int = FRAME_BYTES_MAX
     connections_max: int = CONNECTIONS_MAX
     connections_per_address_max: int = CONNECTIONS_PER_ADDRESS_MAX
     idle_ms: int = 600_000
+    send_buffer_bytes: int = -1
+    receive_buffer_bytes: int = -1
 
 
 class CannotListen(StorageError):
@@ -104,6 +109,14 @@ class RealConnection:
         self.last_active_ms = network.clock.monotonic_ms()
         self._partial_since_ms = 0
         self._unsent_since_ms = 0
+
+    @property
+    def kernel_buffer_bytes(self) -> tuple[int, int]:
+        """Return the sizes of the kernel's buffers, for sending and for receiving."""
+        return (
+            self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF),
+            self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF),
+        )
 
     def start(self) -> None:
         """Begin to take frames."""
@@ -417,10 +430,20 @@ class RealNetwork:
                 self.on_refused(peer, "too many connections")
                 sock.close()
                 continue
+            self._size_buffers(sock)
             connection = self._adopt(sock, host, peer)
             on_connect(connection)
             if not connection.is_closed:
                 connection.start()
+
+    def _size_buffers(self, sock: socket.socket) -> None:
+        limits = self.limits
+        for option, size in (
+            (socket.SO_SNDBUF, limits.send_buffer_bytes),
+            (socket.SO_RCVBUF, limits.receive_buffer_bytes),
+        ):
+            if size >= 0:
+                sock.setsockopt(socket.SOL_SOCKET, option, size)
 
     def _has_room_for(self, host: str) -> bool:
         if len(self._connections) >= self.limits.connections_max:

@@ -216,6 +216,18 @@ def test_half_a_frame_is_overdue_from_its_first_byte_on() -> None:
     assert [None, "half a frame"] == found
 
 
+def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
+    sizes: list[tuple[int, int]] = []
+    limits = NetworkLimits(send_buffer_bytes=30_000, receive_buffer_bytes=40_000)
+    with _server(limits=limits) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"?"))
+        assert b"?" == _read_frame(sock)
+        (connection,) = echo.network.connections
+        sizes.append(connection.kernel_buffer_bytes)
+    # Linux books twice of what is asked, for its own use.
+    assert sizes in ([(60_000, 80_000)], [(30_000, 40_000)])
+
+
 def test_file_regions_are_sent_between_buffers(tmp_path: Path) -> None:
     path = tmp_path / "data"
     content = os.urandom(3_000_000)
