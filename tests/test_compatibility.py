@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from engine.wire.headers import apis
-from tests.unit.broker.broker_stage import BrokerStage
+from tests.unit.broker.memory_broker import MemoryBroker
 
 _PAGE = Path(__file__).parent.parent / "docs" / "compatibility.md"
 _ROW = re.compile(r"^\| (\d+) \| (\w+) \| ([\d–]+) \| (full|partial|no) \| (.*?) ?\|$", re.M)
@@ -24,7 +24,7 @@ def test_every_api_has_a_row_with_its_name() -> None:
 
 
 def test_the_versions_are_those_that_are_served() -> None:
-    stage = BrokerStage().start()
+    stage = MemoryBroker().start()
     served = {}
     for row in stage.broker.table.rows():
         is_one = row.lowest == row.highest

@@ -20,7 +20,7 @@ from engine.broker.host import BrokerHost
 from engine.broker.tasks import LoopTasks
 from engine.config.broker_config import BrokerConfig
 from engine.errors import StorageError
-from engine.host.ports import LogDirOffline
+from engine.host.ports import Files, LogDirOffline
 from engine.log.log_config import LogConfig
 from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of
@@ -55,7 +55,7 @@ class Storage:
         config = live.config
         self.logs = LogManager(
             host.files,
-            _log_manager_config(config, cache),
+            _log_manager_config(config, cache, host.files),
             LogSurroundings(
                 tasks,
                 host.clock,
@@ -176,9 +176,11 @@ class Storage:
         self._on_offline(path)
 
 
-def _log_manager_config(config: BrokerConfig, cache: MetadataCache) -> LogManagerConfig:
+def _log_manager_config(
+    config: BrokerConfig, cache: MetadataCache, files: Files
+) -> LogManagerConfig:
     return LogManagerConfig(
-        log_dirs=config.data_dirs,
+        log_dirs=[files.absolute_path(path) for path in config.data_dirs],
         broker_id=config.broker_id,
         cluster_id=cache.cluster_id,
         retention_check_interval_ms=config.log_retention_check_interval_ms,

@@ -307,6 +307,10 @@ class MemoryFiles:
         self.look("list", path)
         return sorted(self._folder(path, "list").live)
 
+    def absolute_path(self, path: str) -> str:
+        """Return the path from the root, where everything here is."""
+        return posixpath.normpath(posixpath.join("/", path))
+
     def disk_space(self, path: str) -> DiskSpace:
         """Return the space of the file system that a file or directory lies in."""
         self.look("stat", path)

@@ -136,6 +136,10 @@ class Files(Protocol):
         """Return the names in a directory, sorted."""
         ...
 
+    def absolute_path(self, path: str) -> str:
+        """Return the path from the root, without `.`, `..` and links looked at."""
+        ...
+
     def disk_space(self, path: str) -> DiskSpace:
         """Return the space of the file system that a file or directory lies in."""
         ...

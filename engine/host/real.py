@@ -249,6 +249,10 @@ class RealFiles:
         except OSError as error:
             raise _failure(error, path, "list") from error
 
+    def absolute_path(self, path: str) -> str:
+        """Return the path from the root, without `.`, `..` and links looked at."""
+        return os.path.abspath(path)
+
     def disk_space(self, path: str) -> DiskSpace:
         """Return the space of the file system that a file or directory lies in."""
         try:

@@ -1,10 +1,236 @@
-"""A whole broker over a restart."""
+"""A whole broker in memory: started, asked, stopped, started again."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from engine.errors import ConfigError
 from engine.host.coroutine import drive
+from engine.host.ports import LogDirOffline
+from engine.model import TopicPartition
+from engine.wire.headers import apis
 from engine.wire.structs import message_class
-from tests.unit.broker.memory_broker import MemoryBroker
+from engine.znode.model import Delete, SetData
+from engine.znode.values import decode_topic, encode_topic
+from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient
+from tests.unit.log.writing import sent
+
+
+def create_topic(client: MemoryClient, name: str, **configs: str) -> Any:
+    request = message_class("CreateTopicsRequest")
+    topic = request.CreatableTopic(
+        name=name,
+        num_partitions=1,
+        replication_factor=1,
+        configs=[
+            request.CreatableTopicConfig(name=key.replace("_", "."), value=value)
+            for key, value in configs.items()
+        ],
+    )
+    answer = client.ask("CreateTopics", 7, topics=[topic], timeout_ms=5000)
+    return answer.topics[0]
+
+
+def produce(client: MemoryClient, topic: str, *, acks: int = -1) -> Any:
+    request = message_class("ProduceRequest")
+    partition = request.PartitionProduceData(index=0, records=sent())
+    data = request.TopicProduceData(name=topic, partition_data=[partition])
+    answer = client.ask("Produce", 9, acks=acks, timeout_ms=1000, topic_data=[data])
+    return None if answer is None else answer.responses[0].partition_responses[0]
+
+
+def end_offset(client: MemoryClient, topic: str) -> int:
+    request = message_class("ListOffsetsRequest")
+    partition = request.ListOffsetsPartition(partition_index=0, timestamp=-1)
+    asked = request.ListOffsetsTopic(name=topic, partitions=[partition])
+    answer = client.ask("ListOffsets", 7, topics=[asked])
+    return int(answer.topics[0].partitions[0].offset)
+
+
+def leader_of(client: MemoryClient) -> int:
+    answer = client.ask("Metadata", 9, topics=None)
+    return int(answer.topics[0].partitions[0].leader_id)
+
+
+def assignment_of(stage: MemoryBroker, replicas: list[int]) -> bytes:
+    path = "/brokers/topics/t"
+    data, _ = stage.store.get(stage.broker.znodes.session_id, path)
+    topic = decode_topic(data, path)
+    return encode_topic(
+        topic._replace(partitions={0: topic.partitions[0]._replace(replicas=tuple(replicas))})
+    )
+
+
+def test_a_topic_is_made_written_and_found_after_a_restart() -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    assert create_topic(client, "t").error_code == 0
+    assert produce(client, "t").base_offset == 0
+    written = end_offset(client, "t")
+    stage.stop()
+    again = MemoryBroker(stage.files, stage.store).start()
+    assert end_offset(again.connect(), "t") == written > 0
+    assert again.files.exists("/data/t-0")
+    again.stop()
+
+
+def test_a_clean_stop_leaves_the_mark_and_the_watermarks() -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    create_topic(client, "t")
+    produce(client, "t")
+    end = end_offset(client, "t")
+    assert not stage.files.exists("/data/.kafka_cleanshutdown")
+    stage.stop()
+    assert stage.files.exists("/data/.kafka_cleanshutdown")
+    checkpoint = stage.files.read_bytes("/data/replication-offset-checkpoint")
+    assert checkpoint.decode() == f"0\n1\nt 0 {end}\n"
+
+
+def test_watermarks_are_checkpointed_every_five_seconds() -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    create_topic(client, "t")
+    produce(client, "t")
+    end = end_offset(client, "t")
+    stage.pass_time(5000)
+    checkpoint = stage.files.read_bytes("/data/replication-offset-checkpoint")
+    assert checkpoint.decode() == f"0\n1\nt 0 {end}\n"
+    stage.stop()
+
+
+def test_a_topics_settings_reach_its_logs_at_creation_and_on_change() -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    create_topic(client, "t", segment_bytes="5000")
+    log = stage.broker.storage.logs.get(TopicPartition("t", 0))
+    assert log is not None
+    assert log.config.segment_bytes == 5000
+    request = message_class("IncrementalAlterConfigsRequest")
+    change = request.AlterableConfig(name="segment.bytes", config_operation=0, value="7000")
+    resource = request.AlterConfigsResource(resource_type=2, resource_name="t", configs=[change])
+    answer = client.ask("IncrementalAlterConfigs", 1, resources=[resource])
+    assert answer.responses[0].error_code == 0
+    assert log.config.segment_bytes == 7000
+    stage.stop()
+
+
+def test_a_setting_of_the_broker_reaches_the_logs_of_every_topic() -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    create_topic(client, "t")
+    request = message_class("IncrementalAlterConfigsRequest")
+    change = request.AlterableConfig(name="log.retention.ms", config_operation=0, value="7000")
+    resource = request.AlterConfigsResource(resource_type=4, resource_name="", configs=[change])
+    answer = client.ask("IncrementalAlterConfigs", 1, resources=[resource])
+    assert answer.responses[0].error_code == 0
+    log = stage.broker.storage.logs.get(TopicPartition("t", 0))
+    assert log is not None
+    assert log.config.retention_ms == 7000
+    stage.stop()
+
+
+@pytest.mark.parametrize(("resource_type", "name"), [(2, "t"), (4, "")])
+def test_a_partition_without_a_leader_gets_one_when_unclean_elections_are_allowed(
+    resource_type: int, name: str
+) -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    create_topic(client, "t")
+    # The last replica in sync was another broker's, which is gone for good.
+    session = stage.broker.znodes.session_id
+    lost = b'{"controller_epoch":1,"leader":-1,"version":1,"leader_epoch":3,"isr":[9]}'
+    stage.store.apply(session, SetData("/brokers/topics/t/partitions/0/state", lost))
+    stage.store.apply(session, SetData("/brokers/topics/t", assignment_of(stage, [9, 1])))
+    stage.store.apply(session, Delete("/controller"))
+    stage.timers.run_until_idle()
+    assert leader_of(client) == -1
+    request = message_class("IncrementalAlterConfigsRequest")
+    change = request.AlterableConfig(
+        name="unclean.leader.election.enable", config_operation=0, value="true"
+    )
+    resource = request.AlterConfigsResource(
+        resource_type=resource_type, resource_name=name, configs=[change]
+    )
+    answer = client.ask("IncrementalAlterConfigs", 1, resources=[resource])
+    assert answer.responses[0].error_code == 0
+    assert leader_of(client) == 1
+    stage.stop()
+
+
+def test_a_waiting_fetch_is_answered_at_its_deadline() -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    create_topic(client, "t")
+    request = message_class("FetchRequest")
+    partition = request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)
+    asked = request.FetchTopic(topic="t", partitions=[partition])
+    fields = {"max_wait_ms": 300, "min_bytes": 1, "max_bytes": 1000, "topics": [asked]}
+    assert client.ask("Fetch", 11, **fields) is None
+    stage.pass_time(299)
+    assert client.frames == []
+    stage.pass_time(1)
+    answer = client.answer("Fetch", 11)
+    assert answer.responses[0].partitions[0].error_code == 0
+    stage.stop()
+
+
+def test_a_failing_directory_takes_its_partitions_and_the_last_one_the_broker() -> None:
+    stage = MemoryBroker(log_dirs="/a,/b").start()
+    client = stage.connect()
+    create_topic(client, "first")
+    create_topic(client, "second")
+    logs = stage.broker.storage.logs
+    of_first = logs.get(TopicPartition("first", 0))
+    assert of_first is not None
+    failure = LogDirOffline(of_first.directory, "write", "no space left", 28)
+    logs.take_offline(logs.directory_of(of_first), failure)
+    assert produce(client, "first").error_code == 56
+    assert produce(client, "second").error_code == 0
+    assert stage.fatal == []
+    of_second = logs.get(TopicPartition("second", 0))
+    assert of_second is not None
+    logs.take_offline(logs.directory_of(of_second), failure)
+    assert len(stage.fatal) == 1
+    assert "every log directory is offline" in stage.fatal[0]
+    stage.stop()
+
+
+def test_directories_are_told_from_the_root() -> None:
+    stage = MemoryBroker(log_dirs="here/logs, /b/../there").start()
+    answer = stage.connect().ask("DescribeLogDirs", 1, topics=None)
+    assert [found.log_dir for found in answer.results] == ["/here/logs", "/there"]
+    stage.stop()
+
+
+def test_settings_that_contradict_each_other_stop_the_start() -> None:
+    stage = MemoryBroker(log_dirs=" , ")
+    with pytest.raises(ConfigError, match=r"log\.dirs"):
+        drive(stage.broker.start()).result()
+
+
+def test_a_broker_without_an_id_keeps_the_one_it_was_given() -> None:
+    stage = MemoryBroker(broker_id="-1").start()
+    given = stage.broker.broker_id
+    assert given > 1000
+    stage.stop()
+    again = MemoryBroker(stage.files, stage.store, broker_id="-1").start()
+    assert again.broker.broker_id == given
+    again.stop()
+
+
+def test_every_version_that_is_offered_can_be_asked() -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    offered = client.ask("ApiVersions", 0).api_keys
+    known = apis()
+    for entry in offered:
+        row = known[entry.api_key]
+        assert row.stable.lowest <= entry.min_version <= entry.max_version <= row.stable.highest
+    assert len(offered) > 20
+    stage.stop()
 
 
 def create(stage: MemoryBroker, *names: str) -> None:
