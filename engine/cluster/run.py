@@ -35,6 +35,7 @@ from engine.host.real_network import NetworkLimits, RealNetwork, local_host_name
 from engine.limits import CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX
 
 _EXIT_KILLED = 137
+_KERNELS_OWN = -1
 _log = logging.getLogger("kafka.cluster")
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 
@@ -106,6 +107,8 @@ class Process:
                 config.max_connections_per_ip, CONNECTIONS_PER_ADDRESS_MAX
             ),
             idle_ms=config.connections_max_idle_ms,
+            send_buffer_bytes=_if_set(broker, "socket.send.buffer.bytes"),
+            receive_buffer_bytes=_if_set(broker, "socket.receive.buffer.bytes"),
         )
         self.network.on_refused = broker.refusals.note
 
@@ -187,6 +190,13 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
         _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
 
     process.run(cluster, ready)
+
+
+def _if_set(broker: Broker, name: str) -> int:
+    """Return a size that somebody set, −1 for Kafka's default: the kernel's own sizes cost less."""
+    settings = broker.live.settings
+    value = settings.value(name) if settings.set_text(name) is not None else None
+    return value if isinstance(value, int) else _KERNELS_OWN
 
 
 def log_to_stderr() -> None:
