@@ -290,12 +290,13 @@ class RealConnection:
                 sent = self._write_some()
             except OSError as error:
                 if error.errno in _AGAIN:
-                    sent = 0
+                    self._wait_to_write()
                 else:
                     self.close(error.strerror or "connection lost")
-                    return
+                return
             if sent == 0:
-                self._wait_to_write()
+                # It was truncated meanwhile; what is promised cannot be sent any more.
+                self.close("a file ended before its region did")
                 return
             self._drop_sent(sent)
         if self._waits_to_write and not self.is_closed:
@@ -329,11 +330,12 @@ class RealConnection:
             queue.clear()
         else:
             self._unsent_since_ms = self._network.clock.monotonic_ms()
-            while sent:
+            while queue:
                 part = queue[0]
                 size = part.length if isinstance(part, FileRegion) else len(part)
                 if sent < size:
-                    queue[0] = _rest_of(part, sent)
+                    if sent:
+                        queue[0] = _rest_of(part, sent)
                     break
                 sent -= size
                 queue.popleft()

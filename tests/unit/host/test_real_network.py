@@ -246,6 +246,25 @@ def test_file_regions_are_sent_between_buffers(tmp_path: Path) -> None:
     os.close(descriptor)
 
 
+def test_a_region_that_its_file_no_longer_has_ends_the_connection(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(bytes(1000))
+    descriptor = os.open(path, os.O_RDONLY)
+    let_go = threading.Event()
+
+    def answer(connection: Connection, _frame: bytes) -> None:
+        region = FileRegion(descriptor, 0, 200_000)
+        connection.send([b"head", FileRegion(descriptor, 0, 0), region], let_go.set)
+
+    with _server(answer) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"?"))
+        assert 4 + 4 + 1000 == len(_exactly(sock, 1008))
+        assert _has_ended(sock)
+        assert let_go.wait(20)
+    assert ["a file ended before its region did"] == echo.closed
+    os.close(descriptor)
+
+
 def test_what_is_unsent_is_let_go_when_the_peer_leaves() -> None:
     sent = threading.Event()
     big = bytes(30_000_000)
