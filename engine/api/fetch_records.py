@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import FileRegion, SendPart
-from engine.limits import UNCOMPRESSED_BATCH_FACTOR
 from engine.log.conversion import UnsupportedCompressionType, down_converted
 from engine.log.local_log import LocalLog
 from engine.log.log_types import FetchSlice
@@ -90,7 +89,7 @@ def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int
         return 0, b""
     if not log.config.is_down_conversion_enabled:
         return _UNSUPPORTED_VERSION, b""
-    limit_bytes = UNCOMPRESSED_BATCH_FACTOR * log.config.max_message_bytes
+    limit_bytes = log.config.opened_batch_bytes_max
     try:
         data = found.read()
         if found.is_first_batch_cut:

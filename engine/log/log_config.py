@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from engine.limits import UNCOMPRESSED_BATCH_FACTOR
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
 
@@ -49,3 +50,8 @@ class LogConfig(NamedTuple):
     producer_id_expiration_ms: int = _DAY_MS
     is_deep_validation: bool = False
     is_down_conversion_enabled: bool = True
+
+    @property
+    def opened_batch_bytes_max(self) -> int:
+        """Return how large the records of one batch may be when the broker opens it."""
+        return UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes

@@ -209,10 +209,11 @@ def _max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
     segment = max(segments, key=lambda found: found.largest.timestamp)
     largest = segment.largest
     start = segment.index.lookup(largest.offset).position
+    limit_bytes = segment.config.opened_batch_bytes_max
     for _, batch in scan_batches(segment.file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
         if batch.max_timestamp_ms != largest.timestamp or largest.timestamp < 0:
             continue
-        for record in batch.records():
+        for record in batch.records(limit_bytes=limit_bytes):
             if record.timestamp_ms == largest.timestamp:
                 epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
                 return OffsetAndTimestamp(record.timestamp_ms, record.offset, epoch)

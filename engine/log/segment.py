@@ -428,9 +428,17 @@ class Segment:
                 yield batch
 
     def offset_for_timestamp(self, timestamp_ms: int, start_offset: int) -> TimestampOffset | None:
-        """Return the first record at or behind `start_offset` with this time or a later one."""
+        """Return the first record at or behind `start_offset` with this time or a later one.
+
+        Errors: CorruptRecord, also for a batch that is too large once it is opened.
+        """
         return find_timestamp(
-            self._file, self.index, self.time_index, timestamp_ms, start_offset=start_offset
+            self._file,
+            self.index,
+            self.time_index,
+            timestamp_ms,
+            start_offset=start_offset,
+            limit_bytes=self.config.opened_batch_bytes_max,
         )
 
 

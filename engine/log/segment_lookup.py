@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.limits import LOOKUP_CHUNK_BYTES
+from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX, LOOKUP_CHUNK_BYTES
 from engine.log.batch_scan import scan_batches
 from engine.log.offset_index import OffsetIndex
 from engine.log.time_index import TimeIndex, TimestampOffset
@@ -46,18 +46,25 @@ def find_offset(file: File, index: OffsetIndex, offset: int) -> BatchPlace | Non
 
 
 def find_timestamp(
-    file: File, index: OffsetIndex, time_index: TimeIndex, timestamp: int, *, start_offset: int
+    file: File,
+    index: OffsetIndex,
+    time_index: TimeIndex,
+    timestamp: int,
+    *,
+    start_offset: int,
+    limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
 ) -> TimestampOffset | None:
     """Return the first record at or behind `start_offset` with a time of `timestamp` or later.
 
-    None when the segment has no such record. Raises CorruptRecord as `find_offset` does.
+    None when the segment has no such record. Raises CorruptRecord as `find_offset` does, and
+    DecompressedTooLarge for a batch whose records go beyond `limit_bytes`.
     """
     entry = time_index.lookup(timestamp)
     start = index.lookup(max(entry.offset, start_offset)).position
     for _, batch in scan_batches(file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
         if batch.max_timestamp_ms < timestamp or batch.last_offset < start_offset:
             continue
-        for record in batch.records():
+        for record in batch.records(limit_bytes=limit_bytes):
             if record.timestamp_ms >= timestamp and record.offset >= start_offset:
                 return TimestampOffset(record.timestamp_ms, record.offset)
     return None

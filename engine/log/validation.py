@@ -34,7 +34,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from engine.errors import ApiError, CorruptRecord
-from engine.limits import UNCOMPRESSED_BATCH_FACTOR
 from engine.log.conversion import rebuilt, settings_for
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
@@ -119,7 +118,7 @@ class LeaderRules:
     def __init__(self, config: LogConfig) -> None:
         self._config = config
         self._codec = config.compression_type
-        self._limit_bytes = UNCOMPRESSED_BATCH_FACTOR * config.max_message_bytes
+        self._limit_bytes = config.opened_batch_bytes_max
         self._has_bounds = (
             config.message_timestamp_before_max_ms < LONG_MAX
             or config.message_timestamp_after_max_ms < LONG_MAX

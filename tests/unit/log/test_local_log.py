@@ -22,7 +22,7 @@ from engine.log.tasks import InlineTasks, LogHooks
 from engine.log.validation import CorruptMessage
 from engine.naming import FileKind
 from engine.records.batch import BatchView
-from engine.records.codec import Codec
+from engine.records.codec import Codec, DecompressedTooLarge
 from engine.records.control import ControlType
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
@@ -320,6 +320,17 @@ def test_times_are_looked_up() -> None:
     assert log.offset_for_timestamp(EARLIEST_LOCAL) == (-1, 0, 1)
     assert log.offset_for_timestamp(LATEST) == (-1, 40, 1)
     assert log.offset_for_timestamp(LATEST_TIERED) == (-1, -1, -1)
+
+
+@pytest.mark.parametrize("timestamp_ms", [NOW_MS, MAX_TIMESTAMP])
+def test_a_batch_that_is_too_large_once_it_is_opened_is_not_looked_into(timestamp_ms: int) -> None:
+    config = LogConfig(max_message_bytes=2000)
+    log = new_log(config)
+    bomb = sent(1, value=bytes(config.opened_batch_bytes_max), codec=Codec.GZIP)
+    assert len(bomb) < config.max_message_bytes
+    log.append_as_leader(bomb, 1, NOW_MS)
+    with pytest.raises(DecompressedTooLarge):
+        log.offset_for_timestamp(timestamp_ms)
 
 
 def test_an_empty_log_has_ends_and_no_times() -> None:
