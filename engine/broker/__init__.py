@@ -7,7 +7,9 @@
 | `tasks` | periodic work, delays, work beside the loop |
 | `deadlines` | the one timer behind all purgatories |
 | `registration` | the znodes of a broker |
+| `session` | its life across sessions with the metadata store |
 | `controller_channel` | the controller's requests, to brokers of this process |
+| `remote_channel` | the same, to brokers of other processes |
 | `dynamic_config` | settings that change while it runs |
 | `loggers` | its loggers, by their levels |
 """

@@ -3,6 +3,7 @@
 | module | what |
 |---|---|
 | `cluster` | brokers and store in this process |
+| `ensemble` | a broker's metadata in a real ZooKeeper |
 | `run` | a process that is nothing but a cluster: loop, signals, log |
 | `plan` | how a cluster is made |
 | `data_directory` | where a cluster's files lie, and what it says of itself there |
