@@ -36,6 +36,11 @@ _ACKS_AND_TIMEOUT: Final = Format(">hi").unpack_from
 _ACKS_TIMEOUT_COUNT: Final = Format(">hii").unpack_from
 _INDEX_AND_SIZE: Final = Format(">ii").unpack_from
 _INDEX_AND_BYTE: Final = Format(">iB").unpack_from
+#: Null transactional id, acks, timeout, count of topics, length of the name; its start.
+_HEAD_OF_ONE: Final = Format(">BhiBB").unpack_from
+_NAME_OF_ONE_AT: Final = 9
+#: Count of partitions, index, first byte of the records' size.
+_PARTITION_OF_ONE: Final = Format(">BiB").unpack_from
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_request: Final = tuple.__new__
 
@@ -114,11 +119,36 @@ def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
     """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
-            return _read_flexible(body)
+            return _read_one(body) or _read_flexible(body)
         return _read_classic(body, version)
     except _BAD_BYTES:
         message, _ = message_codec("ProduceRequest", version).decode_at(body, 0)
         return _from_message(message, version)
+
+
+def _read_one(body: memoryview) -> ProduceRequest | None:
+    """Read a request for one partition and in no transaction, None for any other.
+
+    Small requests are of this shape, and for them each step counts.
+    """
+    transactional_id, acks, timeout_ms, topic_count, size = _HEAD_OF_ONE(body)
+    # A name's length and both counts are one more than what they say.
+    name_end = _NAME_OF_ONE_AT + size - 1
+    if transactional_id or topic_count != 2 or not 0 < size < 128:
+        return None
+    partition_count, index, size = _PARTITION_OF_ONE(body, name_end)
+    at = name_end + 6
+    if partition_count != 2 or not size:
+        return None
+    if size > 127:
+        size, at = long_varint(body, at, size)
+    end = at + size - 1
+    if size < 1 or body[end] or body[end + 1] or body[end + 2]:
+        # Tags behind the partition, the topic or the request; or records that are null.
+        return None
+    name = str(body[_NAME_OF_ONE_AT:name_end], "utf-8")
+    topics = [(name, [(index, body[at:end])])]
+    return _new_request(ProduceRequest, (None, acks, timeout_ms, topics))
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
@@ -129,13 +159,8 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
     topic_count, at = _count(body, at + 6)
     topics: list[ProducedTopic] = []
     for _ in range(topic_count):
-        size = body[at]
-        stop = at + size
-        if not 0 < size < _SMALL_COUNTS_SIZE or stop > end:
-            name, stop = compact_string(body, at + 1, end, size)
-        else:
-            name = str(body[at + 1 : stop], "utf-8")
-        partition_count, at = _count(body, stop)
+        name, at = compact_string(body, at + 1, end, body[at])
+        partition_count, at = _count(body, at)
         partitions: list[ProducedRecords] = []
         for _ in range(partition_count):
             index, size = _INDEX_AND_BYTE(body, at)

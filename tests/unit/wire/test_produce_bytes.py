@@ -72,3 +72,32 @@ def test_a_length_of_two_bytes_is_read_like_one_of_one() -> None:
     assert decode_produce_request(memoryview(body), 9) == (
         decode_produce_request(memoryview(longer), 9)
     )
+
+
+@pytest.mark.parametrize("version", [9, 10, 11])
+@pytest.mark.parametrize("name_size", [1, 126, 127, 128, 249])
+@pytest.mark.parametrize("size", [None, 0, 1, 126, 127, 20_000])
+def test_requests_for_one_partition_are_read_as_the_table_reads_them(
+    version: int, name_size: int, size: int | None
+) -> None:
+    made = message_class("ProduceRequest")
+    records = None if size is None else b"r" * size
+    partition = made.PartitionProduceData(index=3, records=records)
+    topic = made.TopicProduceData(name="n" * name_size, partition_data=[partition])
+    codec = message_codec("ProduceRequest", version)
+    body = codec.encode(made(acks=1, timeout_ms=5, topic_data=[topic]))
+    expected = (None, 1, 5, [("n" * name_size, [(3, records)])])
+    assert expected == decode_produce_request(memoryview(body), version)
+    assert expected == decode_produce_request(memoryview(body + b"more"), version)
+
+
+@pytest.mark.parametrize("behind", [1, 2, 3])
+def test_tags_behind_one_partition_are_passed_over(behind: int) -> None:
+    made = message_class("ProduceRequest")
+    partition = made.PartitionProduceData(index=3, records=b"rr")
+    topic = made.TopicProduceData(name="n", partition_data=[partition])
+    body = message_codec("ProduceRequest", 9).encode(made(acks=1, topic_data=[topic]))
+    at = len(body) - behind
+    tagged = body[:at] + b"\x01\x07\x02!!" + body[at + 1 :]
+    request = decode_produce_request(memoryview(tagged), 9)
+    assert [("n", [(3, b"rr")])] == request.topics
