@@ -203,7 +203,7 @@ ZOOKEEPER_RETRY_DELAY_MAX_MS = 1000
 
 # Kafka's own pause before the controller sends a request to a broker once more.
 CONTROLLER_CHANNEL_RETRY_MS = 100
-# controller.socket.timeout.ms of Kafka: a broker that loads a thousand new partitions takes seconds.
+# controller.socket.timeout.ms of Kafka: a broker that opens a thousand new logs takes seconds.
 CONTROLLER_CHANNEL_TIMEOUT_MS = 30_000
 
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
