@@ -19,8 +19,10 @@ from engine.api.inter_broker import STALE_BROKER_EPOCH, is_stale
 from engine.errors import ApiError, EngineError
 from engine.host.coroutine import drive
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.replication.leadership import Leadership, StaleControllerEpoch
 from engine.replication.partition_types import PartitionState
+from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
 
 _UNKNOWN_SERVER_ERROR = -1
@@ -78,7 +80,12 @@ class LeaderAndIsr:
         except EngineError:
             # The store is gone for now: with its return everything is read and told again.
             return self._response(error_code=_UNKNOWN_SERVER_ERROR)
-        results = self._leadership.apply(states, frozenset(new))
+        ids = {
+            topic.topic_name: uuid_text(topic.topic_id)
+            for topic in request.topic_states
+            if topic.topic_id != NO_UUID
+        }
+        results = self._leadership.apply(states, frozenset(new), ids)
         return self._answer(request, results, exchange.api_version)
 
     def _answer(

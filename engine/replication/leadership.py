@@ -42,6 +42,20 @@ class StaleControllerEpoch(FencedError):
         self.latest_epoch = latest_epoch
 
 
+class InconsistentTopicId(ApiError):
+    """A log belongs to an earlier topic of the same name."""
+
+    def __init__(self, topic_partition: TopicPartition, found: str, expected: str) -> None:
+        super().__init__(
+            103,
+            "INCONSISTENT_TOPIC_ID",
+            f"the log of {topic_partition} is of the topic {found}, not of {expected}",
+        )
+        self.topic_partition = topic_partition
+        self.found = found
+        self.expected = expected
+
+
 class StopOrder(NamedTuple):
     """What is to be done with a replica that is not to be used any more."""
 
@@ -84,27 +98,40 @@ class Leadership:
         return topic_partition in self._replicas.partitions
 
     def apply(
-        self, states: Mapping[TopicPartition, PartitionState], new: frozenset[TopicPartition]
+        self,
+        states: Mapping[TopicPartition, PartitionState],
+        new: frozenset[TopicPartition] = frozenset(),
+        topic_ids: Mapping[str, str] | None = None,
     ) -> dict[TopicPartition, ApiError | None]:
-        """Take the roles that the controller gave; `new` have no log anywhere yet."""
+        """Take the roles that the controller gave; `new` have no log anywhere yet.
+
+        A log that has another id than its topic is of a topic that was deleted: its partition is
+        refused with InconsistentTopicId. A log without an id gets its topic's.
+        """
         results: dict[TopicPartition, ApiError | None] = {}
+        ids = topic_ids or {}
         for topic_partition, state in states.items():
             try:
-                self._apply_one(topic_partition, state, is_new=topic_partition in new)
+                partition = self._find(topic_partition, state, is_new=topic_partition in new)
+                _check_topic_id(partition, ids.get(topic_partition.topic))
+                self._become(partition, state)
                 results[topic_partition] = None
             except (ApiError, StorageError) as failure:
                 results[topic_partition] = self._failed(topic_partition, failure)
         self.is_informed = True
         return results
 
-    def _apply_one(
+    def _find(
         self, topic_partition: TopicPartition, state: PartitionState, *, is_new: bool
-    ) -> None:
+    ) -> Partition:
         partition = self._replicas.partitions.get(topic_partition)
         if partition is None:
-            partition = self._open(topic_partition, is_new=is_new)
-        elif state.leader_epoch < partition.leader_epoch:
+            return self._open(topic_partition, is_new=is_new)
+        if state.leader_epoch < partition.leader_epoch:
             raise FencedLeaderEpoch(topic_partition, state.leader_epoch, partition.leader_epoch)
+        return partition
+
+    def _become(self, partition: Partition, state: PartitionState) -> None:
         if state.leader_id == self._broker_id:
             change = partition.become_leader(state)
         else:
@@ -149,7 +176,7 @@ class Leadership:
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        if not isinstance(failure, FencedLeaderEpoch):
+        if not isinstance(failure, FencedLeaderEpoch | InconsistentTopicId):
             self._replicas.mark_offline(topic_partition)
         return answer_to(topic_partition, failure)
 
@@ -159,3 +186,12 @@ class Leadership:
         for topic_partition, partition in self._replicas.partitions.items():
             if topic_partition.topic == topic:
                 partition.config = config
+
+
+def _check_topic_id(partition: Partition, topic_id: str | None) -> None:
+    log = partition.log
+    if topic_id is None or log.topic_id == topic_id:
+        return
+    if log.topic_id is not None:
+        raise InconsistentTopicId(partition.topic_partition, log.topic_id, topic_id)
+    log.assign_topic_id(topic_id)

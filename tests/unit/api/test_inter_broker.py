@@ -1,0 +1,222 @@
+"""The controller's requests to a broker, in every version: roles, ends, metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from engine.api.exchange import Exchange, Session
+from engine.api.leader_and_isr import LeaderAndIsr
+from engine.api.stop_replica import StopReplica
+from engine.api.update_metadata import UpdateMetadata
+from engine.errors import ConfigError
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import Endpoint, MetadataCache
+from engine.wire.codec import message_codec
+from engine.wire.structs import message_class
+from tests.unit.replication.test_leadership import T0, T1, Stage
+
+EPOCH = 40
+TOPIC_ID = bytes(range(16))
+
+
+def over_the_wire(name: str, version: int, message: Any) -> Any:
+    """Return a message as it arrives: only what its version has is left."""
+    codec = message_codec(name, version)
+    return codec.decode(codec.encode(message))
+
+
+class Handlers:
+    """The three handlers on one broker's partitions."""
+
+    def __init__(self) -> None:
+        self.stage = Stage()
+        self.loaded: list[str] = []
+        self.fails = False
+        self.cache = MetadataCache(1, "cluster")
+        leadership = self.stage.leadership
+        self.lead = LeaderAndIsr(leadership, lambda: EPOCH, self.load)
+        self.stop = StopReplica(leadership, lambda: EPOCH)
+        self.update = UpdateMetadata(leadership, self.cache, lambda: EPOCH)
+
+    async def load(self, topics: Iterable[str]) -> None:
+        self.loaded += topics
+        if self.fails:
+            raise ConfigError("the store", "is", "gone")
+
+    def ask(self, name: str, version: int, message: Any) -> Any:
+        handler = {"LeaderAndIsr": self.lead, "StopReplica": self.stop}.get(name, self.update)
+        exchange = Exchange(Session("peer"), 0, version, 1, None, 0)
+        request = over_the_wire(f"{name}Request", version, message)
+        replies: list[Any] = []
+        reply = handler.handle(request, exchange)
+        if hasattr(reply, "watch"):
+            reply.watch(replies.append)
+            (reply,) = replies
+        return over_the_wire(f"{name}Response", version, reply)
+
+
+def roles(version: int, *, controller_epoch: int = 1, broker_epoch: int = EPOCH) -> Any:
+    request = message_class("LeaderAndIsrRequest")
+    states = [
+        request.LeaderAndIsrPartitionState(
+            topic_name="t" if version < 2 else "",
+            partition_index=index,
+            controller_epoch=controller_epoch,
+            leader=1,
+            leader_epoch=5,
+            isr=[1],
+            replicas=[1],
+            is_new=version >= 1,
+        )
+        for index in (0, 1)
+    ]
+    fields: dict[str, Any] = {"controller_id": 1, "controller_epoch": controller_epoch}
+    if version >= 2:
+        topic = request.LeaderAndIsrTopicState(topic_name="t", partition_states=states)
+        if version >= 5:
+            topic.topic_id = TOPIC_ID
+        fields |= {"topic_states": [topic], "broker_epoch": broker_epoch}
+    else:
+        fields["ungrouped_partition_states"] = states
+    return request(**fields)
+
+
+def codes_of(version: int, reply: Any) -> list[int]:
+    flat = reply.partition_errors
+    if version >= 5:
+        (topic,) = reply.topics
+        assert topic.topic_id == TOPIC_ID
+        flat = topic.partition_errors
+    return [each.error_code for each in flat]
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_roles_are_taken_in_every_version(version: int) -> None:
+    handlers = Handlers()
+    reply = handlers.ask("LeaderAndIsr", version, roles(version))
+    assert (reply.error_code, codes_of(version, reply)) == (0, [0, 0])
+    assert handlers.stage.replicas.find(T0).is_leader
+    assert handlers.loaded == ["t"]
+    assert (handlers.stage.replicas.find(T0).log.topic_id is not None) == (version >= 5)
+
+
+def test_settings_are_loaded_for_what_is_new_only() -> None:
+    handlers = Handlers()
+    handlers.ask("LeaderAndIsr", 7, roles(7))
+    handlers.ask("LeaderAndIsr", 7, roles(7))
+    assert handlers.loaded == ["t"]
+
+
+def test_without_the_settings_of_a_topic_nothing_is_opened() -> None:
+    handlers = Handlers()
+    handlers.fails = True
+    assert handlers.ask("LeaderAndIsr", 7, roles(7)).error_code == -1
+    assert not handlers.stage.leadership.has(T0)
+
+
+@pytest.mark.parametrize("name", ["LeaderAndIsr", "StopReplica", "UpdateMetadata"])
+def test_a_request_for_a_former_life_is_refused(name: str) -> None:
+    handlers = Handlers()
+    request = message_class(f"{name}Request")(controller_epoch=1, broker_epoch=EPOCH - 1)
+    assert handlers.ask(name, 3 if name == "StopReplica" else 6, request).error_code == 77
+
+
+@pytest.mark.parametrize("name", ["LeaderAndIsr", "StopReplica", "UpdateMetadata"])
+def test_a_request_of_a_former_controller_is_refused(name: str) -> None:
+    handlers = Handlers()
+    handlers.stage.leadership.admit(7)
+    request = message_class(f"{name}Request")(controller_epoch=6, broker_epoch=EPOCH)
+    assert handlers.ask(name, 3 if name == "StopReplica" else 6, request).error_code == 11
+
+
+def ends(version: int, *, is_deleted: bool) -> Any:
+    request = message_class("StopReplicaRequest")
+    fields: dict[str, Any] = {"controller_epoch": 1}
+    if version >= 1:
+        fields["broker_epoch"] = EPOCH
+    if version >= 3:
+        state = request.StopReplicaPartitionState(
+            partition_index=1, leader_epoch=5, delete_partition=is_deleted
+        )
+        topic = request.StopReplicaTopicState(topic_name="t", partition_states=[state])
+        return request(topic_states=[topic], **fields)
+    fields["delete_partitions"] = is_deleted
+    if version >= 1:
+        by_topic = request.StopReplicaTopicV1(name="t", partition_indexes=[1])
+        return request(topics=[by_topic], **fields)
+    one = request.StopReplicaPartitionV0(topic_name="t", partition_index=1)
+    return request(ungrouped_partitions=[one], **fields)
+
+
+@pytest.mark.parametrize("is_deleted", [False, True])
+@pytest.mark.parametrize("version", range(5))
+def test_replicas_are_stopped_in_every_version(version: int, is_deleted: bool) -> None:
+    handlers = Handlers()
+    handlers.stage.lead(T0, T1)
+    reply = handlers.ask("StopReplica", version, ends(version, is_deleted=is_deleted))
+    (told,) = reply.partition_errors
+    assert (told.topic_name, told.partition_index, told.error_code) == ("t", 1, 0)
+    assert handlers.stage.leadership.has(T0)
+    assert not handlers.stage.leadership.has(T1)
+    assert (T1 in handlers.stage.logs.logs) == (not is_deleted)
+
+
+def metadata(version: int) -> Any:
+    request = message_class("UpdateMetadataRequest")
+    state = request.UpdateMetadataPartitionState(
+        topic_name="t" if version < 5 else "",
+        partition_index=0,
+        controller_epoch=1,
+        leader=3,
+        leader_epoch=2,
+        isr=[3],
+        zk_version=4,
+        replicas=[3, 1],
+        offline_replicas=[1] if version >= 4 else [],
+    )
+    broker = request.UpdateMetadataBroker(id=3)
+    if version == 0:
+        broker.v0_host, broker.v0_port = "there", 9093
+    else:
+        listener = "INTERNAL" if version >= 3 else ""
+        broker.endpoints = [
+            request.UpdateMetadataEndpoint(
+                host="there", port=9093, listener=listener, security_protocol=0
+            )
+        ]
+    fields: dict[str, Any] = {"controller_id": 3, "controller_epoch": 1, "live_brokers": [broker]}
+    if version >= 5:
+        topic = request.UpdateMetadataTopicState(topic_name="t", partition_states=[state])
+        if version >= 7:
+            topic.topic_id = TOPIC_ID
+        return request(topic_states=[topic], broker_epoch=EPOCH, **fields)
+    return request(ungrouped_partition_states=[state], **fields)
+
+
+@pytest.mark.parametrize("version", range(9))
+def test_metadata_is_taken_in_every_version(version: int) -> None:
+    handlers = Handlers()
+    assert handlers.ask("UpdateMetadata", version, metadata(version)).error_code == 0
+    cache = handlers.cache
+    listener = "INTERNAL" if version >= 3 else "PLAINTEXT"
+    assert cache.controller_id == 3
+    assert cache.brokers[3].endpoints == (Endpoint(listener, "there", 9093),)
+    found = cache.partition(T0)
+    assert found is not None
+    assert (found.leader_id, found.replicas, found.partition_epoch) == (3, (3, 1), 4)
+    assert found.offline_replicas == ((1,) if version >= 4 else ())
+    assert (cache.topic_name(TOPIC_ID) == "t") == (version >= 7)
+
+
+def test_a_partition_that_is_being_deleted_is_forgotten() -> None:
+    handlers = Handlers()
+    request = metadata(8)
+    handlers.ask("UpdateMetadata", 8, request)
+    request.topic_states[0].partition_states[0].leader = -2
+    request.controller_id = -1
+    handlers.ask("UpdateMetadata", 8, request)
+    assert handlers.cache.partition(TopicPartition("t", 0)) is None
+    assert handlers.cache.controller_id is None

@@ -1,0 +1,159 @@
+"""The controller's orders: lead, follow, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from engine.errors import StorageError
+from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
+from engine.host.ports import LogDirOffline
+from engine.log.log_config import LogConfig
+from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
+from engine.log.tasks import InlineTasks
+from engine.model import TopicPartition
+from engine.replication.leadership import Leadership, StaleControllerEpoch, StopOrder
+from engine.replication.partition_types import PartitionState, ReplicationConfig
+from engine.replication.replica_manager import ReplicaManager
+from tests.unit.log.writing import sent
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+LEAD = PartitionState(1, 5, (1,), 0, (1,))
+ID, OTHER_ID = "A" * 22, "B" * 21 + "A"
+
+
+class Stage:
+    """Broker 1 with two log directories."""
+
+    def __init__(self, files: MemoryFiles | None = None) -> None:
+        self.clock = ManualClock()
+        self.files = files or MemoryFiles()
+        self.tasks = InlineTasks()
+        around = LogSurroundings(
+            self.tasks,
+            self.clock,
+            SeededEntropy(),
+            lambda _path: lambda: None,
+            lambda _topic: LogConfig(),
+            lambda _key: 0,
+            self._offline,
+        )
+        self.logs = LogManager(self.files, LogManagerConfig(("/a", "/b"), 1, "cluster"), around)
+        self.logs.start()
+        self.replicas = ReplicaManager(self.clock)
+        self.leadership = Leadership(
+            1,
+            self.clock,
+            self.replicas,
+            self.logs,
+            config_of=lambda topic: ReplicationConfig(min_insync_replicas=len(topic)),
+            is_alive=lambda _broker_id: True,
+        )
+
+    def _offline(self, _path: str, _error: StorageError, lost: Sequence[TopicPartition]) -> None:
+        for key in lost:
+            self.replicas.mark_offline(key)
+
+    def lead(self, *keys: TopicPartition, epoch: int = 5, topic_id: str | None = None) -> list[int]:
+        states = dict.fromkeys(keys, LEAD._replace(leader_epoch=epoch))
+        ids = {"t": topic_id} if topic_id else {}
+        results = self.leadership.apply(states, frozenset(keys), ids)
+        return [0 if error is None else error.code for error in results.values()]
+
+
+def test_a_new_partition_gets_a_log_and_a_leader() -> None:
+    stage = Stage()
+    assert not stage.leadership.is_informed
+    assert stage.lead(T0, T1) == [0, 0]
+    assert stage.leadership.is_informed
+    assert stage.replicas.find(T0).is_leader
+    assert stage.replicas.find(T0).config.min_insync_replicas == 1
+    assert {log.directory for log in stage.logs.logs.values()} == {"/a/t-0", "/b/t-1"}
+
+
+def test_a_follower_serves_no_producer() -> None:
+    stage = Stage()
+    state = PartitionState(2, 5, (2, 1), 0, (2, 1))
+    assert stage.leadership.apply({T0: state}) == {T0: None}
+    assert not stage.replicas.find(T0).is_leader
+
+
+def test_an_older_leader_epoch_is_fenced_and_changes_nothing() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    assert stage.lead(T0, T1, epoch=4) == [74, 0]
+    assert stage.replicas.find(T0).leader_epoch == 5
+
+
+def test_an_older_controller_is_refused() -> None:
+    stage = Stage()
+    stage.leadership.admit(3)
+    stage.leadership.admit(3)
+    with pytest.raises(StaleControllerEpoch) as refused:
+        stage.leadership.admit(2)
+    assert refused.value.code == 11
+
+
+def test_a_log_gets_its_topics_id_and_is_refused_to_another() -> None:
+    stage = Stage()
+    assert stage.lead(T0, topic_id=ID) == [0]
+    written = stage.files.read_bytes("/a/t-0/partition.metadata")
+    assert written.decode() == f"version: 0\ntopic_id: {ID}"
+    assert stage.lead(T0, epoch=6, topic_id=OTHER_ID) == [103]
+    assert stage.replicas.find(T0).leader_epoch == 5
+    assert stage.lead(T0, epoch=6, topic_id=ID) == [0]
+
+
+def test_the_watermark_of_the_checkpoint_counts() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    stage.replicas.find(T0).append(sent(3), 1)
+    stage.logs.checkpoint_high_watermarks(stage.replicas.high_watermarks())
+    stage.logs.stop()
+    again = Stage(stage.files)
+    again.leadership.apply({T0: PartitionState(2, 6, (2, 1), 1, (2, 1))})
+    assert again.replicas.find(T0).high_watermark == 3
+
+
+def test_a_stopped_replica_keeps_its_log_unless_it_is_deleted() -> None:
+    stage = Stage()
+    stage.lead(T0, T1)
+    orders = {T0: StopOrder(5, False), T1: StopOrder(-2, True)}
+    assert stage.leadership.stop(orders) == {T0: None, T1: None}
+    assert not stage.leadership.has(T0)
+    assert list(stage.logs.logs) == [T0]
+    assert [name for name in stage.files.list_dir("/b") if name.endswith("-delete")]
+
+
+def test_an_older_epoch_stops_nothing() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    (error,) = stage.leadership.stop({T0: StopOrder(4, True)}).values()
+    assert error is not None
+    assert error.code == 74
+    assert stage.leadership.has(T0)
+
+
+def test_a_replica_that_is_not_here_may_be_stopped() -> None:
+    assert Stage().leadership.stop({T0: StopOrder(0, True)}) == {T0: None}
+
+
+def test_a_failing_directory_is_its_partitions_error_alone() -> None:
+    stage = Stage()
+    stage.lead(T0, T1)
+    stage.logs.take_offline("/a", LogDirOffline("/a", "write", "no space", 28))
+    state = LEAD._replace(leader_epoch=6)
+    results = stage.leadership.apply({T0: state, T1: state})
+    assert [error and error.code for error in results.values()] == [56, None]
+
+
+def test_new_settings_reach_the_partitions_of_their_topic() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    partition = stage.replicas.find(T0)
+    partition.config = ReplicationConfig(min_insync_replicas=9)
+    stage.leadership.reconfigure("other")
+    assert partition.config.min_insync_replicas == 9
+    stage.leadership.reconfigure("t")
+    assert partition.config.min_insync_replicas == 1
