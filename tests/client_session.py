@@ -266,6 +266,7 @@ def run_with(host: kctl.connect.Host, args: Sequence[str], stdin: bytes | None) 
         patch.setattr(kctl.connect, "real_host", lambda: host)
         patch.setattr(sys, "stdin", _Bytes(stdin or b""))
         patch.setenv("XDG_CONFIG_HOME", "/nonexistent")
+        patch.setenv("XDG_DATA_HOME", "/nonexistent")
         for name in ("KCTL_CONFIG", "KCTL_CONTEXT", "KCTL_BOOTSTRAP_SERVER"):
             patch.delenv(name, raising=False)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

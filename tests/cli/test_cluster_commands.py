@@ -22,6 +22,8 @@ Run = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    # An embedded cluster that runs elsewhere on this machine is none of this test's.
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     for name in ("KCTL_CONFIG", "KCTL_CONTEXT", "KCTL_BOOTSTRAP_SERVER"):
         monkeypatch.delenv(name, raising=False)
 
@@ -65,7 +67,7 @@ def test_a_cluster_that_is_not_there_is_exit_3(run: Run, args: tuple[str, ...]) 
 def test_no_cluster_at_all_names_the_options(run: Run, args: tuple[str, ...]) -> None:
     code, _, err = run(*args)
     assert exits.USAGE == code
-    assert "hint: give -b HOST:PORT" in err
+    assert "hint: start one: kctl cluster start; or give -b HOST:PORT" in err
 
 
 @pytest.mark.parametrize(

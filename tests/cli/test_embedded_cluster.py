@@ -157,3 +157,15 @@ def test_a_broker_joins_a_cluster_by_its_zookeeper(shell: Shell, tmp_path: Path)
         broker.communicate()
     assert broker.returncode == 0
     assert shell.ok("znode", "ls", "/brokers/ids", "-o", "name") == "/brokers/ids/1\n"
+
+
+def test_commands_without_an_address_talk_to_the_cluster_that_runs(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    address = shell.status()["bootstrap_servers"]
+    chosen = json.loads(shell.ok("context", "show", "-o", "json"))
+    assert [(row["source"], row["bootstrap_servers"]) for row in chosen] == [
+        ("embedded cluster", address)
+    ]
+    shell.ok("context", "set", "other", "-b", "127.0.0.1:1")
+    chosen = json.loads(shell.ok("context", "show", "-o", "json"))
+    assert chosen[0]["source"] == "current context other"
