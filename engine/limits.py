@@ -252,6 +252,9 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 # is kept. 300 bytes each; for others it is made anew.
 PRODUCED_TOPICS_KEPT = 4096
 
+# As above, for the answers of fetches.
+FETCHED_TOPICS_KEPT = 4096
+
 # Kafka's own bound: a session that was not used for two minutes makes room for a new one, and one
 # that has had them may be pushed out by a larger one.
 FETCH_SESSION_EVICTION_MS = 120_000

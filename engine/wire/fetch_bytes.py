@@ -24,10 +24,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from struct import Struct as Format
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from engine.host.ports import FileRegion, SendPart
+from engine.limits import FETCHED_TOPICS_KEPT
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint
 from engine.wire.read_parts import Refused, compact_string, long_varint
@@ -63,6 +65,13 @@ _ANSWER_0: Final = Format(">ihq").pack
 _ANSWER_4: Final = Format(">ihqq").pack
 _ANSWER_5: Final = Format(">ihqqq").pack
 _PREFERRED: Final = Format(">i").pack
+#: An answer without aborted transactions; behind it, below version 12, the size of the records.
+_ONE_7: Final = Format(">ihqqqii").pack
+_ONE_11: Final = Format(">ihqqqiii").pack
+_ONE_12: Final = Format(">ihqqqBi").pack
+#: The numbers at the start of `FetchedPartition`, and what stands behind its records if nothing.
+_NUMBER_COUNT: Final = 5
+_PLAIN_END: Final = (None, None, None, -1)
 _ABORTED: Final = Format(">qq").pack
 _HEAD_OF_ANSWER: Final = Format(">ihi").pack
 #: Tag 0 and tag 1 with their sizes and an empty tagged section inside.
@@ -339,7 +348,42 @@ def _from_message(message: Any, version: int) -> FetchRequest:
 
 def encode_fetch_response(version: int, answer: FetchAnswer) -> list[SendPart]:
     """Encode a response without throttling, as parts: regions of files stay what they are."""
+    if version >= FIRST_WITH_SESSIONS and len(answer.topics) == 1:
+        ((topic, partitions),) = answer.topics
+        if len(partitions) == 1 and partitions[0][_NUMBER_COUNT + 1 :] == _PLAIN_END:
+            parts = _plain_response(version, answer, topic, partitions[0])
+            if parts is not None:
+                return parts
     return _Writer(version).response(answer)
+
+
+def _plain_response(
+    version: int, answer: FetchAnswer, topic: str | bytes, found: FetchedPartition
+) -> list[SendPart] | None:
+    """Write what nearly all responses are: records of one partition, None if it has none."""
+    records = found.records
+    if records is None or answer.node_endpoints:
+        return None
+    size = records.length if isinstance(records, FileRegion) else len(records)
+    _, error_code, session_id, _ = answer
+    head = _HEAD_OF_ANSWER(0, error_code, session_id) + _before_one(version, topic)
+    numbers = found[:_NUMBER_COUNT]
+    if version >= FIRST_FLEXIBLE:
+        # No aborted transactions, no preferred replica; no tags of partition, topic and response.
+        return [head + _ONE_12(*numbers, 0, -1) + varint_bytes(size + 1), records, b"\0\0\0"]
+    if version >= 11:
+        return [head + _ONE_11(*numbers, -1, -1, size), records]
+    return [head + _ONE_7(*numbers, -1, size), records]
+
+
+@lru_cache(maxsize=FETCHED_TOPICS_KEPT)
+def _before_one(version: int, topic: str | bytes) -> bytes:
+    """Return what stands before the only partition of a response: counts and the topic."""
+    writer = _Writer(version)
+    writer.count(1)
+    writer.topic(topic)
+    writer.count(1)
+    return bytes(writer.out)
 
 
 class _Writer:
@@ -360,10 +404,10 @@ class _Writer:
             out += _HEAD_OF_ANSWER(0, answer.error_code, answer.session_id)
         elif version >= 1:
             out += bytes(4)
-        self._count(len(answer.topics))
+        self.count(len(answer.topics))
         for topic, partitions in answer.topics:
-            self._topic(topic)
-            self._count(len(partitions))
+            self.topic(topic)
+            self.count(len(partitions))
             for partition in partitions:
                 self._partition(partition)
             if self.is_flexible:
@@ -374,7 +418,8 @@ class _Writer:
             self.parts.append(self.out)
         return self.parts
 
-    def _count(self, count: int) -> None:
+    def count(self, count: int) -> None:
+        """Write the count of an array, or the size of records."""
         if not self.is_flexible:
             self.out += count.to_bytes(4)
         elif count < 127:
@@ -382,7 +427,8 @@ class _Writer:
         else:
             self.out += varint_bytes(count + 1)
 
-    def _topic(self, topic: str | bytes) -> None:
+    def topic(self, topic: str | bytes) -> None:
+        """Write a topic's name or id."""
         if isinstance(topic, bytes):
             self.out += topic
             return
@@ -410,7 +456,7 @@ class _Writer:
         if aborted is None:
             self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
             return
-        self._count(len(aborted))
+        self.count(len(aborted))
         for producer_id, first_offset in aborted:
             self.out += _ABORTED(producer_id, first_offset)
             if self.is_flexible:
@@ -420,11 +466,11 @@ class _Writer:
         if records is None:
             self.out += b"\x00" if self.is_flexible else b"\xff\xff\xff\xff"
         elif isinstance(records, FileRegion):
-            self._count(records.length)
+            self.count(records.length)
             self.parts += (self.out, records)
             self.out = bytearray()
         else:
-            self._count(len(records))
+            self.count(len(records))
             self.out += records
 
     def _tags(self, found: FetchedPartition) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine.host.ports import FileRegion
 from engine.wire import fetch_bytes
 from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import (
@@ -57,3 +58,40 @@ def test_what_parted_is_told_in_tags() -> None:
     (part,) = encode_fetch_response(12, FetchAnswer([("t", [found])]))
     tags = "02 00 0d 00000005 0000000000000006 00 01 09 00000007 00000008 00"
     assert bytes.fromhex(f"01 {tags} 00 00") == bytes(part)[-30:]
+
+
+@pytest.mark.parametrize("version", range(4, 18))
+@pytest.mark.parametrize("size", [0, 1, 126, 127, 40_000])
+@pytest.mark.parametrize("error_code", [0, 1])
+def test_an_answer_for_one_partition_is_what_the_table_writes(
+    version: int, size: int, error_code: int
+) -> None:
+    topic = TOPIC_ID if version >= 13 else "clicks"
+    found = FetchedPartition(3, error_code, 1 << 40, 1 << 39, 7, b"r" * size)
+    parts = encode_fetch_response(version, FetchAnswer([(topic, [found])], 0, 9))
+    made = message_class("FetchResponse")
+    partition = made.PartitionData(
+        partition_index=3,
+        error_code=error_code,
+        high_watermark=1 << 40,
+        last_stable_offset=1 << 39,
+        log_start_offset=7 if version >= 5 else -1,
+        aborted_transactions=None,
+        records=b"r" * size,
+    )
+    name = {"topic_id": TOPIC_ID} if version >= 13 else {"topic": "clicks"}
+    response = made(responses=[made.FetchableTopicResponse(partitions=[partition], **name)])
+    if version >= 7:
+        response.session_id = 9
+    expected = message_codec("FetchResponse", version).encode(response)
+    assert bytes(expected) == b"".join(bytes(part) for part in parts)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("version", [7, 11, 17])
+def test_a_region_of_a_file_stays_one(version: int) -> None:
+    region = FileRegion(5, 100, 200_000)
+    topic = TOPIC_ID if version >= 13 else "clicks"
+    parts = encode_fetch_response(
+        version, FetchAnswer([(topic, [FetchedPartition(0, 0, records=region)])])
+    )
+    assert region is parts[1]
