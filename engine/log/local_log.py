@@ -372,6 +372,9 @@ class LocalLog:
         if active.base_offset == base:
             return active
         active.become_inactive()
+        if self.recovery_point >= base:
+            # Recovery would begin behind it, and never look at its indexes again.
+            active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
         snapshot = self._take_snapshot(base)
         self._flush_beside(base, () if snapshot is None else (snapshot,), now_ms)

@@ -303,6 +303,19 @@ def test_aborted_transactions_come_with_the_records() -> None:
     assert log.read(0, 1 << 20).aborted_transactions is None
 
 
+def test_the_indexes_of_a_flushed_segment_are_durable_before_there_is_another() -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, SMALL._replace(flush_messages=1))
+    files.sync_everything()
+    fill(log, [1] * 20)
+    assert log.recovery_point == 20
+    disk = files.after_crash()
+    for name in names(files, kind=FileKind.TIMEINDEX)[:-1]:
+        written = files.read_bytes(f"{DIR}/{name}")
+        assert written
+        assert disk.read_bytes(f"{DIR}/{name}") == written
+
+
 # Times
 
 
