@@ -26,13 +26,14 @@ fuzz: $(VENV)/.dev-ready
 	$(BIN)/pip install --quiet atheris
 	$(BIN)/python -m tests.fuzz.fuzz_records -max_total_time=300
 	$(BIN)/python -m tests.fuzz.fuzz_wire -max_total_time=300
+	$(BIN)/python -m tests.fuzz.fuzz_frames -max_total_time=300 -len_control=0 -max_len=84
 
 # A broker that is killed again and again while clients write: make soak-kill ROUNDS=200 SEED=7
 ROUNDS ?= 50
 SEED ?= $(shell date +%s)
 
-soak-kill: $(VENV)/.dev-ready
-	$(BIN)/python -m tests.soak.kill_broker --rounds $(ROUNDS) --seed $(SEED)
+soak-kill: $(VENV)/.dev-ready $(VENV)/.kafka-tools
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.soak.kill_broker --rounds $(ROUNDS) --seed $(SEED)
 
 # The jars of a Kafka release, whose dump tool ours is compared with on damaged logs.
 KAFKA_LIBS ?= libs

@@ -13,6 +13,7 @@ from engine.host.real import RealFiles
 from engine.log.findings import Finding
 from engine.log.log_dir import read_log_dir
 from engine.log.verify import verify_log_dir, verify_partition
+from tests.cluster.java_tools import JavaTools
 from tests.cluster.raw_client import RawClient
 from tests.soak import partition_files
 from tests.soak.admin_changes import AdminChanges, latest, retention_bytes, topics_of
@@ -56,6 +57,19 @@ def _is_open_index(finding: Finding) -> bool:
     return path.stem == newest and finding.code in _OPEN_INDEX
 
 
+def _kafka_agrees(log_dir: Path) -> bool:
+    """Have Kafka's own tool check all indexes; tells whether the tool is there."""
+    tools = JavaTools.found()
+    if tools is None:
+        return False
+    indexes = sorted(map(str, [*log_dir.glob("*-*/*.index"), *log_dir.glob("*-*/*.timeindex")]))
+    for check in ("--index-sanity-check", "--verify-index-only"):
+        said = tools.ok("dump-log", check, "--files", ",".join(indexes))
+        wrong = [line for line in said.splitlines() if "ismatch" in line or "not found" in line]
+        assert not wrong, wrong[:5]
+    return True
+
+
 class Checks:
     """Holds what was seen so far against what must be."""
 
@@ -69,6 +83,8 @@ class Checks:
         #: Records that were read, and of them those that were there already.
         self.records = 0
         self.sent_again = 0
+        #: Whether Kafka's own tool looked at the indexes in the end.
+        self.is_kafka_asked = False
         #: All producer ids with who got them.
         self.producer_ids: dict[int, str] = {}
         self._next: dict[Place, int] = {}
@@ -114,6 +130,7 @@ class Checks:
         self._records(writers, from_start=True)
         self._broker.stop()
         self._verify(self._broker.log_dir)
+        self.is_kafka_asked = _kafka_agrees(self._broker.log_dir)
         files = partition_files.partitions(self._broker.log_dir)
         return sum(f.stat().st_size for path in files.values() for f in path.glob("*.log"))
 

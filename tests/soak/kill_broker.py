@@ -13,6 +13,7 @@ What is checked after each restart (`Checks`):
    again, at most one request for each kill;
 3. on a copy of the files: every batch whole with its CRC, offsets without a gap, segments named
    by their first offset; indexes, epochs, snapshots and checkpoints right (engine.log.verify);
+   in the end by Kafka's own dump-log too, where KCTL_TEST_KAFKA_LIBS names its jars;
 4. topics and settings are what was answered; partitions and directories are the same set;
 5. no producer id was given twice.
 
@@ -94,16 +95,18 @@ class Figures(NamedTuple):
     producer_ids: int
     log_bytes: int
     restart_ms_max: int
+    is_kafka_asked: bool
 
     def line(self) -> str:
         """Return it as one line."""
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kills_of.items()))
+        by = "us and by Kafka" if self.is_kafka_asked else "us"
         return (
             f"{self.kills} kills ({kinds}): {self.records} records, {self.acknowledged} "
             f"acknowledged, 0 lost, {self.sent_again} sent again by writers without numbers; "
             f"{self.changes} changes of topics and settings; {self.producer_ids} producer ids, "
-            f"each once; {self.log_bytes >> 20} MiB of log verified at the end; longest restart "
-            f"{self.restart_ms_max} ms"
+            f"each once; {self.log_bytes >> 20} MiB of log verified at the end by {by}; "
+            f"longest restart {self.restart_ms_max} ms"
         )
 
 
@@ -204,6 +207,7 @@ class Soak:
             len(self._checks.producer_ids),
             log_bytes,
             self._restart_ms_max,
+            self._checks.is_kafka_asked,
         )
 
     def abandon(self) -> None:
