@@ -196,6 +196,14 @@ class Broker:
 
     # Running
 
+    def address_for_clients(self) -> str:
+        """Return where clients connect first: the first plain one of the told listeners."""
+        told = self.live.config.told_listeners
+        first = next((each for each in told if each.security_protocol == "PLAINTEXT"), told[0])
+        host = first.host or self.host.name()
+        port = first.port or self.ports[first.name]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
     def serve_controller(self, name: str, request: Any) -> Any:
         """Carry out a request of the controller that comes from this process."""
         row = self.table.row(api(name.removesuffix("Request")).key)

@@ -23,7 +23,7 @@ from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
 from engine.cluster.ensemble import Ensemble
-from engine.cluster.plan import LISTENER, ClusterPlan, broker_settings
+from engine.cluster.plan import ClusterPlan, broker_settings
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 from engine.host.coroutine import drive
@@ -147,8 +147,7 @@ def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
 
     def ready() -> None:
         addresses = {
-            str(broker.broker_id): f"{plan.host}:{broker.ports[LISTENER]}"
-            for broker in cluster.brokers
+            str(broker.broker_id): broker.address_for_clients() for broker in cluster.brokers
         }
         servers = ",".join(addresses.values())
         data.write_running(

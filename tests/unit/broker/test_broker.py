@@ -205,6 +205,27 @@ def test_directories_are_told_from_the_root() -> None:
     stage.stop()
 
 
+@pytest.mark.parametrize(
+    ("listeners", "advertised", "address"),
+    [
+        ("PLAINTEXT://here:9092", None, "here:9092"),
+        ("CLIENT://here:0,PLAINTEXT://here:9093", None, "here:20001"),
+        ("PLAINTEXT://:9092", None, "here:9092"),
+        ("PLAINTEXT://0.0.0.0:9092", "PLAINTEXT://[::1]:7000", "[::1]:7000"),
+    ],
+)
+def test_clients_are_told_the_first_plain_listener(
+    listeners: str, advertised: str | None, address: str
+) -> None:
+    protocols = "PLAINTEXT:PLAINTEXT,CLIENT:PLAINTEXT"
+    more = {} if advertised is None else {"advertised_listeners": advertised}
+    stage = MemoryBroker(
+        listeners=listeners, listener_security_protocol_map=protocols, **more
+    ).start()
+    assert stage.broker.address_for_clients() == address
+    stage.stop()
+
+
 def test_settings_that_contradict_each_other_stop_the_start() -> None:
     stage = MemoryBroker(log_dirs=" , ")
     with pytest.raises(ConfigError, match=r"log\.dirs"):
