@@ -10,6 +10,7 @@
 | `session` | its life across sessions with the metadata store |
 | `controller_channel` | the controller's requests, to brokers of this process |
 | `remote_channel` | the same, to brokers of other processes |
+| `unserved` | settings that ask for what is not there |
 | `dynamic_config` | settings that change while it runs |
 | `loggers` | its loggers, by their levels |
 """

@@ -44,6 +44,7 @@ from engine.broker.remote_channel import CONTROL_VERSIONS, BothChannels, RemoteC
 from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
+from engine.broker.unserved import check_no_acls, check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
@@ -91,7 +92,9 @@ class Broker:
         await create_persistent_paths(self.znodes)
         self.cluster_id = await cluster_id(self.znodes, self.host.entropy)
         self.live = LiveConfig(await self._with_id(self._settings))
-        for name in self._settings.unknown_names():
+        check_served(self._settings, self.live.config)
+        await check_no_acls(self._settings, self.znodes)
+        for name in passed_over(self._settings):
             _log.warning("%s is no setting of this broker and is passed over", name)
         self.cache = MetadataCache(self.broker_id, self.cluster_id)
         self.dynamic = DynamicConfigWatch(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from engine.broker.unserved import check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 
 FIRST_BROKER_ID = 1
-#: The listener that every broker of a plan has.
-LISTENER = "PLAINTEXT"
+# The listener that every broker of a plan has.
+_LISTENER = "PLAINTEXT"
 _INTERNAL_REPLICAS = 3
 _INTERNAL_MIN_ISR = 2
 
@@ -47,7 +48,7 @@ def broker_settings(plan: ClusterPlan, log_dir: str, broker_id: int) -> dict[str
     port = plan.port and plan.port + broker_id - FIRST_BROKER_ID
     return {
         "broker.id": str(broker_id),
-        "listeners": f"{LISTENER}://{plan.host}:{port}",
+        "listeners": f"{_LISTENER}://{plan.host}:{port}",
         "log.dirs": log_dir,
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
@@ -61,5 +62,5 @@ def check_plan(plan: ClusterPlan) -> list[str]:
     if plan.broker_count > 1:
         raise TooManyBrokers(plan.broker_count)
     settings = BrokerSettings(broker_settings(plan, "/", FIRST_BROKER_ID))
-    BrokerConfig.of(settings)
-    return settings.unknown_names()
+    check_served(settings, BrokerConfig.of(settings))
+    return passed_over(settings)
