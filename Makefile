@@ -48,6 +48,22 @@ KAFKA_DUMP_LOG ?= kafka-dump-log.sh
 perf: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.perf.dump_log --kafka "$(KAFKA_DUMP_LOG)"
 
+# Beside brokers that run: make perf-broker PEERS='--peer "Kafka 3.9.1=127.0.0.1:9092=PID"'
+PEERS ?=
+
+perf-broker: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.perf.broker $(PEERS)
+
+# Kafka's own tools on a real broker and on ours, step by step; both are fresh and listen already.
+SCENARIO ?= scenario.yaml
+KAFKA_TOOL ?= kafka-{tool}.sh
+REAL ?= 127.0.0.1:9092=/tmp/kafka-logs
+OURS ?= 127.0.0.1:9093=/tmp/kctl-logs
+
+compare-tools: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.compat.java_scenario --scenario "$(SCENARIO)" --command "$(KAFKA_TOOL)" \
+		--real "$(REAL)" --ours "$(OURS)"
+
 # Against a cluster: make compat KCTL_TEST_BOOTSTRAP=host:port
 compat: $(VENV)/.dev-ready
 	@test -n "$(KCTL_TEST_BOOTSTRAP)" || { echo "set KCTL_TEST_BOOTSTRAP=host:port" >&2; exit 1; }
