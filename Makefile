@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit fuzz soak-kill compare-dumps perf compat completions reference clean
+.PHONY: demo test check unit fuzz soak-kill compare-dumps compare-tools perf perf-broker compat completions reference clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
