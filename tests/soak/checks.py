@@ -57,17 +57,13 @@ def _is_open_index(finding: Finding) -> bool:
     return path.stem == newest and finding.code in _OPEN_INDEX
 
 
-def _kafka_agrees(log_dir: Path) -> bool:
-    """Have Kafka's own tool check all indexes; tells whether the tool is there."""
-    tools = JavaTools.found()
-    if tools is None:
-        return False
+def _ask_kafka(tools: JavaTools, log_dir: Path) -> None:
+    """Have Kafka's own tool check all indexes."""
     indexes = sorted(map(str, [*log_dir.glob("*-*/*.index"), *log_dir.glob("*-*/*.timeindex")]))
     for check in ("--index-sanity-check", "--verify-index-only"):
         said = tools.ok("dump-log", check, "--files", ",".join(indexes))
         wrong = [line for line in said.splitlines() if "ismatch" in line or "not found" in line]
         assert not wrong, wrong[:5]
-    return True
 
 
 class Checks:
@@ -83,8 +79,6 @@ class Checks:
         #: Records that were read, and of them those that were there already.
         self.records = 0
         self.sent_again = 0
-        #: Whether Kafka's own tool looked at the indexes in the end.
-        self.is_kafka_asked = False
         #: All producer ids with who got them.
         self.producer_ids: dict[int, str] = {}
         self._next: dict[Place, int] = {}
@@ -125,12 +119,13 @@ class Checks:
         assert self._broker.is_alive, self._broker.said()
         assert not self._broker.faults(), self._broker.faults()[:5]
 
-    def at_rest(self, writers: list[Writer]) -> int:
+    def at_rest(self, writers: list[Writer], tools: JavaTools | None) -> int:
         """Check all records and all files once more, over a clean stop; return the log's bytes."""
         self._records(writers, from_start=True)
         self._broker.stop()
         self._verify(self._broker.log_dir)
-        self.is_kafka_asked = _kafka_agrees(self._broker.log_dir)
+        if tools is not None:
+            _ask_kafka(tools, self._broker.log_dir)
         files = partition_files.partitions(self._broker.log_dir)
         return sum(f.stat().st_size for path in files.values() for f in path.glob("*.log"))
 

@@ -34,6 +34,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.cluster.java_tools import JavaTools
 from tests.cluster.raw_client import RawClient
 from tests.soak.admin_changes import AdminChanges, topic_to_create
 from tests.soak.broker_process import BrokerProcess
@@ -192,11 +193,11 @@ class Soak:
         self._checks.retire(old)
         self.writers[index] = self._writer(old.place, old.kind)
 
-    def finish(self) -> Figures:
+    def finish(self, tools: JavaTools | None) -> Figures:
         """Stop everything cleanly, check the whole once more, and return the figures."""
         for writer in self.writers:
             writer.end()
-        log_bytes = self._checks.at_rest(self.writers)
+        log_bytes = self._checks.at_rest(self.writers, tools)
         return Figures(
             sum(self._kills.values()),
             self._kills,
@@ -207,7 +208,7 @@ class Soak:
             len(self._checks.producer_ids),
             log_bytes,
             self._restart_ms_max,
-            self._checks.is_kafka_asked,
+            tools is not None,
         )
 
     def abandon(self) -> None:
@@ -215,7 +216,14 @@ class Soak:
         self.broker.kill()
 
 
-def run(folder: Path, rounds: int, seed: int, pace: Pace = _PACE, say: Any = None) -> Figures:
+def run(
+    folder: Path,
+    rounds: int,
+    seed: int,
+    pace: Pace = _PACE,
+    say: Any = None,
+    tools: JavaTools | None = None,
+) -> Figures:
     """Run so many rounds; any broken claim is an AssertionError."""
     soak = Soak(folder, seed, pace)
     try:
@@ -223,7 +231,7 @@ def run(folder: Path, rounds: int, seed: int, pace: Pace = _PACE, say: Any = Non
             soak.round()
             if say is not None:
                 say(f"round {number + 1} of {rounds} held")
-        return soak.finish()
+        return soak.finish(tools)
     finally:
         soak.abandon()
 
@@ -238,7 +246,11 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="kctl-soak-"))
     try:
         figures = run(
-            folder, options.rounds, options.seed, say=lambda line: print(line, flush=True)
+            folder,
+            options.rounds,
+            options.seed,
+            say=lambda line: print(line, flush=True),
+            tools=JavaTools.found(),
         )
     except AssertionError:
         print(f"the files are kept in {folder}", file=sys.stderr)
