@@ -8,7 +8,7 @@ import pytest
 
 from tests.soak.kill_broker import Pace, run
 
-_QUICK = Pace(write_s=(0.2, 0.6), stopping_s=(0.0, 0.1), recovering_s=(0.2, 0.5))
+_QUICK = Pace(write_s=(0.1, 0.4), stopping_s=(0.0, 0.1), recovering_s=(0.15, 0.4))
 
 
 @pytest.mark.slow
