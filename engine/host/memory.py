@@ -102,7 +102,7 @@ class _Failure(NamedTuple):
 class MemoryFile:
     """An open file of a `MemoryFiles`."""
 
-    __slots__ = ("_content", "_disk", "_sync_failed", "_writable", "path")
+    __slots__ = ("_content", "_disk", "_sync_failed", "_writable", "path", "reserved_bytes")
 
     def __init__(self, disk: MemoryFiles, path: str, content: Content, *, writable: bool) -> None:
         self.path = path
@@ -110,6 +110,8 @@ class MemoryFile:
         self._content = content
         self._writable = writable
         self._sync_failed = False
+        #: Up to where room was asked for, 0 without.
+        self.reserved_bytes = 0
 
     def size_bytes(self) -> int:
         """Return the size now."""
@@ -144,6 +146,12 @@ class MemoryFile:
     def truncate(self, size_bytes: int) -> None:
         """Cut or zero-extend the file to `size_bytes`."""
         self._change("truncate", size_bytes, None)
+        self.reserved_bytes = 0
+
+    def reserve(self, size_bytes: int) -> None:
+        """Take note of the room that is asked for; memory has it anyway."""
+        self._disk.look("reserve room", self.path)
+        self.reserved_bytes = size_bytes
 
     def sync(self) -> None:
         """Make all written bytes durable; after one failure it only ever fails (L9).

@@ -85,6 +85,13 @@ class File(Protocol):
         """Cut or zero-extend the file to `size_bytes`."""
         ...
 
+    def reserve(self, size_bytes: int) -> None:
+        """Take room on the disk up to a size, without changing the file's own.
+
+        `truncate` gives back what is not used.
+        """
+        ...
+
     def sync(self) -> None:
         """Make all written bytes durable. Never retried after a failure (D20)."""
         ...

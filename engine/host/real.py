@@ -16,6 +16,7 @@ from engine.errors import StorageError
 from engine.host.os_errors import storage_error
 from engine.host.ports import Buffer, DiskSpace, File, LogDirOffline
 from engine.host.replace import replace_durably
+from engine.host.reserve import reserve_blocks
 from engine.limits import IOV_BUFFERS_MAX, UNCHECKED_READ_BYTES_MAX
 
 _FILE_MODE = 0o644
@@ -145,6 +146,14 @@ class RealFile:
         except OSError as error:
             raise self._failure(error, "truncate") from error
         self._end_bytes = size_bytes
+
+    def reserve(self, size_bytes: int) -> None:
+        """Take room on the disk up to a size; where the system has no call for it, nothing."""
+        code = reserve_blocks(self._descriptor, size_bytes)
+        if code:
+            # A disk that is too small is full now: what was taken of it goes back.
+            self.truncate(self._end_bytes)
+            raise self._failure(OSError(code, os.strerror(code)), "reserve room")
 
     def sync(self) -> None:
         """Make all written bytes durable; after one failure it only ever fails (L9).

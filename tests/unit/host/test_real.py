@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.errors import StorageError
 from engine.host import real
 from engine.host.ports import FileMissing, FileRefused, LogDirOffline
 from engine.host.real import RealClock, RealEntropy, RealFiles
@@ -242,3 +243,25 @@ def test_random_numbers_stay_below_their_bound() -> None:
     assert {entropy.random_below(3) for _ in range(200)} == {0, 1, 2}
     assert entropy.random_below(1) == 0
     assert len(entropy.random_bytes(16)) == 16
+
+
+def test_room_is_taken_without_changing_the_files_size(tmp_path: Path) -> None:
+    file = RealFiles().open(str(tmp_path / "log"), write=True, create=True)
+    file.append([b"records"])
+    file.reserve(1 << 20)
+    assert file.size_bytes() == 7
+    taken = os.stat(tmp_path / "log").st_blocks * 512
+    file.truncate(7)
+    given_back = os.stat(tmp_path / "log").st_blocks * 512
+    file.close()
+    # A file system may not know the call; where it does, room is taken and given back.
+    assert taken < 1 << 20 or given_back < 1 << 20
+
+
+def test_room_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    file = RealFiles().open(str(tmp_path / "log"), write=True, create=True)
+    file.append([b"records"])
+    with pytest.raises(StorageError, match="reserve room"):
+        file.reserve(1 << 62)
+    assert file.size_bytes() == 7
+    file.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import CorruptRecord, StorageError
-from engine.host.memory import ManualClock, MemoryFiles
+from engine.host.memory import ManualClock, MemoryFile, MemoryFiles
 from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
 from engine.log.offset_index import parse_offset_index
@@ -185,3 +185,19 @@ def test_a_new_segment_empties_files_in_its_place() -> None:
     found.add_aborted(AbortedTransaction(1, 100, 103, 104))
     again = create_segment(files, "/d", 100, CONFIG, now_ms=0)
     assert (0, []) == (again.size_bytes, again.aborted)
+
+
+def test_a_preallocated_segment_takes_its_room_and_gives_back_what_it_did_not_need() -> None:
+    _, found = segment(config=CONFIG._replace(preallocate=True))
+    file = found.file
+    assert isinstance(file, MemoryFile)
+    assert file.reserved_bytes == CONFIG.segment_bytes
+    size = add(found, 100)
+    found.become_inactive()
+    assert (file.reserved_bytes, file.size_bytes()) == (0, size)
+
+
+def test_room_is_taken_only_where_that_is_asked_for() -> None:
+    _, found = segment()
+    assert isinstance(found.file, MemoryFile)
+    assert found.file.reserved_bytes == 0

@@ -1,0 +1,43 @@
+"""Room on a disk for a file that will grow, by Linux' fallocate.
+
+Python's own `posix_fallocate` makes the file longer as well: readers would meet zeroes behind its
+records. Loaded with the first file that asks for it.
+"""
+
+from __future__ import annotations
+
+import errno
+from functools import cache
+from typing import Any
+
+_KEEP_SIZE = 1
+_UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+def reserve_blocks(descriptor: int, size_bytes: int) -> int:
+    """Reserve blocks up to a size; returns 0, or the error's number.
+
+    A system or file system without the call reserves nothing.
+    """
+    import ctypes
+
+    fallocate = _fallocate()
+    if fallocate is None:
+        return 0
+    while fallocate(descriptor, _KEEP_SIZE, 0, size_bytes):
+        code = ctypes.get_errno()
+        if code != errno.EINTR:
+            return 0 if code in _UNSUPPORTED else code
+    return 0
+
+
+@cache
+def _fallocate() -> Any:
+    import ctypes
+
+    try:
+        found = ctypes.CDLL(None, use_errno=True).fallocate
+    except (OSError, AttributeError):
+        return None
+    found.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    return found
