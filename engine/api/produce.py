@@ -28,14 +28,12 @@ from typing import Any, TypeAlias
 from engine.api.exchange import CloseConnection, Deferred, Exchange
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
-    NotInTransaction,
     TransactionalIdRefused,
     is_plain,
-    is_transactional,
-    refusal_of,
+    judged,
 )
 from engine.errors import ApiError
-from engine.log.validation import RecordsRefused
+from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
 from engine.model import TopicPartition
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.errors import UnknownTopicOrPartition
@@ -58,9 +56,7 @@ _FIRST_WITH_LEADERS = 10
 _NO_PARTITIONS: Container[int] = ()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_topic_partition = tuple.__new__
-#: Refusals after which Kafka does not tell where the log starts: corrupt, unknown, not leader,
-#: too large (a batch, an append), no topic to write to, acks, storage.
-_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 21, 56))
+_FIRST_WITH_BATCHES = 3
 
 
 class Produce:
@@ -85,9 +81,10 @@ class Produce:
                 topic_partition = _new_topic_partition(TopicPartition, (topic, index))
                 error: ApiError | None = None
                 if not is_plain(records, version):
-                    if transactional_id is None and is_transactional(records):
-                        return self._refuse_all(request, exchange)
-                    error = self._refusal(request, records, version)
+                    try:
+                        error = judged(records, transactional_id, version)
+                    except (CorruptMessage, TransactionalIdRefused) as fault:
+                        return self._refuse_all(request, exchange, fault)
                 if index not in known:
                     error = UnknownTopicOrPartition(topic_partition)
                 if error is not None:
@@ -111,25 +108,28 @@ class Produce:
             appended.complete({})
 
         def answer(found: Results) -> bytes | None:
+            if version < _FIRST_WITH_BATCHES:
+                found = _written_nothing(found)
             return self._answer({**found, **refused} if refused else found, acks, exchange)
 
         return answer(appended.reply) if appended.is_complete else appended.then(answer)
 
-    @staticmethod
-    def _refusal(
-        request: ProduceRequest, records: memoryview | None, version: int
-    ) -> ApiError | None:
-        if request.transactional_id is not None and is_transactional(records):
-            return NotInTransaction(request.transactional_id, version)
-        return refusal_of(records, version)
-
-    def _refuse_all(self, request: ProduceRequest, exchange: Exchange) -> Any:
-        refused = {
-            TopicPartition(topic, index): ProduceResult(TransactionalIdRefused())
+    def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> Any:
+        """Refuse all partitions for what the first batch of one of them is."""
+        if request.acks == 0:
+            raise CloseConnection(f"a produce with acks=0 failed: {error.name}")
+        message = error.reason if isinstance(error, CorruptMessage) else None
+        topics = [
+            (
+                topic,
+                [
+                    ProducedPartition(index, error.code, -1, -1, -1, error_message=message)
+                    for index, _ in partitions
+                ],
+            )
             for topic, partitions in request.topics
-            for index, _ in partitions
-        }
-        return self._answer(refused, request.acks, exchange)
+        ]
+        return encode_produce_response(exchange.api_version, topics, None)
 
     def _answer(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
         """Return the answer, None if none is owed.
@@ -183,20 +183,27 @@ class Produce:
     def _leaders(self, exchange: Exchange) -> CurrentLeaders:
         return CurrentLeaders(self.manager, self._metadata, exchange.session.listener)
 
+    @staticmethod
     def _failed(
-        self, topic_partition: TopicPartition, result: ProduceResult, error: ApiError
+        topic_partition: TopicPartition, result: ProduceResult, error: ApiError
     ) -> ProducedPartition:
-        log_start = result.log_start_offset
-        if result.base_offset < 0 and error.code not in _WITHOUT_LOG_START:
-            partition = self.manager.partitions.get(topic_partition)
-            log_start = -1 if partition is None else partition.log.log_start_offset
         made = ProducedPartition(
             topic_partition.partition,
             error.code,
             result.base_offset,
             result.log_append_time_ms,
-            log_start,
+            result.log_start_offset,
         )
         if isinstance(error, RecordsRefused) and error.record_errors:
             return made._replace(record_errors=error.record_errors, error_message=error.reason)
         return made
+
+
+def _written_nothing(results: Results) -> Results:
+    """Return results with success where there was no batch: old producers may send none."""
+    return {
+        topic_partition: result._replace(error=None)
+        if isinstance(result.error, NoBatch)
+        else result
+        for topic_partition, result in results.items()
+    }

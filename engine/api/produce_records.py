@@ -4,17 +4,17 @@
 |---|---|
 | v3+: no whole batch, more than one, one of magic 0 or 1 | INVALID_RECORD 87 |
 | v3 to v6: zstd | UNSUPPORTED_COMPRESSION_TYPE 76 |
-| a batch with an impossible size | CORRUPT_MESSAGE 2 |
+| the first batch has an impossible size or magic | for all partitions CORRUPT_MESSAGE 2 |
+| what follows it has | CORRUPT_MESSAGE 2 |
 | transactional, no transactional id in the request | for all partitions \
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED 53 |
 | transactional, no open transaction with the partition | v11+ TRANSACTION_ABORTABLE 120, \
 else INVALID_TXN_STATE 48 |
 
-Requests below version 3 may hold anything; the log's own rules judge that.
+Requests below version 3 may hold anything or nothing; the log's own rules judge that.
 Source: ProduceRequest.validateRecords, RequestUtils.hasTransactionalRecords,
 AddPartitionsToTxnManager.
-Differs: below version 3 no records at all are INVALID_RECORD, where Kafka answers as if it had
-written them.
+Differs: null in place of records is INVALID_RECORD, where Kafka fails and never answers.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import struct
 
 from engine.errors import ApiError, CorruptRecord
 from engine.log.conversion import UnsupportedCompressionType
-from engine.log.validation import CorruptMessage, InvalidRecord
+from engine.log.validation import CorruptMessage, InvalidRecord, UnreadableRecords
 from engine.records.batch import HEADER_BYTES, MAGIC
-from engine.records.codec import Codec
+from engine.records.codec import Codec, UnknownCodec
 from engine.records.view import batches_in
 
 _FIRST_WITH_BATCHES = 3
@@ -91,16 +91,35 @@ def refusal_of(records: memoryview | None, api_version: int) -> ApiError | None:
             return UnsupportedCompressionType(Codec.ZSTD, MAGIC)
         if next(batches, None) is not None:
             return InvalidRecord("more than one batch for a partition")
+    except UnknownCodec as error:
+        return UnreadableRecords(f"expected {error.expected}, got {error.got}")
     except CorruptRecord as error:
-        return CorruptMessage(f"expected {error.expected}, got {error.got}")
+        return _corrupt(error)
     return None
 
 
+def _corrupt(error: CorruptRecord) -> CorruptMessage:
+    return CorruptMessage(f"expected {error.expected}, got {error.got}")
+
+
+def judged(
+    records: memoryview | None, transactional_id: str | None, api_version: int
+) -> ApiError | None:
+    """Return why records may not be in a request, None if they may.
+
+    Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
+    """
+    if not is_transactional(records):
+        return refusal_of(records, api_version)
+    if transactional_id is None:
+        raise TransactionalIdRefused
+    return NotInTransaction(transactional_id, api_version)
+
+
 def is_transactional(records: memoryview | None) -> bool:
-    """Tell whether the first batch belongs to a transaction."""
-    return (
-        records is not None
-        and len(records) >= HEADER_BYTES
-        and _head_of(records)[1] == MAGIC
-        and _head_of(records)[2] & _TRANSACTIONAL_BIT != 0
-    )
+    """Tell whether the first batch belongs to a transaction; raises CorruptMessage for its head."""
+    try:
+        first = next(batches_in(records or memoryview(b""), allow_partial_tail=True), None)
+    except CorruptRecord as error:
+        raise _corrupt(error) from error
+    return first is not None and first.is_transactional

@@ -16,8 +16,11 @@ What goes into the log is always one batch of magic 2:
 | a batch above max.message.bytes, before or after     | MessageTooLarge 10                |
 | more batches than one; offsets or count that do not  | InvalidRecord 87                  |
 | fit; control records or no sequence from a client;   |                                   |
-| no key in a compacted topic; records that cannot be  |                                   |
-| read                                                 |                                   |
+| no key in a compacted topic; records that do not     |                                   |
+| follow their format                                  |                                   |
+| no batch at all                                      | NoBatch 87                        |
+| a codec that does not exist, compressed data that    | UnreadableRecords −1, as Kafka    |
+| cannot be opened, what cannot be written anew        | has no code for it                |
 | a time outside of the topic's bounds; append time    | InvalidTimestamp 32               |
 | set by a producer                                    |                                   |
 
@@ -39,12 +42,23 @@ from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.records.batch import HEADER_BYTES, MAGIC, BatchView
 from engine.records.builder import BatchRefused
-from engine.records.codec import Codec
+from engine.records.codec import (
+    Codec,
+    CompressedDataCorrupt,
+    UnknownCodec,
+)
 from engine.records.legacy import LegacyBatch
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
+from engine.records.varint import VarintTooLong
 from engine.records.view import PROLOGUE_BYTES, RecordBatch, batches_in
 
 _MAGIC_AT = 16
+_UNREADABLE = (
+    BatchRefused,
+    CompressedDataCorrupt,
+    UnknownCodec,
+    VarintTooLong,
+)
 
 
 class CorruptMessage(ApiError):
@@ -89,6 +103,18 @@ class InvalidRecord(RecordsRefused):
 
     def __init__(self, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
         super().__init__(87, "INVALID_RECORD", reason, record_errors)
+
+
+class NoBatch(InvalidRecord):
+    """What was sent holds no whole batch."""
+
+
+class UnreadableRecords(ApiError):
+    """Records cannot be opened or written anew. Source: what Kafka does not catch by name."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(-1, "UNKNOWN_SERVER_ERROR", reason)
+        self.reason = reason
 
 
 class InvalidTimestamp(RecordsRefused):
@@ -156,7 +182,9 @@ class LeaderRules:
             raise InvalidRecord("more than one compressed message for a partition")
         try:
             taken = self._taken(first, batches, base_offset, leader_epoch, now_ms)
-        except (CorruptRecord, BatchRefused) as error:
+        except _UNREADABLE as error:
+            raise UnreadableRecords(f"records that cannot be opened: {error}") from error
+        except CorruptRecord as error:
             raise InvalidRecord(f"records that cannot be read: {error}") from error
         if taken.is_rewritten and taken.batch.size_bytes > self._config.max_message_bytes:
             raise MessageTooLarge(taken.batch.size_bytes, self._config.max_message_bytes)
@@ -179,7 +207,7 @@ class LeaderRules:
         except CorruptRecord as error:
             raise CorruptMessage(f"expected {error.expected}, got {error.got}") from error
         if not found:
-            raise InvalidRecord("no batch")
+            raise NoBatch("no batch")
         return found
 
     def _taken(

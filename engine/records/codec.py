@@ -30,6 +30,10 @@ class DecompressedTooLarge(CorruptRecord):
     """Compressed records grow beyond the limit that their reader set."""
 
 
+class UnknownCodec(CorruptRecord):
+    """The attributes name a codec that does not exist."""
+
+
 _CODECS = tuple(Codec)
 _LABELS = {codec: codec.name.lower() for codec in Codec}
 _BY_LABEL = {label: codec for codec, label in _LABELS.items()}
@@ -43,10 +47,10 @@ _LEVELS = {
 
 
 def codec_of(attributes: int) -> Codec:
-    """Return the codec in a batch's or message's attributes; CorruptRecord for 5, 6 and 7."""
+    """Return the codec in a batch's or message's attributes; UnknownCodec for 5, 6 and 7."""
     number = attributes & 7
     if number >= len(_CODECS):
-        raise CorruptRecord("a compression codec from 0 to 4", number)
+        raise UnknownCodec("a compression codec from 0 to 4", number)
     return _CODECS[number]
 
 

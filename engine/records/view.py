@@ -53,8 +53,10 @@ def size_at(buffer: memoryview, position: int) -> int | None:
 
     CorruptRecord for a length below that of the smallest message.
     """
-    if len(buffer) - position < PROLOGUE_BYTES:
-        return None
+    return None if len(buffer) - position < PROLOGUE_BYTES else _size(buffer, position)
+
+
+def _size(buffer: memoryview, position: int) -> int:
     (length,) = _LENGTH.unpack_from(buffer, position + _LENGTH_AT)
     if length < MESSAGE_BYTES_MIN:
         raise CorruptRecord(
@@ -75,18 +77,21 @@ def batches_in(
     than 0, 1 and 2.
     """
     while position < len(buffer):
-        size = size_at(buffer, position)
-        if size is None or size > len(buffer) - position:
+        left = len(buffer) - position
+        # A length that is there is judged even where the batch is cut, and so is the magic.
+        size = _size(buffer, position) if left >= LENGTH_OVERHEAD_BYTES else None
+        if left < PROLOGUE_BYTES:
+            size = None
+        else:
+            magic = _signed(buffer[position + _MAGIC_AT])
+            if not 0 <= magic <= MAGIC:
+                raise CorruptRecord("magic 0, 1 or 2", magic, position=position + _MAGIC_AT)
+        if size is None or size > left:
             if allow_partial_tail:
                 return
             raise CorruptRecord(
-                f"a batch of {size or PROLOGUE_BYTES} bytes",
-                f"{len(buffer) - position} bytes",
-                position=position,
+                f"a batch of {size or PROLOGUE_BYTES} bytes", f"{left} bytes", position=position
             )
-        magic = _signed(buffer[position + _MAGIC_AT])
-        if not 0 <= magic <= MAGIC:
-            raise CorruptRecord("magic 0, 1 or 2", magic, position=position + _MAGIC_AT)
         yield batch_at(buffer, position)
         position += size
 

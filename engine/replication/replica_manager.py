@@ -58,6 +58,9 @@ from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
 _VALID_ACKS = (ACKS_ALL, 0, 1)
+#: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
+#: not leader, too large (a batch, an append), no topic to write to, storage.
+_ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_result = tuple.__new__
 
@@ -209,7 +212,7 @@ class ReplicaManager:
                     if not enough.is_reached or enough.isr_count < enough.min_isr_count:
                         required[topic_partition] = required_offset
             except (ApiError, StorageError) as failure:
-                results[topic_partition] = ProduceResult(self.answer_to(topic_partition, failure))
+                results[topic_partition] = self._failed_append(topic_partition, failure)
                 continue
             first_offset, _, _, log_append_time_ms, log_start_offset, _, _, _ = info
             results[topic_partition] = _new_result(
@@ -226,6 +229,15 @@ class ReplicaManager:
         else:
             reply(results)
         self.perform(effects)
+
+    def _failed_append(
+        self, topic_partition: TopicPartition, failure: ApiError | StorageError
+    ) -> ProduceResult:
+        error = self.answer_to(topic_partition, failure)
+        partition = self._partitions.get(topic_partition)
+        if partition is None or error.code in _ERRORS_WITHOUT_LOG_START:
+            return ProduceResult(error)
+        return ProduceResult(error, log_start_offset=partition.log.log_start_offset)
 
     # Fetching
 

@@ -57,7 +57,10 @@ def test_old_messages_become_one_batch(version: int, magic: int) -> None:
     [
         (None, 11, 87),
         (b"", 3, 87),
-        (b"\x00" * 12, 9, 87),
+        (b"\x00" * 11, 9, 87),
+        (b"\x00" * 12, 9, 2),
+        (sent(1).tobytes() + b"\x00" * 12, 9, 2),
+        (sent(1).tobytes() + b"\x00" * 12, 2, 2),
         (sent(1).tobytes()[:-1], 9, 87),
         (sent(1).tobytes() * 2, 9, 87),
         (old_messages(1), 3, 87),
@@ -65,13 +68,36 @@ def test_old_messages_become_one_batch(version: int, magic: int) -> None:
         (sent(1, codec=Codec.ZSTD).tobytes(), 6, 76),
         (sent(1, codec=Codec.ZSTD).tobytes(), 7, 0),
         (sent(1).tobytes()[:-1] + b"\xff", 9, 2),
-        (b"", 2, 87),
+        (b"", 2, 0),
     ],
 )
 def test_records_are_held_to_the_requests_version(
     records: bytes | None, version: int, code: int
 ) -> None:
     assert [code] == codes(DataStage(), records, version=version)
+
+
+def test_a_first_batch_without_a_format_refuses_the_whole_request() -> None:
+    stage = DataStage()
+    found = stage.produce(sent(1), b"\x00" * 17, version=11)
+    assert [2, 2] == [answer.error_code for answer in found]
+    assert [-1, -1] == [answer.log_start_offset for answer in found]
+    assert all("batch length" in answer.error_message for answer in found)
+    assert 0 == stage.manager.find(T0).log.log_end_offset
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_an_old_producer_may_send_nothing(version: int) -> None:
+    (found,) = DataStage().produce(old_messages(1, 1)[:-1], version=version)
+    assert (0, -1) == (found.error_code, found.base_offset)
+
+
+def test_the_log_start_is_told_where_the_log_refused() -> None:
+    stage = DataStage()
+    (by_request,) = stage.produce(b"", version=11)
+    (by_log,) = stage.produce(sent(1, base_offset=3), version=11)
+    assert (87, -1) == (by_request.error_code, by_request.log_start_offset)
+    assert (87, 0) == (by_log.error_code, by_log.log_start_offset)
 
 
 def test_a_refusal_leaves_the_other_partitions_alone() -> None:

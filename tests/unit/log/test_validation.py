@@ -18,7 +18,7 @@ from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
 from tests.unit.log.writing import NOW_MS, end_of_transaction, sent, sent_by
 
-CORRUPT, TOO_LARGE, INVALID_TIME, INVALID = 2, 10, 32, 87
+UNREADABLE, CORRUPT, TOO_LARGE, INVALID_TIME, INVALID = -1, 2, 10, 32, 87
 APPEND_TIME = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
 
 
@@ -168,7 +168,7 @@ def bad_inner_crc() -> memoryview:
         (with_field(sent(3), 12, 0), INVALID),
         (with_field(sent(3), 12, 2), INVALID),
         (with_field(sent_by(1, 0), 11, -1), INVALID),
-        (with_field(sent(), 5, 7), INVALID),
+        (with_field(sent(), 5, 7), UNREADABLE),
         (end_of_transaction(1), INVALID),
         (memoryview(bytearray(bytes(old(2, codec=Codec.GZIP)) * 2)), INVALID),
         (memoryview(bytearray(bytes(old()) + bytes(old(magic=0)))), INVALID),
@@ -192,6 +192,14 @@ def test_a_batch_that_grows_beyond_the_bound_is_refused() -> None:
     data = sent(1, value=bytes(5000), codec=Codec.GZIP)
     config = LogConfig(max_message_bytes=1000, compression_type=Codec.NONE)
     assert refused(data, config).code == TOO_LARGE
+
+
+def test_what_cannot_be_opened_has_no_code_of_its_own() -> None:
+    data = bytearray(sent(3, codec=Codec.GZIP))
+    data[61:] = bytes(len(data) - 61)
+    damaged = with_field(memoryview(data), 2, -1)
+    config = LogConfig(compression_type=Codec.NONE)
+    assert refused(damaged, config).code == UNREADABLE
 
 
 def test_a_bomb_is_refused_before_it_has_grown() -> None:
