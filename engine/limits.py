@@ -114,6 +114,10 @@ PRODUCER_BATCHES_KEPT = 5
 # ordinary data compresses tenfold, and a bomb takes megabytes, not the machine's memory.
 UNCOMPRESSED_BATCH_FACTOR = 32
 
+# Stored bytes that are converted for an old consumer at once: Kafka's own chunk, which decides
+# what is still sent of it before a batch that cannot be converted.
+DOWN_CONVERSION_CHUNK_BYTES = 128 << 10
+
 # Below this a read and a send cost less than a sendfile, above more (measured: equal at 64 KiB,
 # five times as much at 1 MiB).
 SENDFILE_BYTES_MIN = 128 << 10

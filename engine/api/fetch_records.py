@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import FileRegion, SendPart
-from engine.log.conversion import UnsupportedCompressionType, down_converted
+from engine.log.conversion import UnsupportedCompressionType, down_converted_to_size
 from engine.log.local_log import LocalLog
 from engine.log.log_types import FetchSlice
 from engine.records.builder import BatchRefused
@@ -95,7 +95,7 @@ def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int
         if found.is_first_batch_cut:
             return 0, data
         first_offset = found.start.offset
-        return 0, down_converted(
+        return 0, down_converted_to_size(
             memoryview(data), magic, first_offset=first_offset, limit_bytes=limit_bytes
         )
     except UnsupportedCompressionType:

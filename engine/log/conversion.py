@@ -7,20 +7,30 @@ down    any batch for a consumer that knows magic 0 or 1 only; transactions' mar
         and what a leader added are lost
 ```
 
-Source: Kafka's LogValidator.buildRecordsAndAssignOffsets and RecordsUtil.downConvert.
+An answer to an old consumer has a size before its batches are converted: that of the batches as
+they are stored, or of the first converted one if that is more. What does not fit is cut off, and
+what is missing becomes a batch that claims to go on: the consumer drops both and asks again.
+
+Source: Kafka's LogValidator.buildRecordsAndAssignOffsets, RecordsUtil.downConvert,
+LazyDownConversionRecords, LazyDownConversionRecordsSend; KIP-283.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Iterator
 
 from engine.errors import ApiError
-from engine.records.batch import MAGIC
+from engine.limits import DOWN_CONVERSION_CHUNK_BYTES
+from engine.records.batch import HEADER_BYTES
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
+from engine.records.legacy import LENGTH_OVERHEAD_BYTES
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
 from engine.records.view import RecordBatch, batches_in
+
+_OVERFLOW = struct.Struct(">qi")
 
 
 class UnsupportedCompressionType(ApiError):
@@ -72,6 +82,56 @@ def rebuilt(records: Iterable[Record], settings: BatchSettings) -> bytearray:
     return builder.build()
 
 
+def down_converted_to_size(
+    data: memoryview, magic: int, *, first_offset: int = 0, limit_bytes: int
+) -> bytearray:
+    """Return what a consumer of magic 0 or 1 is sent in place of stored batches.
+
+    A zstd batch behind the first chunk ends the records. Errors: as `down_converted`.
+    """
+    out = bytearray()
+    size_bytes = None
+    for chunk in _chunks(data):
+        try:
+            out += down_converted(chunk, magic, first_offset=first_offset, limit_bytes=limit_bytes)
+        except UnsupportedCompressionType:
+            if size_bytes is None:
+                raise
+            break
+        if out and size_bytes is None:
+            size_bytes = max(len(data), len(out))
+        if size_bytes is not None and len(out) >= size_bytes:
+            break
+    if size_bytes is None:
+        has_batches = next(batches_in(data, allow_partial_tail=True), None) is not None
+        size_bytes = LENGTH_OVERHEAD_BYTES if has_batches else 0
+    while len(out) < size_bytes:
+        _overflow(out, size_bytes - len(out))
+    del out[size_bytes:]
+    return out
+
+
+def _chunks(data: memoryview) -> Iterator[memoryview]:
+    """Yield the first batch, then as many whole ones as are converted at once."""
+    start = end = 0
+    for batch in batches_in(data, allow_partial_tail=True):
+        batch_end = batch.position + batch.size_bytes
+        is_first_ended = start == 0 and end > 0
+        if end > start and (is_first_ended or batch_end - start > DOWN_CONVERSION_CHUNK_BYTES):
+            yield data[start:end]
+            start = end
+        end = batch_end
+    if end > start:
+        yield data[start:end]
+
+
+def _overflow(out: bytearray, left_bytes: int) -> None:
+    """Append the start of a batch that would end one byte after the answer does."""
+    size = max(LENGTH_OVERHEAD_BYTES, min(left_bytes + 1, DOWN_CONVERSION_CHUNK_BYTES))
+    out += _OVERFLOW.pack(-1, max(left_bytes + 1, HEADER_BYTES))
+    out += bytes(size - LENGTH_OVERHEAD_BYTES)
+
+
 def down_converted(
     data: memoryview, magic: int, *, first_offset: int = 0, limit_bytes: int
 ) -> bytearray:
@@ -102,8 +162,6 @@ def _down(batch: RecordBatch, magic: int, first_offset: int, limit_bytes: int) -
     if not records:
         return bytearray()
     is_append_time = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
-    # Only magic 2 has the offset that its records once began with.
-    base_offset = batch.base_offset if batch.magic >= MAGIC else records[0].offset
     settings = LegacySettings(
         magic=magic,
         codec=codec,
@@ -111,6 +169,6 @@ def _down(batch: RecordBatch, magic: int, first_offset: int, limit_bytes: int) -
             TimestampType.LOG_APPEND_TIME if is_append_time else TimestampType.CREATE_TIME
         ),
         append_time_ms=batch.max_timestamp_ms,
-        base_offset=base_offset,
+        base_offset=records[0].offset,
     )
     return build_messages(records, settings)

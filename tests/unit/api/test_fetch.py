@@ -29,7 +29,7 @@ FOLLOWER = {"replica_id": 2}
 
 
 def batches_of(records: Any) -> list[RecordBatch]:
-    return list(batches_in(memoryview(records), allow_partial_tail=False))
+    return list(batches_in(memoryview(records), allow_partial_tail=True))
 
 
 def stage_with(*counts: int, **more: Any) -> DataStage:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from engine.log.conversion import UnsupportedCompressionType, down_converted
+from engine.log.conversion import (
+    UnsupportedCompressionType,
+    down_converted,
+    down_converted_to_size,
+)
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
@@ -71,3 +75,41 @@ def test_batches_of_the_asked_format_and_a_cut_one_cost_nothing() -> None:
     old = down_converted(memoryview(at(0, sent(2))), 1, limit_bytes=LIMIT)
     data = bytes(old) + at(2, sent())[:-1]
     assert bytes(old) == down_converted(memoryview(data), 1, limit_bytes=LIMIT)
+
+
+def as_sent(data: bytes | memoryview, magic: int = 1) -> bytes:
+    return bytes(down_converted_to_size(memoryview(data), magic, limit_bytes=LIMIT))
+
+
+def test_what_is_missing_claims_to_go_on() -> None:
+    stored = bytes(at(0, sent(1))) + bytes(at(1, sent(1)))
+    converted = bytes(down_converted(memoryview(stored), 1, limit_bytes=LIMIT))
+    left = len(stored) - len(converted)
+    head = (-1).to_bytes(8, "big", signed=True) + max(left + 1, 61).to_bytes(4, "big")
+    assert converted + head + bytes(left - 12) == as_sent(stored)
+
+
+def test_the_first_batch_is_whole_and_later_ones_are_cut() -> None:
+    one = at(0, sent(9))
+    grown = bytes(down_converted(memoryview(one), 1, limit_bytes=LIMIT))
+    assert len(grown) > len(one)
+    assert grown == as_sent(one)
+    two = bytes(one) + bytes(at(9, sent(9)))
+    whole = bytes(down_converted(memoryview(two), 1, limit_bytes=LIMIT))
+    assert whole[: max(len(two), len(grown))] == as_sent(two)
+
+
+def test_records_end_before_a_chunk_with_zstd() -> None:
+    plain, zstd = bytes(at(0, sent(1))), bytes(at(1, sent(1, codec=Codec.ZSTD)))
+    converted = bytes(down_converted(memoryview(plain), 1, limit_bytes=LIMIT))
+    found = as_sent(plain + zstd)
+    assert len(plain + zstd) == len(found)
+    assert found.startswith(converted + b"\xff" * 8)
+    with pytest.raises(UnsupportedCompressionType):
+        as_sent(zstd + plain)
+
+
+def test_nothing_but_markers_is_the_head_of_a_batch() -> None:
+    marker = end_of_transaction(1)
+    assert b"\xff" * 8 + (61).to_bytes(4, "big") == as_sent(marker)
+    assert b"" == as_sent(b"")
