@@ -7,5 +7,6 @@
 | `run` | a process that is nothing but a cluster: loop, signals, log |
 | `plan` | how a cluster is made |
 | `data_directory` | where a cluster's files lie, and what it says of itself there |
+| `__main__` | that process as a program |
 | `daemon` | start, stop, state and removal of a cluster that runs as its own process |
 """

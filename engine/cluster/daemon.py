@@ -6,7 +6,8 @@ other. Who stops it returns when the process has ended, and its files are in ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.cluster.data_directory import ClusterInUse, ClusterState, DataDirectory
@@ -18,6 +19,7 @@ from engine.host.ports import Clock, FileMissing, Files
 from engine.limits import LOG_TAIL_BYTES
 
 _POLL_MS = 5
+_PROGRAM = "engine.cluster"
 
 
 class ClusterStatus(NamedTuple):
@@ -88,14 +90,15 @@ def status_of(data: DataDirectory) -> ClusterStatus:
     )
 
 
-def start(data: DataDirectory, files: Files, command: Sequence[str], timeout_s: float) -> None:
-    """Start a cluster by a command that runs it, and return when it is ready.
+def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
+    """Keep a plan, start its cluster, and return when that is ready.
 
     Errors: ClusterInUse, ClusterDidNotStart.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
-    files.make_dir(data.path)
+    data.write_plan(plan)
+    command = [sys.executable, "-m", _PROGRAM, data.path]
     log_end = _size(files, data.log_path)
     process = processes.start_detached(command, data.log_path)
     said = process.wait_until_ready(timeout_s)

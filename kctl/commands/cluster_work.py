@@ -61,7 +61,7 @@ def start_cluster(request: StartRequest) -> int:
     if data.state() is ClusterState.RUNNING:
         say(f"the cluster in {data.path} is running already")
     else:
-        daemon.start(data, RealFiles(), _command(data, plan), request.timeout_s)
+        daemon.start(data, RealFiles(), plan, request.timeout_s)
     return _show(daemon.status_of(data), request.output)
 
 
@@ -81,14 +81,6 @@ def _check(plan: ClusterPlan) -> None:
     """Find out what is wrong with a plan before a process is started for it."""
     for name in check_plan(plan):
         say(f"warning: {name} is no setting of brokers and is passed over")
-
-
-def _command(data: DataDirectory, plan: ClusterPlan) -> list[str]:
-    command = [sys.executable, "-m", "kctl", "cluster", "start", "--foreground"]
-    command += ["--data", data.path, "--brokers", str(plan.broker_count), "--port", str(plan.port)]
-    for key, value in plan.settings.items():
-        command += ["--set", f"{key}={value}"]
-    return command
 
 
 def stop_cluster(data: str | None, timeout_s: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -41,9 +42,20 @@ def test_the_number_of_brokers_stays(data: DataDirectory) -> None:
 
 
 def test_a_process_that_ends_at_once_is_told_with_its_last_words(data: DataDirectory) -> None:
-    code = "import sys; print('error: no luck\\nhint: try again'); sys.exit(1)"
-    with pytest.raises(ClusterDidNotStart, match="did not start: no luck"):
-        daemon.start(data, FILES, [sys.executable, "-c", code], 60)
+    plan = ClusterPlan(port=0, settings={"zookeeper.session.timeout.ms": "soon"})
+    with pytest.raises(ClusterDidNotStart, match=r"did not start: zookeeper\.session\.timeout"):
+        daemon.start(data, FILES, plan, 60)
+
+
+def test_a_process_without_a_plan_says_so(data: DataDirectory) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "engine.cluster", data.path],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr == f"error: there is no cluster in {data.path}\n"
 
 
 def test_only_what_is_the_clusters_is_removed(data: DataDirectory, tmp_path: Path) -> None:
