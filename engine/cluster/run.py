@@ -83,6 +83,7 @@ class Process:
         # What was loaded stays: without it a collection has only requests to look at.
         gc.collect()
         gc.freeze()
+        gc.enable()
         self.loop.run()
         self.network.close()
         self._finish(cluster.stop())
