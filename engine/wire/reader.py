@@ -47,6 +47,9 @@ class Reader:
         self.buffer = buffer
         self.position = position
         self.end = len(buffer)
+        #: Requests are read as Java reads them: what is not UTF-8 becomes U+FFFD, and every
+        #: negative length is null. A broker of Kafka answers to both.
+        self.is_lenient = message.endswith("Request") or message == "RequestHeader"
         #: Names of the fields from the message down to the one being read.
         self.path: list[str] = []
 
@@ -92,6 +95,8 @@ class Reader:
             length = self.unsigned_varint() - 1
         else:
             length = self.fixed("int16" if classic_is_short else "int32")
+            if self.is_lenient:
+                length = max(-1, length)
         if length < -1:
             raise self.wrong(LengthOutOfBounds, start, "a length of −1 or more", length)
         return None if length < 0 else length
@@ -128,9 +133,9 @@ class Reader:
         return self.text(start, raw)
 
     def text(self, start: int, raw: bytes | memoryview) -> str:
-        """Return bytes as text; raises BadUtf8."""
+        """Return bytes as text; raises BadUtf8, but for a request's, as `is_lenient` says."""
         try:
-            return str(raw, "utf-8")
+            return str(raw, "utf-8", "replace" if self.is_lenient else "strict")
         except UnicodeDecodeError as error:
             raise self.wrong(BadUtf8, start, "UTF-8", error.reason) from error
 

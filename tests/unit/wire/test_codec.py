@@ -229,10 +229,10 @@ HOSTILE = [
     ("MetadataRequest", 12, "ffffffff0f", LengthOutOfBounds, "topics", 0),
     ("MetadataRequest", 12, "ffffffffff01", VarintTooLong, "topics", 0),
     ("MetadataRequest", 4, "7fffffff", LengthOutOfBounds, "topics", 0),
-    ("MetadataRequest", 4, "fffffffe", LengthOutOfBounds, "topics", 0),
+    ("MetadataResponse", 1, "fffffffe", LengthOutOfBounds, "brokers", 0),
     ("MetadataRequest", 4, "00000001 7fff", LengthOutOfBounds, "topics.name", 4),
     ("MetadataRequest", 4, "00000001 ffff", NullNotAllowed, "topics.name", 4),
-    ("MetadataRequest", 4, "00000001 0001 ff 00", BadUtf8, "topics.name", 4),
+    ("SyncGroupResponse", 5, "00000000 0000 02ff", BadUtf8, "protocolType", 6),
     ("MetadataRequest", 4, "000000", FrameTruncated, "topics", 0),
     ("MetadataRequest", 4, "ffffffff", FrameTruncated, "allowAutoTopicCreation", 4),
     ("MetadataRequest", 4, "ffffffff 01 00", TrailingBytes, "", 5),
@@ -327,3 +327,10 @@ def test_codec_compiles_only_the_direction_in_use() -> None:
 def test_codecs_are_shared() -> None:
     assert message_codec("HeartbeatRequest", 4) is message_codec("HeartbeatRequest", 4)
     assert repr(message_codec("HeartbeatRequest", 4)) == "Codec(HeartbeatRequest v4 of 3.9.1)"
+
+
+def test_requests_are_read_as_java_reads_them() -> None:
+    codec = message_codec("MetadataRequest", 4)
+    request = codec.decode(bytes.fromhex("00000001 0001 ff 00"))
+    assert ["\ufffd"] == [topic.name for topic in request.topics]
+    assert codec.decode(bytes.fromhex("fffffffe 00")).topics is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from engine.wire.errors import (
-    BadUtf8,
     FrameTruncated,
     LengthOutOfBounds,
     UnknownMessage,
@@ -96,15 +95,14 @@ def test_cut_response_header_is_truncated(length: int) -> None:
         read_response_header(bytes(5)[:length], 3, 12)
 
 
-def test_client_id_must_be_utf8() -> None:
-    with pytest.raises(BadUtf8) as caught:
-        read_request_header(V1[:-1] + b"\xff")
-    assert (caught.value.field, caught.value.position) == ("clientId", 8)
+def test_a_client_id_that_is_not_utf8_is_read_as_java_does() -> None:
+    header = read_request_header(V1[:-1] + b"\xff")
+    assert str(header.client_id).endswith("\ufffd")
 
 
-def test_client_id_length_below_null_is_refused() -> None:
-    with pytest.raises(LengthOutOfBounds):
-        read_request_header(bytes.fromhex("0003 0001 00000001 fffe"))
+def test_every_negative_client_id_length_is_null() -> None:
+    header = read_request_header(bytes.fromhex("0003 0001 00000001 fffe"))
+    assert (None, 10) == (header.client_id, header.body_position)
 
 
 def test_endless_varint_is_refused() -> None:
