@@ -77,10 +77,12 @@ class RequestServer:
 class _Slot:
     """The place of one request among the answers of its connection."""
 
-    __slots__ = ("is_filled", "on_sent", "parts")
+    __slots__ = ("close_reason", "is_filled", "on_sent", "parts")
 
     def __init__(self) -> None:
         self.is_filled = False
+        #: Why the connection ends here, None for an answer.
+        self.close_reason: str | None = None
         self.parts: Sequence[SendPart] | None = None
         self.on_sent: Callable[[], None] | None = None
 
@@ -131,7 +133,18 @@ class ClientConnection:
         except WireError as error:
             self._end(str(error))
         except CloseConnection as order:
-            self._connection.close(order.reason)
+            self._close_in_turn(order.reason)
+
+    def _close_in_turn(self, reason: str) -> None:
+        """Close behind the answers that are still owed; nothing more is read."""
+        if not self._slots:
+            self._connection.close(reason)
+            return
+        last = _Slot()
+        last.is_filled = True
+        last.close_reason = reason
+        self._slots.append(last)
+        self._connection.pause()
 
     def _serve(self, row: ApiRow, exchange: Exchange, body: memoryview) -> None:
         if row.decode is not None:
@@ -178,6 +191,9 @@ class ClientConnection:
             first = self._slots.popleft()
             if first.parts is not None:
                 self._connection.send(first.parts, first.on_sent)
+            elif first.close_reason is not None:
+                self._connection.close(first.close_reason)
+                return
         if self._is_paused and len(self._slots) < OPEN_REQUESTS_PER_CONNECTION_MAX:
             self._is_paused = False
             self._connection.resume()

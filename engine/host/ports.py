@@ -226,7 +226,7 @@ class Connection(Protocol):
         ...
 
     def close(self, reason: str) -> None:
-        """Close now, dropping what is unsent."""
+        """Close now, dropping what cannot be sent at once."""
         ...
 
 

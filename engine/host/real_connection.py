@@ -352,7 +352,10 @@ class RealConnection:
         return "idle" if 0 < idle_ms < now_ms - self.last_active_ms else None
 
     def close(self, reason: str) -> None:
-        """Close now, dropping what is unsent; `on_close` is called once."""
+        """Close now, dropping what the socket does not take; `on_close` is called once."""
+        if self._is_dirty and not self.is_closed:
+            # Answers that wait for the turn's end are of requests before the one at fault.
+            self.flush()
         if self.is_closed:
             return
         self.is_closed = True

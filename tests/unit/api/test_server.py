@@ -169,6 +169,19 @@ def test_a_handler_can_end_a_connection_without_an_answer() -> None:
     assert ([], [], 1) == (stage.replies, stage.faults, len(stage.closed))
 
 
+def test_what_is_owed_is_answered_before_a_connection_ends() -> None:
+    stage = Stage()
+    late = stage.answers[1] = Deferred()
+    stage.answers[5] = CloseConnection("acks=0 failed")
+    stage.beat(1)
+    stage.beat(5)
+    stage.beat(6)
+    assert ([], []) == (stage.replies, stage.closed)
+    late.complete(heartbeat_reply(0))
+    stage.timers.run_until_idle()
+    assert (1, 1) == (len(stage.replies), len(stage.closed))
+
+
 def test_an_answer_that_comes_after_the_end_goes_nowhere() -> None:
     stage = Stage()
     late = stage.answers[1] = Deferred()
