@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 from engine.api.exchange import Deferred, EncodedReply, Exchange
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_session import (
+    INITIAL_EPOCH,
     Answers,
     FetchContext,
     FetchSessionCache,
@@ -49,6 +50,7 @@ from engine.wire.fetch_bytes import (
     FetchRequest,
     encode_fetch_response,
 )
+from engine.wire.layout import NO_UUID
 
 _UNKNOWN_TOPIC_OR_PARTITION = 3
 _NOT_LEADER_OR_FOLLOWER = 6
@@ -58,6 +60,9 @@ _INCONSISTENT_TOPIC_ID = 103
 #: NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH.
 _WITH_LEADER = (_NOT_LEADER_OR_FOLLOWER, 74)
 _READ_COMMITTED = 1
+_ISOLATION_LEVELS = (0, _READ_COMMITTED)
+_UNKNOWN_SERVER_ERROR = -1
+_FIRST_WITH_IDS = 13
 _LAST_WITH_HARD_LIMIT = 2
 _LAST_WITHOUT_STORAGE_ERROR = 5
 _FIRST_FROM_FOLLOWERS = 11
@@ -84,6 +89,9 @@ class Fetch:
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Read and return the answer, or a promise of it."""
+        version = exchange.api_version
+        if version >= _FIRST_WITH_IDS and _opens_session_without_id(request):
+            return EncodedReply(self._failed(request, version), None)
         context = self._sessions.context(request, exchange.api_version, exchange.received_ms)
         refused: Answers = []
         interesting: list[SessionPartition] = []
@@ -91,12 +99,14 @@ class Fetch:
         for partition in context.partitions:
             code = self._refusal(partition)
             if code:
-                refused.append((partition, FetchedPartition(partition.key[1], code)))
+                refused.append((partition, _refused(partition.key[1], code)))
             else:
                 assert partition.topic_partition is not None
                 interesting.append(partition)
                 specs.append((partition.topic_partition, partition.spec))
         read = Deferred()
+        if specs and request.isolation_level not in _ISOLATION_LEVELS:
+            return EncodedReply(self._failed(request, exchange.api_version), None)
         if specs:
             self._manager.fetch(self._params(request, exchange.api_version), specs, read.complete)
         else:
@@ -112,6 +122,18 @@ class Fetch:
             return EncodedReply(parts, records.release if records.has_regions else None)
 
         return answer(read.reply) if read.is_complete else read.then(answer)
+
+    @staticmethod
+    def _failed(request: FetchRequest, version: int) -> list[SendPart]:
+        """Return the answer to a request that Kafka fails at as a whole."""
+        topics = [
+            (topic, [_refused(asked[0], _UNKNOWN_SERVER_ERROR, None) for asked in partitions])
+            for topic, partitions in request.topics
+        ]
+        if version >= _FIRST_WITH_IDS:
+            topics = []
+        answer = FetchAnswer(topics, _UNKNOWN_SERVER_ERROR, request.session_id)
+        return encode_fetch_response(version, answer)
 
     def _refusal(self, partition: SessionPartition) -> int:
         topic_partition = partition.topic_partition
@@ -192,7 +214,7 @@ class Fetch:
             else records.part_of(found, None if here is None else here.log)
         )
         if refused:
-            return FetchedPartition(index, refused, records=None)
+            return _refused(index, refused, None)
         return FetchedPartition(
             index,
             0,
@@ -203,3 +225,15 @@ class Fetch:
             None if aborted is None else [(one.producer_id, one.first_offset) for one in aborted],
             None if diverging is None else (diverging.leader_epoch, diverging.end_offset),
         )
+
+
+def _opens_session_without_id(request: FetchRequest) -> bool:
+    """Tell whether a session would hold a topic without an id, at which Kafka fails."""
+    if request.session_epoch != INITIAL_EPOCH:
+        return False
+    return any(topic == NO_UUID for topic, _ in request.topics)
+
+
+def _refused(index: int, code: int, records: SendPart | None = b"") -> FetchedPartition:
+    """Return a partition that was not read: with no aborted transactions in place of null."""
+    return FetchedPartition(index, code, records=records, aborted=())

@@ -9,8 +9,7 @@
 
 Where conversion is switched off the answer is UNSUPPORTED_VERSION 35, and zstd, which the old
 formats lack, is UNSUPPORTED_COMPRESSION_TYPE 76.
-A first batch that is longer than an old consumer's limit is cut and not converted: the consumer
-sees from its length that the limit is too small.
+A first batch that is longer than an old consumer's limit is cut, and nothing comes of it.
 Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords; KIP-110, KIP-283.
 """
 
@@ -92,8 +91,6 @@ def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int
     limit_bytes = log.config.opened_batch_bytes_max
     try:
         data = found.read()
-        if found.is_first_batch_cut:
-            return 0, data
         first_offset = found.start.offset
         return 0, down_converted_to_size(
             memoryview(data), magic, first_offset=first_offset, limit_bytes=limit_bytes

@@ -40,7 +40,8 @@ from engine.wire.fetch_bytes import (
 )
 
 NO_SESSION = 0
-_INITIAL_EPOCH = 0
+#: What asks for a new session.
+INITIAL_EPOCH = 0
 _FINAL_EPOCH = -1
 _EPOCH_MAX = 0x7FFFFFFF
 _SESSION_IDS = 0x7FFFFFFE
@@ -150,7 +151,7 @@ class FetchSession:
         self.uses_ids = uses_ids
         self.created_ms = now_ms
         self.last_used_ms = now_ms
-        self.epoch = _next_epoch(_INITIAL_EPOCH)
+        self.epoch = _next_epoch(INITIAL_EPOCH)
 
 
 def _next_epoch(epoch: int) -> int:
@@ -268,7 +269,7 @@ class FetchSessionCache:
         """Return what a request reads; moves the session on that it belongs to."""
         uses_ids = api_version >= FIRST_WITH_TOPIC_IDS
         epoch = request.session_epoch
-        if epoch in (_INITIAL_EPOCH, _FINAL_EPOCH):
+        if epoch in (INITIAL_EPOCH, _FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
             asked = self._asked(request).values()
             if epoch == _FINAL_EPOCH:

@@ -7,8 +7,9 @@ upper bound  → the same way; the end of the log is known without looking
 ```
 
 Source: Kafka's LocalLog.read, UnifiedLog.fetchOffsetByTimestamp; FET-3, FET-5, FET-6, L5.
-Differs: a time that only records below the log's start have is looked for in later segments too;
-Kafka gives up after the first segment that could have it.
+Differs: a time that only records below the log's start have is looked for in later segments too,
+and so is one behind a segment without any times, which counts by when its file was changed; Kafka
+gives up after the first segment that could have it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from engine.log.batch_scan import scan_batches
 from engine.log.epoch_cache import EpochCache
 from engine.log.log_types import (
     FetchSlice,
+    NegativeReadSize,
     OffsetAndTimestamp,
     OffsetMetadata,
     OffsetOutOfRange,
@@ -58,7 +60,8 @@ def read_slice(
     """Return batches from the one that holds `start_offset` on, of one segment.
 
     With `at_least_one_batch` the first one is whole whatever `max_bytes` says. Empty at and
-    behind the upper bound. Raises OffsetOutOfRange outside of the log, CorruptRecord at damage.
+    behind the upper bound. Errors: OffsetOutOfRange outside of the log, NegativeReadSize,
+    CorruptRecord at damage.
     """
     end = bounds.log_end_offset
     segment = segments.floor(start_offset)
@@ -84,6 +87,8 @@ def _slice_from(
     bounds: ReadBounds,
     at_least_one_batch: bool,
 ) -> FetchSlice:
+    if max_bytes < 0:
+        raise NegativeReadSize(max_bytes)
     following: Segment | None = segment
     while following is not None:
         segment = following

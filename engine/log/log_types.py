@@ -26,6 +26,14 @@ class OffsetOutOfRange(ApiError):
         self.log_end_offset = log_end_offset
 
 
+class NegativeReadSize(ApiError):
+    """A read of fewer than no bytes, for which Kafka has no code."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(-1, "UNKNOWN_SERVER_ERROR", f"a read of {max_bytes} bytes")
+        self.max_bytes = max_bytes
+
+
 class RecordListTooLarge(ApiError):
     """One append is larger than a segment may be."""
 
