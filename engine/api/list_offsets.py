@@ -41,6 +41,9 @@ _UNSUPPORTED_VERSION = 35
 _INVALID_REQUEST = 42
 _OFFSET_NOT_AVAILABLE = 78
 _DEBUGGER_ID = -2
+_UNKNOWN_SERVER_ERROR = -1
+_NO_EPOCH = -1
+_READ_UNCOMMITTED = 0
 _READ_COMMITTED = 1
 _FIRST_WITH_EPOCHS = 4
 _FIRST_WITH_NOT_AVAILABLE = 5
@@ -91,21 +94,25 @@ class ListOffsets:
     ) -> Any:
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
+        if is_consumer and request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
+            return self._refused(asked, _UNKNOWN_SERVER_ERROR)
         try:
             partition = self._manager.find(topic_partition)
             if version == 0:
                 partition.require(None, is_leader_required=is_leader_required)
+                if asked.max_num_offsets < 0:
+                    return self._refused(asked, _UNKNOWN_SERVER_ERROR)
                 offsets = _offsets_before(partition.log, asked.timestamp, self._clock.wall_ms())
                 if is_consumer:
                     offsets = _below(offsets, partition.high_watermark)
                 answer = self._refused(asked, 0)
-                answer.old_style_offsets = offsets[: max(asked.max_num_offsets, 0)]
+                answer.old_style_offsets = offsets[: asked.max_num_offsets]
                 return answer
             epoch = asked.current_leader_epoch
             found = partition.offset_for_timestamp(
                 asked.timestamp,
                 _isolation(request),
-                current_leader_epoch=epoch if epoch >= 0 else None,
+                current_leader_epoch=None if epoch == _NO_EPOCH else epoch,
                 is_leader_required=is_leader_required,
             )
         except (ApiError, StorageError) as failure:

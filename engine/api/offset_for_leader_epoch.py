@@ -22,6 +22,8 @@ from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.structs import message_class
 
+_NO_EPOCH = -1
+
 
 class OffsetForLeaderEpoch:
     """Answers OffsetForLeaderEpoch."""
@@ -48,7 +50,7 @@ class OffsetForLeaderEpoch:
         current = asked.current_leader_epoch
         try:
             found = self._manager.find(topic_partition).end_offset_for_epoch(
-                asked.leader_epoch, current if current >= 0 else None
+                asked.leader_epoch, None if current == _NO_EPOCH else current
             )
         except (ApiError, StorageError) as failure:
             answer.error_code = self._manager.answer_to(topic_partition, failure).code

@@ -105,14 +105,22 @@ def test_epochs_and_places_are_checked() -> None:
     partition = stage.manager.find(T0)
     partition.become_leader(PartitionState(1, 3, (1,), 1, (1,)))
     codes = [
-        look_up(stage, 9, asked(current_leader_epoch=epoch))[0].error_code for epoch in (2, 3, 4)
+        look_up(stage, 9, asked(current_leader_epoch=epoch))[0].error_code
+        for epoch in (-2, -1, 2, 3, 4)
     ]
-    assert [74, 0, 75] == codes
+    assert [74, 0, 74, 0, 75] == codes
     assert 3 == look_up(stage, 9, asked(9))[0].error_code
     stage.tell(TopicPartition("t", 9), leader=2)
     assert 6 == look_up(stage, 9, asked(9))[0].error_code
     stage.manager.mark_offline(T0)
     assert 56 == look_up(stage, 9, asked(0))[0].error_code
+
+
+def test_what_kafka_fails_at_has_no_code_of_its_own() -> None:
+    stage = filled()
+    assert -1 == look_up(stage, 0, asked(max_num_offsets=-1))[0].error_code
+    assert -1 == look_up(stage, 2, asked(), isolation_level=5)[0].error_code
+    assert 0 == look_up(stage, 2, asked(), isolation_level=5, replica_id=-2)[0].error_code
 
 
 def test_a_follower_answers_a_debugger_alone() -> None:

@@ -52,7 +52,7 @@ def test_every_version_tells_the_end(version: int) -> None:
     assert (0, 2 if version else -1, 2) == (code, epoch, end)
 
 
-@pytest.mark.parametrize(("current", "code"), [(-1, 0), (4, 74), (5, 0), (6, 75)])
+@pytest.mark.parametrize(("current", "code"), [(-2, 74), (-1, 0), (4, 74), (5, 0), (6, 75)])
 def test_the_leaders_epoch_is_checked(current: int, code: int) -> None:
     assert code == end_of(lasting(2, 5), 2, current_leader_epoch=current)[0]
 
