@@ -24,6 +24,7 @@ from engine.controller.topic_errors import (
     INVALID_REQUEST,
     NONE,
     NOT_CONTROLLER,
+    TOPIC_AUTHORIZATION_FAILED,
     TOPIC_DELETION_DISABLED,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -93,7 +94,10 @@ class DeleteTopics:
             name = self._controller.topic_name(topic_id)
             if name is None:
                 return self._result(None, topic_id, UNKNOWN_TOPIC_ID)
-        if name is None or name not in self._cache.topics:
+        if name is None:
+            # Kafka finds nobody allowed to delete what has no name.
+            return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
+        if name not in self._cache.topics:
             return self._result(name, topic_id, UNKNOWN_TOPIC_OR_PARTITION)
         return self._result(name, topic_id, NONE)
 

@@ -21,13 +21,12 @@ Differs: before a controller has said anything every topic is answered with LEAD
 Kafka says UNKNOWN_TOPIC_OR_PARTITION, at which librdkafka drops what it has not sent to a topic
 that it knew: a restart of a broker must not cost a producer its records.
 Differs: topics and partitions come in the order asked for and of their numbers, not that of a hash
-map. A name that is null is INVALID_REQUEST in every version; Kafka fails at it in version 12 with
-UNKNOWN_SERVER_ERROR.
+map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.exchange import Deferred, EncodedReply, Exchange
@@ -43,6 +42,7 @@ from engine.wire.structs import message_class
 ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 
+_UNKNOWN_SERVER_ERROR = -1
 _NONE = 0
 _UNKNOWN_TOPIC_OR_PARTITION = 3
 _LEADER_NOT_AVAILABLE = 5
@@ -95,8 +95,9 @@ class Metadata:
         if topics is None or (version == 0 and not topics):
             names, ids = None, ()
         else:
-            if _is_refused(topics, version):
-                return self._refusal(topics)
+            code = _refused_with(topics, version)
+            if code != _NONE:
+                return self._refusal(topics, code)
             # Each but once: what is kept may not grow with what is repeated.
             ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
             names = () if ids else tuple(dict.fromkeys(topic.name for topic in topics))
@@ -111,10 +112,10 @@ class Metadata:
         )
         return self._kept(question) or self._answer(question)
 
-    def _refusal(self, topics: Iterable[Any]) -> Any:
+    def _refusal(self, topics: Iterable[Any], code: int) -> Any:
         entry = self._response.MetadataResponseTopic
         refused = [
-            entry(error_code=_INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            entry(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
             for topic in topics
         ]
         return self._response(topics=refused)
@@ -264,12 +265,13 @@ class Metadata:
         return reply
 
 
-def _is_refused(topics: Iterable[Any], version: int) -> bool:
-    """Tell whether a topic is asked for in a way that its version does not have."""
-    for topic in topics:
-        if topic.topic_id == NO_UUID:
-            if topic.name is None:
-                return True
-        elif version < _BY_ID_VERSION:
-            return True
-    return False
+def _refused_with(topics: Sequence[Any], version: int) -> int:
+    """Return the code of a request that asks in a way that its version does not have, or 0.
+
+    Where topics can have ids, Kafka fails at one without name and id, unless another has an id.
+    """
+    has_ids = any(topic.topic_id != NO_UUID for topic in topics)
+    has_nameless = any(topic.name is None and topic.topic_id == NO_UUID for topic in topics)
+    if version < _BY_ID_VERSION:
+        return _INVALID_REQUEST if has_ids or has_nameless else _NONE
+    return _UNKNOWN_SERVER_ERROR if has_nameless and not has_ids else _NONE

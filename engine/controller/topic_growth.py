@@ -90,6 +90,9 @@ class TopicGrowth:
         return writes
 
     async def _known_topic(self, topic: str) -> StoredTopic:
+        if not topic:
+            # Kafka asks its store for a path that no node can have.
+            raise TopicRefused(UNKNOWN_SERVER_ERROR, "a topic without a name")
         # A name that no topic can have may be the path of another node.
         stored = await read_topic(self._client, topic) if is_name(topic) else None
         if stored is None or not stored.assignment.partitions:

@@ -34,6 +34,7 @@ from engine.controller.topic_errors import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     TOPIC_ALREADY_EXISTS,
+    UNKNOWN_SERVER_ERROR,
     TopicRefused,
 )
 from engine.errors import ConfigError
@@ -148,11 +149,19 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
             INVALID_REPLICA_ASSIGNMENT,
             f"Duplicate replica assignment found: {_scala_map(assignment)}",
         )
+    if 0 not in assignment and _adds_up(assignment):
+        # Kafka sums the indexes that are not negative, and then fails without partition 0.
+        raise TopicRefused(UNKNOWN_SERVER_ERROR, "partition 0 has no replicas")
     if sorted(assignment) != list(range(len(assignment))):
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
+
+
+def _adds_up(indexes: Iterable[int]) -> bool:
+    found = list(indexes)
+    return sum(max(index, 0) for index in found) == len(found) * (len(found) - 1) // 2
 
 
 def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:

@@ -80,6 +80,10 @@ def test_name_and_id_together_are_refused() -> None:
     assert bench.cluster.exists("/brokers/topics/t")
 
 
+def test_nobody_may_delete_what_has_neither_name_nor_id() -> None:
+    assert [(None, 29)] == codes(ask(with_topics("t"), by_id(NO_ID)))
+
+
 def test_only_unknown_topics_are_answered_at_once() -> None:
     bench = with_topics()
     request = REQUEST(topics=[by_name("ghost")])

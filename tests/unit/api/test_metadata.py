@@ -149,6 +149,12 @@ def test_ids_before_version_12_are_refused(asked_for: Any) -> None:
     assert [] == reply.brokers
 
 
+@pytest.mark.parametrize(("version", "code"), [(10, 42), (11, 42), (12, -1)])
+def test_a_topic_without_name_and_id_is_refused(version: int, code: int) -> None:
+    reply = ask(Metadata(cluster()), "Metadata", version, topics=[topic(None)])
+    assert [code] == [each.error_code for each in reply.topics]
+
+
 def test_unknown_and_bad_names_are_told_apart() -> None:
     assert {"ghost": 3, "no/good": 17} == errors(asked(12, ("ghost", "no/good")))
 
