@@ -63,7 +63,10 @@ class ControlledShutdown:
         context = self._context
         broker = context.live_brokers.get(request.broker_id)
         if broker is None:
-            return self._response(error_code=_BROKER_NOT_AVAILABLE)
+            # Kafka looks up an epoch, where one is told, before it looks for the broker.
+            is_epoch_told = request.broker_epoch != _UNKNOWN_EPOCH
+            code = _UNKNOWN_SERVER_ERROR if is_epoch_told else _BROKER_NOT_AVAILABLE
+            return self._response(error_code=code)
         if request.broker_epoch != _UNKNOWN_EPOCH and request.broker_epoch < broker.epoch:
             return self._response(error_code=_STALE_BROKER_EPOCH)
         context.shutting_down.add(request.broker_id)

@@ -199,7 +199,8 @@ def test_what_nobody_else_can_lead_remains() -> None:
 def test_a_stop_of_a_former_life_or_a_stranger_is_refused() -> None:
     cluster = Cluster(2)
     assert 77 == shut_down(cluster, 2, epoch_of(cluster, 2) - 1).error_code
-    assert 8 == shut_down(cluster, 9, 0).error_code
+    assert 8 == shut_down(cluster, 9, -1).error_code
+    assert -1 == shut_down(cluster, 9, 0).error_code
     assert set() == cluster.controller.context.shutting_down
     assert 0 == shut_down(cluster, 2, -1).error_code
 
