@@ -163,8 +163,6 @@ class DescribeConfigs:
             config_type=config.type,
             documentation=None,
         )
-        if version == 0:
-            entry.is_default = config.is_default
         if with_synonyms:
             entry.synonyms = [
                 synonym(name=each.name, value=each.value, source=each.source.value)
