@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from engine.api.config_resources import InvalidConfiguration, InvalidRequest, Operation
+from engine.api.config_resources import (
+    InvalidConfiguration,
+    InvalidRequest,
+    Operation,
+    UnexpectedChange,
+)
 
 ROOT_LOGGER = "root"
 LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
@@ -50,6 +55,8 @@ def alter_loggers(loggers: LoggerLevels, configs: Iterable[Any], *, validate_onl
 
 def _check(change: Any, known: Mapping[str, str]) -> None:
     name, operation = change.name, change.config_operation
+    if operation not in tuple(Operation):
+        raise UnexpectedChange(f"an operation {operation}")
     if operation not in (Operation.SET, Operation.DELETE):
         raise InvalidRequest(f"loggers have no operation {Operation.name_of(operation)}")
     if name not in known:

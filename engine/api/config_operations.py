@@ -10,8 +10,7 @@
 A list that is not set starts from the default of its key, whatever the broker's value is.
 
 Source: ConfigAdminManager.prepareIncrementalConfigs of 3.9.1.
-Differs: lists of unknown keys and unknown operations are refused by their names; Kafka fails at
-them with UNKNOWN_SERVER_ERROR.
+Kafka fails at a list of an unknown key and at an unknown operation, and has no code for that.
 """
 
 from __future__ import annotations
@@ -19,7 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from engine.api.config_resources import InvalidConfiguration, InvalidRequest, Operation
+from engine.api.config_resources import (
+    InvalidConfiguration,
+    InvalidRequest,
+    Operation,
+    UnexpectedChange,
+)
 from engine.config.key import ConfigKey, ConfigType
 
 
@@ -40,7 +44,7 @@ def check_configs(configs: Iterable[Any]) -> None:
 def apply_operations(
     current: Mapping[str, str], configs: Iterable[Any], keys: Mapping[str, ConfigKey]
 ) -> dict[str, str]:
-    """Return the settings after all operations; raises InvalidConfiguration, InvalidRequest."""
+    """Return the settings after all operations; raises InvalidConfiguration, UnexpectedChange."""
     changed = dict(current)
     for config in configs:
         name, operation = config.name, config.config_operation
@@ -59,7 +63,7 @@ def apply_operations(
                     left.remove(each)
             changed[name] = ",".join(left)
         else:
-            raise InvalidRequest(f"Unknown operations type {operation}")
+            raise UnexpectedChange(f"an operation {operation}")
     return changed
 
 
@@ -68,7 +72,7 @@ def _elements(
 ) -> list[str]:
     key = keys.get(name)
     if key is None:
-        raise InvalidConfiguration(f"Unknown config name: {name}")
+        raise UnexpectedChange(f"a list of the unknown key {name}")
     if key.type is not ConfigType.LIST:
         verb = Operation(operation).name.lower()
         raise InvalidConfiguration(f"Config value {verb} is not allowed for config key: {name}")

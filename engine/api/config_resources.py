@@ -41,6 +41,13 @@ class InvalidConfiguration(ApiError):
         super().__init__(_INVALID_CONFIG, "INVALID_CONFIG", reason)
 
 
+class UnexpectedChange(ApiError):
+    """A change that Kafka fails at, without a code or a word."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(_UNKNOWN_SERVER_ERROR, "UNKNOWN_SERVER_ERROR", reason)
+
+
 class UnknownTopic(ApiError):
     """No such topic."""
 
@@ -96,7 +103,8 @@ def answer_to(error: EngineError, resource_type: int, name: str) -> Answer:
     fails without a code of its own tells nothing more, as in Kafka.
     """
     if isinstance(error, ApiError):
-        return Answer(error.code, error.detail)
+        told = None if error.code == _UNKNOWN_SERVER_ERROR else error.detail
+        return Answer(error.code, told)
     if not isinstance(error, ConfigError):
         return Answer(_UNKNOWN_SERVER_ERROR)
     if resource_type == ResourceType.BROKER:
