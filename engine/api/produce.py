@@ -15,8 +15,8 @@ acks  0   appended, no answer; an error ends the connection, for the client know
 | 8 | + which records were refused |
 | 10 | + who leads instead (KIP-951) |
 
-Transactional records are refused as for a partition that was never added to a transaction: there
-is no coordinator that could have added it.
+Transactional records are refused as those of an unknown producer: there is no coordinator yet that
+could know one.
 Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
 """
 

@@ -8,8 +8,8 @@
 | what follows it has | CORRUPT_MESSAGE 2 |
 | transactional, no transactional id in the request | for all partitions \
 TRANSACTIONAL_ID_AUTHORIZATION_FAILED 53 |
-| transactional, no open transaction with the partition | v11+ TRANSACTION_ABORTABLE 120, \
-else INVALID_TXN_STATE 48 |
+| transactional, the transactional id is empty | INVALID_REQUEST 42 |
+| transactional, an id that has no producer | INVALID_PRODUCER_ID_MAPPING 49 |
 
 Requests below version 3 may hold anything or nothing; the log's own rules judge that.
 Source: ProduceRequest.validateRecords, RequestUtils.hasTransactionalRecords,
@@ -50,15 +50,19 @@ class TransactionalIdRefused(ApiError):
         )
 
 
-class NotInTransaction(ApiError):
-    """Transactional records for a partition that no open transaction of the producer has."""
+class NoTransactionalId(ApiError):
+    """Transactional records came with an empty transactional id."""
 
-    def __init__(self, transactional_id: str, api_version: int) -> None:
-        is_abortable = api_version >= _FIRST_WITH_ABORTABLE
+    def __init__(self) -> None:
+        super().__init__(42, "INVALID_REQUEST", "an empty transactional id")
+
+
+class NoSuchProducer(ApiError):
+    """Transactional records of an id that has no producer: no transaction can be begun yet."""
+
+    def __init__(self, transactional_id: str) -> None:
         super().__init__(
-            120 if is_abortable else 48,
-            "TRANSACTION_ABORTABLE" if is_abortable else "INVALID_TXN_STATE",
-            f"{transactional_id} has no open transaction with this partition",
+            49, "INVALID_PRODUCER_ID_MAPPING", f"{transactional_id} has no producer id"
         )
         self.transactional_id = transactional_id
 
@@ -113,7 +117,7 @@ def judged(
         return refusal_of(records, api_version)
     if transactional_id is None:
         raise TransactionalIdRefused
-    return NotInTransaction(transactional_id, api_version)
+    return NoSuchProducer(transactional_id) if transactional_id else NoTransactionalId()
 
 
 def is_transactional(records: memoryview | None) -> bool:

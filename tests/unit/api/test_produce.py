@@ -210,12 +210,14 @@ def test_transactional_records_without_an_id_refuse_the_whole_request() -> None:
     assert [53, 53] == [answer.error_code for answer in found]
 
 
-@pytest.mark.parametrize(("version", "code"), [(10, 48), (11, 120)])
-def test_transactional_records_have_no_open_transaction(version: int, code: int) -> None:
+@pytest.mark.parametrize(("transactional_id", "code"), [("tx", 49), ("", 42)])
+def test_transactional_records_need_a_producer_that_is_known(
+    transactional_id: str, code: int
+) -> None:
     stage = DataStage()
     transactional = sent_by(5, 0, is_transactional=True)
-    assert [code] == codes(stage, transactional, version=version, transactional_id="tx")
-    assert [0] == codes(stage, sent(1), version=version, transactional_id="tx")
+    assert [code] == codes(stage, transactional, transactional_id=transactional_id)
+    assert [0] == codes(stage, sent(1), transactional_id=transactional_id)
 
 
 def test_a_failed_disk_is_told() -> None:
