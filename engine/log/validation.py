@@ -231,7 +231,9 @@ class LeaderRules:
         if has_rules or not is_kept or first.timestamp_type is TimestampType.LOG_APPEND_TIME:
             records = self._records(batches, now_ms)
         if is_kept and isinstance(first, BatchView):
-            max_ms = None if records is None else max(record.timestamp_ms for record in records)
+            max_ms = None
+            if records is not None:
+                max_ms = max(NO_TIMESTAMP, *(record.timestamp_ms for record in records))
             first.patch(
                 base_offset=base_offset,
                 leader_epoch=leader_epoch,
@@ -274,6 +276,8 @@ class LeaderRules:
 
     def _decoded(self, batch: RecordBatch) -> Iterator[Record]:
         if isinstance(batch, LegacyBatch):
+            if batch.codec is Codec.ZSTD:
+                raise InvalidRecord(f"zstd in magic {batch.magic}")
             for message in batch.messages(limit_bytes=self._limit_bytes):
                 if message.magic != batch.magic:
                     raise InvalidRecord(f"magic {message.magic} inside of magic {batch.magic}")

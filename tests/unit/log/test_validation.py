@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import pytest
@@ -192,6 +193,19 @@ def test_a_batch_that_grows_beyond_the_bound_is_refused() -> None:
     data = sent(1, value=bytes(5000), codec=Codec.GZIP)
     config = LogConfig(max_message_bytes=1000, compression_type=Codec.NONE)
     assert refused(data, config).code == TOO_LARGE
+
+
+def test_a_time_below_none_counts_as_none() -> None:
+    data = with_field(sent(2, at_ms=0), 7, -2)
+    taken = accept(data, LogConfig(is_deep_validation=True))
+    assert taken.batch.max_timestamp_ms == -1
+
+
+def test_zstd_is_no_codec_of_old_messages() -> None:
+    data = bytearray(old(2, codec=Codec.GZIP))
+    data[17] = Codec.ZSTD
+    data[12:16] = zlib.crc32(data[16:]).to_bytes(4, "big")
+    assert refused(memoryview(data)).code == INVALID
 
 
 def test_what_cannot_be_opened_has_no_code_of_its_own() -> None:
