@@ -13,8 +13,8 @@ Receiving, per turn and connection:
 A connection has a buffer only in the midst of a frame. A few are kept for the next
 frames, for memory that was just used costs far less than new memory (a page fault for each 4 KiB).
 
-Sending: parts are queued per connection and written once at the end of the loop's turn, so that
-the answers to pipelined requests leave together; file regions go by sendfile.
+Sending: parts are queued per connection. The answers to what one read brought leave together right
+behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
 """
 
 from __future__ import annotations
@@ -116,13 +116,18 @@ class RealConnection:
         self._network.loop.watch_readable(self._descriptor, self._readable)
 
     def _readable(self) -> None:
+        """Read once, and answer what can be answered with one write, without another turn."""
+        was_dirty, self._is_dirty = self._is_dirty, True
         if self._have:
             self._read_on()
-            return
-        shared = self._network.buffers.shared
-        size = self._receive(shared)
-        if size > 0:
-            self._take(shared, size)
+        else:
+            shared = self._network.buffers.shared
+            size = self._receive(shared)
+            if size > 0:
+                self._take(shared, size)
+        self._is_dirty = was_dirty
+        if self._queue and not self._waits_to_write:
+            self.flush()
 
     def _take(self, shared: memoryview, size: int) -> None:
         """Hand on the frames in the shared buffer, and keep what is left."""
@@ -253,7 +258,7 @@ class RealConnection:
         self._network.loop.call_soon(self._take_own)
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
-        """Queue one frame behind its length; it leaves at the end of the loop's turn."""
+        """Queue one frame behind its length; it leaves behind this read, or this turn."""
         if self.is_closed:
             if on_sent is not None:
                 on_sent()
