@@ -33,7 +33,42 @@ _INTEGER = re.compile(r"[+-]?[0-9]+", re.A)
 _DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?", re.A)
 _RANGE = re.compile(r"\[(-?[0-9.]+),\.\.\.(?:,(-?[0-9.]+))?\]( or -1)?")
 _CHOICE = re.compile(r"(any case )?\[(.*)\]")
-_RELEASE = re.compile(r"[0-9]+\.[0-9]+(?:\.[0-9]+){0,2}(?:-IV[0-9]+)?", re.A)
+#: Releases that changed formats or protocols, and how many steps (IV0, IV1, …) each has.
+#: Source: MetadataVersion of 3.9.1.
+_RELEASE_STEPS = {
+    "0.8.0": 0,
+    "0.8.1": 0,
+    "0.8.2": 0,
+    "0.9.0": 0,
+    "0.10.0": 2,
+    "0.10.1": 3,
+    "0.10.2": 1,
+    "0.11.0": 3,
+    "1.0": 1,
+    "1.1": 1,
+    "2.0": 2,
+    "2.1": 3,
+    "2.2": 2,
+    "2.3": 2,
+    "2.4": 2,
+    "2.5": 1,
+    "2.6": 1,
+    "2.7": 3,
+    "2.8": 2,
+    "3.0": 2,
+    "3.1": 1,
+    "3.2": 1,
+    "3.3": 4,
+    "3.4": 1,
+    "3.5": 3,
+    "3.6": 3,
+    "3.7": 5,
+    "3.8": 1,
+    "3.9": 1,
+    "4.0": 2,
+}
+#: A release that is not out yet can be named only with its step.
+_UNRELEASED = "4.0"
 _REPLICAS = re.compile(r"[0-9]+:[0-9]+", re.A)
 _BITS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 # No number of 64 bits is longer; more digits would only cost time.
@@ -158,7 +193,16 @@ def _choice_check(choice: re.Match[str]) -> _Check:
 
 
 def _is_release(value: ConfigValue) -> bool:
-    return isinstance(value, str) and bool(_RELEASE.fullmatch(value))
+    """Tell whether a text begins with a release, or one of its steps; more numbers may follow."""
+    assert isinstance(value, str)
+    numbers = value.split(".")
+    head = ".".join(numbers[: 3 if value.startswith("0.") else 2])
+    release, dash, step = head.partition("-IV")
+    if release not in _RELEASE_STEPS:
+        return False
+    if not dash:
+        return release != _UNRELEASED
+    return step in map(str, range(_RELEASE_STEPS[release]))
 
 
 def _are_replicas(value: ConfigValue) -> bool:

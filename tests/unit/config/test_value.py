@@ -166,3 +166,16 @@ def test_doubles_are_written_as_java_does(value: float, text: str) -> None:
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_written_double_comes_back(value: float) -> None:
     assert value == parse_value(key_of(T.DOUBLE), java_double_text(value))
+
+
+@pytest.mark.parametrize(
+    "text", ["0.8.2", "0.9.0.1", "0.10.2-IV0", "0.10.2.1", "3.0", "3.9.1", "3.9-IV0", "4.0-IV1"]
+)
+def test_a_release_may_go_on_after_what_counts(text: str) -> None:
+    assert text == parse_value(key_of(T.STRING, "release"), text)
+
+
+@pytest.mark.parametrize("text", ["", "9.9", "1", "0.10", "2.8-IV7", "4.0", "3.9-IV00", "x3.0"])
+def test_no_other_release_is_known(text: str) -> None:
+    with pytest.raises(ConfigError):
+        parse_value(key_of(T.STRING, "release"), text)
