@@ -1,15 +1,26 @@
-"""What requests of the controller have in common: they are for one life of a broker.
+"""What requests of the controller have in common: whom they are for, and from whom.
 
-A broker that was away and is back has a new epoch; orders for its former life are refused.
+A broker that was away and is back has a new epoch; orders for its former life are refused. So are
+those of a controller that another one has followed (PART-4).
 Source: KafkaApis.isBrokerEpochStale; KIP-380.
 """
 
 from __future__ import annotations
 
-STALE_BROKER_EPOCH = 77
+from typing import Any
+
+from engine.replication.leadership import Leadership, StaleControllerEpoch
+
+_STALE_BROKER_EPOCH = 77
 _ANY_EPOCH = -1
 
 
-def is_stale(requested_epoch: int, broker_epoch: int) -> bool:
-    """Tell whether a request is for a former life; one without an epoch never is."""
-    return requested_epoch != _ANY_EPOCH and requested_epoch < broker_epoch
+def refusal(request: Any, leadership: Leadership, broker_epoch: int) -> int:
+    """Return the error code that refuses a request of the controller, 0 if it is to be done."""
+    if request.broker_epoch != _ANY_EPOCH and request.broker_epoch < broker_epoch:
+        return _STALE_BROKER_EPOCH
+    try:
+        leadership.admit(request.controller_epoch)
+    except StaleControllerEpoch as error:
+        return error.code
+    return 0

@@ -15,12 +15,12 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from engine.api.exchange import Deferred, Exchange
-from engine.api.inter_broker import STALE_BROKER_EPOCH, is_stale
+from engine.api.inter_broker import refusal
 from engine.errors import ApiError, EngineError
 from engine.host.coroutine import drive
 from engine.model import TopicPartition
 from engine.naming import uuid_text
-from engine.replication.leadership import Leadership, StaleControllerEpoch
+from engine.replication.leadership import Leadership
 from engine.replication.partition_types import PartitionState
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
@@ -55,12 +55,9 @@ class LeaderAndIsr:
         return reply
 
     async def _applied(self, request: Any, exchange: Exchange) -> Any:
-        if is_stale(request.broker_epoch, self._broker_epoch()):
-            return self._response(error_code=STALE_BROKER_EPOCH)
-        try:
-            self._leadership.admit(request.controller_epoch)
-        except StaleControllerEpoch as error:
-            return self._response(error_code=error.code)
+        code = refusal(request, self._leadership, self._broker_epoch())
+        if code:
+            return self._response(error_code=code)
         states: dict[TopicPartition, PartitionState] = {}
         new: set[TopicPartition] = set()
         for topic, entry in _entries(request, exchange.api_version):

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.api.exchange import Exchange
-from engine.api.inter_broker import STALE_BROKER_EPOCH, is_stale
+from engine.api.inter_broker import refusal
 from engine.model import TopicPartition
 from engine.replication.leadership import (
     NO_EPOCH,
     Leadership,
-    StaleControllerEpoch,
     StopOrder,
 )
 from engine.wire.structs import message_class
@@ -39,12 +38,9 @@ class StopReplica:
 
     def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return what became of each partition."""
-        if is_stale(request.broker_epoch, self._broker_epoch()):
-            return self._response(error_code=STALE_BROKER_EPOCH)
-        try:
-            self._leadership.admit(request.controller_epoch)
-        except StaleControllerEpoch as error:
-            return self._response(error_code=error.code)
+        code = refusal(request, self._leadership, self._broker_epoch())
+        if code:
+            return self._response(error_code=code)
         results = self._leadership.stop(_orders(request, exchange.api_version))
         entry = self._response.StopReplicaPartitionError
         return self._response(

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.api.exchange import Exchange
-from engine.api.inter_broker import STALE_BROKER_EPOCH, is_stale
+from engine.api.inter_broker import refusal
 from engine.model import TopicPartition
-from engine.replication.leadership import Leadership, StaleControllerEpoch
+from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import (
     BrokerNode,
     Endpoint,
@@ -49,12 +49,9 @@ class UpdateMetadata:
 
     def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return an error code, 0 when the cache has it."""
-        if is_stale(request.broker_epoch, self._broker_epoch()):
-            return self._response(error_code=STALE_BROKER_EPOCH)
-        try:
-            self._leadership.admit(request.controller_epoch)
-        except StaleControllerEpoch as error:
-            return self._response(error_code=error.code)
+        code = refusal(request, self._leadership, self._broker_epoch())
+        if code:
+            return self._response(error_code=code)
         controller_id = request.controller_id
         self._cache.update(
             None if controller_id == _NO_CONTROLLER else controller_id,

@@ -13,14 +13,14 @@ Complete when no partition waits. Source: PUR-4, PART-6; Kafka's DelayedProduce.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError
 from engine.model import TopicPartition
-from engine.replication.errors import NotEnoughReplicasAfterAppend, RequestTimedOut
+from engine.replication.delayed_offsets import DelayedOffsets
+from engine.replication.errors import NotEnoughReplicasAfterAppend
 from engine.replication.partition import Partition
-from engine.timing.purgatory import DelayedOperation
 
 
 class ProduceResult(NamedTuple):
@@ -35,54 +35,24 @@ class ProduceResult(NamedTuple):
 ProduceReply: TypeAlias = Callable[[dict[TopicPartition, ProduceResult]], None]
 
 
-class DelayedProduce(DelayedOperation):
-    """Waits for the watermarks of its partitions; `reply` is run by who completes it."""
+class DelayedProduce(DelayedOffsets[ProduceResult]):
+    """Waits for the watermarks of its partitions.
 
-    __slots__ = ("_find", "_required", "_results", "reply")
+    A partition that fails keeps the offsets in its answer, as in Kafka: the records are there, if
+    not everywhere.
+    """
 
-    def __init__(
-        self,
-        deadline_ms: int,
-        results: dict[TopicPartition, ProduceResult],
-        required: Mapping[TopicPartition, int],
-        find: Callable[[TopicPartition], Partition],
-        reply: ProduceReply,
-    ) -> None:
-        """Wait for the offsets in `required`; `find` raises what a missing partition answers."""
-        super().__init__(deadline_ms)
-        self._results = results
-        self._required = dict(required)
-        self._find = find
-        self.reply = reply
+    __slots__ = ()
 
-    def can_complete(self) -> bool:
-        """Tell whether no partition waits; those that are done are not looked at again."""
-        for topic_partition, offset in tuple(self._required.items()):
-            error = None
-            try:
-                enough = self._find(topic_partition).enough_replicas_reached(offset)
-            except ApiError as failure:
-                error = failure
-            else:
-                if not enough.is_reached:
-                    continue
-                if enough.isr_count < enough.min_isr_count:
-                    error = NotEnoughReplicasAfterAppend(
-                        topic_partition, enough.isr_count, enough.min_isr_count
-                    )
-            del self._required[topic_partition]
-            if error is not None:
-                self._fail(topic_partition, error)
-        return not self._required
-
-    def results(self) -> dict[TopicPartition, ProduceResult]:
-        """Return the answers of a completed operation; what still waited has timed out."""
-        assert self.is_completed
-        for topic_partition, offset in self._required.items():
-            self._fail(topic_partition, RequestTimedOut(topic_partition, offset))
-        self._required.clear()
-        return self._results
-
-    def _fail(self, topic_partition: TopicPartition, error: ApiError) -> None:
-        # Kafka keeps the offsets in the answer: the records are there, if not everywhere.
-        self._results[topic_partition] = self._results[topic_partition]._replace(error=error)
+    def outcome(
+        self, partition: Partition, offset: int, answer: ProduceResult
+    ) -> ProduceResult | None:
+        """Return the answer once the watermark is there, None before."""
+        enough = partition.enough_replicas_reached(offset)
+        if not enough.is_reached:
+            return None
+        if enough.isr_count < enough.min_isr_count:
+            raise NotEnoughReplicasAfterAppend(
+                partition.topic_partition, enough.isr_count, enough.min_isr_count
+            )
+        return answer

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock, LogDirOffline
@@ -63,6 +63,9 @@ _VALID_ACKS = (ACKS_ALL, 0, 1)
 _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_result = tuple.__new__
+
+
+Waiting = TypeVar("Waiting", DelayedProduce, DelayedDeleteRecords)
 
 
 class ReplicaManagerConfig(NamedTuple):
@@ -221,14 +224,22 @@ class ReplicaManager:
             effects += moved
         if required:
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
-            operation = DelayedProduce(deadline_ms, results, required, self.find, reply)
-            if self._produces.try_complete_else_watch(operation, required):
-                reply(operation.results())
-            else:
-                self._ports.on_waiting(deadline_ms)
+            produce = DelayedProduce(deadline_ms, results, required, self.find, reply)
+            self._await_offsets(self._produces, produce, required)
         else:
             reply(results)
         self.perform(effects)
+
+    def _await_offsets(
+        self,
+        purgatory: Purgatory[Waiting],
+        operation: Waiting,
+        required: Mapping[TopicPartition, int],
+    ) -> None:
+        if purgatory.try_complete_else_watch(operation, required):
+            operation.reply(operation.results())
+        else:
+            self._ports.on_waiting(operation.deadline_ms)
 
     def _failed_append(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
@@ -363,11 +374,8 @@ class ReplicaManager:
             effects += done.effects
         if required:
             deadline_ms = self._clock.monotonic_ms() + timeout_ms
-            operation = DelayedDeleteRecords(deadline_ms, results, required, self.find, reply)
-            if self._deletes.try_complete_else_watch(operation, required):
-                reply(operation.results())
-            else:
-                self._ports.on_waiting(deadline_ms)
+            delete = DelayedDeleteRecords(deadline_ms, results, required, self.find, reply)
+            self._await_offsets(self._deletes, delete, required)
         else:
             reply(results)
         self.perform(effects)
