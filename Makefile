@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit fuzz soak-kill compare-dumps compare-tools perf perf-broker compat completions reference clean
+.PHONY: demo test check unit fuzz soak-kill compare-dumps compare-wire compare-tools perf perf-broker compat completions reference clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -44,6 +44,14 @@ compare-dumps: $(VENV)/.dev-ready
 
 # The command that runs Kafka's own dump tool, which ours is timed against.
 KAFKA_DUMP_LOG ?= kafka-dump-log.sh
+
+# The same requests to a broker of Kafka 3.9.1 and to one of ours, both fresh and of broker.id=1 with
+# auto.create.topics.enable=false: make compare-wire REAL=host:port OURS=host:port
+ONLY ?=
+
+compare-wire: $(VENV)/.dev-ready
+	@test -n "$(REAL)" -a -n "$(OURS)" || { echo "set REAL=host:port OURS=host:port" >&2; exit 1; }
+	$(BIN)/python -m tests.compat.wire_compare --real "$(REAL)" --ours "$(OURS)" --only "$(ONLY)"
 
 perf: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.perf.dump_log --kafka "$(KAFKA_DUMP_LOG)"

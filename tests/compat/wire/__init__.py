@@ -1,0 +1,20 @@
+"""The same requests to a broker of Kafka and to one of ours, and what they answer."""
+
+from tests.compat.wire import (
+    config_cases,
+    fetch_cases,
+    frame_cases,
+    lookup_cases,
+    produce_cases,
+    topic_cases,
+)
+
+CASES = (
+    topic_cases.CASES
+    | produce_cases.CASES
+    | fetch_cases.CASES
+    | lookup_cases.CASES
+    | config_cases.CASES
+    | frame_cases.CASES
+    | topic_cases.LAST
+)

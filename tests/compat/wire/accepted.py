@@ -1,0 +1,38 @@
+"""Differences that are known and why; docs/compatibility.md says the same to users."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from tests.compat.wire.pair import Difference
+
+#: Patterns of `kind label path`, and why what they match may differ.
+ACCEPTED: Final[tuple[tuple[str, str], ...]] = (
+    (r"FindCoordinator", "no coordinator is there yet"),
+    (r"(__consumer_offsets|__transaction_state|internal)", "no coordinator makes these topics"),
+    (r"InitProducerId v0 None -1 -1 ", "the first id of a broker takes a moment"),
+    (r"Produce v\d+ null ", "Kafka fails at null records and never answers"),
+    (r"batch_length 2147483647", "Kafka's sum of sizes overflows"),
+    (r"record varint too long", "a record that is not a record is INVALID_RECORD"),
+    (r"ListOffsets .*(time -[34]000|committed at)", "segments without times hide none behind them"),
+    (
+        r"(CreateTopics|Metadata) v\d+ (after )?alike in one",
+        "Kafka's order is a hash's",
+    ),
+    (r"\.topics\[\d+\]\.topic_id", "ids without a name are told apart by order alone"),
+    (r"DeleteTopics v6 two ids", "a deleted topic's id is forgotten a moment later"),
+    (r"reporters|configs\[145\]|default broker", "classes of Java are not loaded"),
+    (r"IncrementalAlterConfigs v\d+ logger ", "loggers are those of the process"),
+    (r"broker .* throttle operation 2", "a rate is no list"),
+    (r"Frames tags .*many", "a count of tags beyond 2^31 is none to Java"),
+)
+
+
+def accepted(found: Difference) -> str | None:
+    """Return why a difference is accepted, None if it is not."""
+    text = f"{found.kind} {found.label} {found.path}"
+    for pattern, reason in ACCEPTED:
+        if re.search(pattern, text):
+            return reason
+    return None
