@@ -233,7 +233,7 @@ class LeaderRules:
         if is_kept and isinstance(first, BatchView):
             max_ms = None
             if records is not None:
-                max_ms = max(NO_TIMESTAMP, *(record.timestamp_ms for record in records))
+                max_ms = max(NO_TIMESTAMP, max(record.timestamp_ms for record in records))
             first.patch(
                 base_offset=base_offset,
                 leader_epoch=leader_epoch,
