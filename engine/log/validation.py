@@ -233,7 +233,8 @@ class LeaderRules:
         if is_kept and isinstance(first, BatchView):
             max_ms = None
             if records is not None:
-                max_ms = max(NO_TIMESTAMP, max(record.timestamp_ms for record in records))
+                latest_ms = max(record.timestamp_ms for record in records)
+                max_ms = max(NO_TIMESTAMP, latest_ms)
             first.patch(
                 base_offset=base_offset,
                 leader_epoch=leader_epoch,
