@@ -131,7 +131,7 @@ _BROKER_CHANGES: dict[str, tuple[tuple[str, str | None], ...]] = {
 
 
 def _state(pair: Pair, what: str, resource: Body, keys: list[str] | None = None) -> None:
-    pair.settle(0.06)
+    pair.settle(0.12)
     sent = {"resources": [resource | {"configuration_keys": keys}], "include_synonyms": True}
     pair.ask(f"after {what}", "DescribeConfigs", 4, sent)
 

@@ -83,8 +83,8 @@ def plain(layout: StructLayout, value: Any, masks: Masks) -> dict[str, Any]:
         out[field.attribute] = found
     if layout.name == "InitProducerIdResponse" and out["producer_id"] >= 0:
         out["producer_id"] = "<producer id>"
-    if out.get("name") in _OWN_SETTINGS and out.get("value"):
-        out["value"] = "<its own>"
+    if out.get("name") in _OWN_SETTINGS and "value" in out:
+        out |= {"value": "<its own>", "config_source": None, "synonyms": None}
     return out
 
 
