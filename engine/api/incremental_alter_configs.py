@@ -13,10 +13,13 @@ from typing import Any
 from engine.api.config_alteration import ConfigAlteration, answer_each
 from engine.api.config_loggers import LoggerLevels, alter_loggers
 from engine.api.config_operations import apply_operations, check_configs
-from engine.api.config_resources import Answer, ResourceType, require_own_id
+from engine.api.config_resources import Answer, InvalidConfiguration, ResourceType, require_own_id
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
 from engine.wire.structs import message_class
+from engine.znode.errors import InvalidZnodePath
+from engine.znode.names import check_path
+from engine.znode.paths import topic_config_path
 
 
 class IncrementalAlterConfigs:
@@ -36,6 +39,8 @@ class IncrementalAlterConfigs:
                 require_own_id(resource.resource_name, self._alteration.broker_id)
                 alter_loggers(self._loggers, resource.configs, validate_only=request.validate_only)
                 return
+            if resource.resource_type == ResourceType.TOPIC and resource.resource_name:
+                _check_topic(resource.resource_name)
 
             def edit(current: Mapping[str, str], keys: Mapping[str, ConfigKey]) -> dict[str, str]:
                 return apply_operations(current, resource.configs, keys)
@@ -57,3 +62,14 @@ class IncrementalAlterConfigs:
                 for resource, answer in answers
             ]
         )
+
+
+def _check_topic(name: str) -> None:
+    """Raise InvalidConfiguration for a name that no node can have.
+
+    Kafka reads a topic's settings before it looks whether there is such a topic.
+    """
+    try:
+        check_path(topic_config_path(name))
+    except InvalidZnodePath as error:
+        raise InvalidConfiguration(str(error)) from error

@@ -153,7 +153,7 @@ def test_what_a_topic_does_not_take_is_an_invalid_config(
     [
         (TOPIC, "", 42),
         (TOPIC, "ghost", 3),
-        (TOPIC, "../brokers/1", 3),
+        (TOPIC, "../brokers/1", 40),
         (BROKER, "2", 42),
         (BROKER, "one", 42),
         (BROKER, " 1", 42),
@@ -330,3 +330,10 @@ def test_changes_of_loggers_are_all_made_or_none(
 )
 def test_what_kafka_fails_at_has_no_code_of_its_own(operation: int, key: str) -> None:
     assert (-1, None) == Stage().operate(TOPIC, "clicks", (operation, key, "1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("a\x01", 40), ("..", 40), ("a//b", 40), ("a\ufffd", 40), ("a/b", 3)]
+)
+def test_a_topic_that_no_path_can_have_is_a_wrong_setting(name: str, code: int) -> None:
+    assert code == Stage().operate(TOPIC, name, (SET, "retention.ms", "1"))[0]
