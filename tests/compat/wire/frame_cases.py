@@ -151,7 +151,29 @@ def damaged(pair: Pair) -> None:
     """Random damage to good requests: both answer, or both end the connection."""
     chance = random.Random(pair.seed)
     topic = pair.topic("damaged")
-    known = {
+    setting = {"name": "flush.ms", "config_operation": 0, "value": "5"}
+    known: dict[str, Body] = {
+        "Metadata": {"topics": [{"name": topic}]},
+        "IncrementalAlterConfigs": {
+            "resources": [{"resource_type": 2, "resource_name": topic, "configs": [setting]}],
+            "validate_only": True,
+        },
+        "Fetch": {
+            "replica_id": -1,
+            "max_wait_ms": 10,
+            "max_bytes": 10_000,
+            "session_epoch": -1,
+            "topics": [
+                {"topic": topic, "partitions": [{"partition": 0, "partition_max_bytes": 9000}]}
+            ],
+        },
+        "DeleteRecords": {
+            "topics": [{"name": topic, "partitions": [{"partition_index": 0, "offset": 0}]}],
+            "timeout_ms": 500,
+        },
+        "DescribeLogDirs": {"topics": [{"topic": topic, "partitions": [0]}]},
+        "DescribeCluster": {"include_cluster_authorized_operations": True},
+        "InitProducerId": {"transactional_id": None, "transaction_timeout_ms": 1000},
         "ListOffsets": {
             "replica_id": -1,
             "topics": [{"name": topic, "partitions": [{"partition_index": 0, "timestamp": -1}]}],
