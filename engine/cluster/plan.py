@@ -7,7 +7,7 @@ from typing import NamedTuple
 from engine.broker.unserved import check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
-from engine.errors import EngineError
+from engine.errors import ConfigError, EngineError
 
 FIRST_BROKER_ID = 1
 # The listener that every broker of a plan has.
@@ -61,6 +61,12 @@ def check_plan(plan: ClusterPlan) -> list[str]:
     """Return the settings of a plan that no broker knows; raises TooManyBrokers, ConfigError."""
     if plan.broker_count > 1:
         raise TooManyBrokers(plan.broker_count)
+    if "zookeeper.connect" in plan.settings:
+        raise ConfigError(
+            "zookeeper.connect",
+            plan.settings["zookeeper.connect"],
+            "an embedded cluster has its own store; `kctl broker run` joins another one's",
+        )
     settings = BrokerSettings(broker_settings(plan, "/", FIRST_BROKER_ID))
     check_served(settings, BrokerConfig.of(settings))
     return passed_over(settings)

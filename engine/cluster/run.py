@@ -144,7 +144,10 @@ def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
     znode_port = store.listen(process.network, plan.host, 0, process.host.entropy)
 
     def settings_of(broker_id: int) -> BrokerSettings:
-        return BrokerSettings(broker_settings(plan, data.broker_path(broker_id), broker_id))
+        settings = broker_settings(plan, data.broker_path(broker_id), broker_id)
+        # It is one for whoever connects there.
+        settings["zookeeper.connect"] = f"{plan.host}:{znode_port}"
+        return BrokerSettings(settings)
 
     def ready() -> None:
         addresses = {

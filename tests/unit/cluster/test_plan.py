@@ -31,6 +31,11 @@ def test_settings_with_bad_values_are_refused() -> None:
         check_plan(ClusterPlan(settings={"num.partitions": "few"}))
 
 
+def test_a_store_elsewhere_is_refused() -> None:
+    with pytest.raises(ConfigError, match="kctl broker run"):
+        check_plan(ClusterPlan(settings={"zookeeper.connect": "there:2181"}))
+
+
 def test_several_brokers_are_refused_in_words() -> None:
     with pytest.raises(TooManyBrokers, match="3 brokers"):
         check_plan(ClusterPlan(broker_count=3))
