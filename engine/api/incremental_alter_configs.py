@@ -17,7 +17,7 @@ from engine.api.config_resources import Answer, InvalidConfiguration, ResourceTy
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
 from engine.wire.structs import message_class
-from engine.znode.errors import InvalidZnodePath
+from engine.znode.errors import InvalidZnodePath, ZnodeLimitExceeded
 from engine.znode.names import check_path
 from engine.znode.paths import topic_config_path
 
@@ -71,5 +71,7 @@ def _check_topic(name: str) -> None:
     """
     try:
         check_path(topic_config_path(name))
+    except ZnodeLimitExceeded:
+        return
     except InvalidZnodePath as error:
         raise InvalidConfiguration(str(error)) from error

@@ -333,7 +333,8 @@ def test_what_kafka_fails_at_has_no_code_of_its_own(operation: int, key: str) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "code"), [("a\x01", 40), ("..", 40), ("a//b", 40), ("a\ufffd", 40), ("a/b", 3)]
+    ("name", "code"),
+    [("a\x01", 40), ("..", 40), ("a//b", 40), ("a\ufffd", 40), ("a/b", 3), ("x" * 5000, 3)],
 )
 def test_a_topic_that_no_path_can_have_is_a_wrong_setting(name: str, code: int) -> None:
     assert code == Stage().operate(TOPIC, name, (SET, "retention.ms", "1"))[0]
