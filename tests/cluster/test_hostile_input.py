@@ -137,7 +137,7 @@ CLOSING = {
     "HTTP": b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
     "SSH": b"SSH-2.0-OpenSSH_9.6\r\n",
     "no body": framed(header("Produce", 9)),
-    "bad UTF-8": framed(header("Metadata", 1) + struct.pack(">ih", 1, 4) + b"\xff\xfe\xc0\x80"),
+    "a null name": framed(header("Metadata", 1) + struct.pack(">ih", 1, -5)),
     "an overlong varint": framed(header("Metadata", 12) + b"\x80" * 12 + b"\x01"),
     "Metadata of 2^31 topics": framed(header("Metadata", 1) + struct.pack(">i", _HUGE)),
     "Metadata of 2^32 topics": framed(header("Metadata", 12) + _COMPACT_HUGE),
