@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from engine.model import TopicPartition
 from engine.records.record import Record
-from kctl.selection import UnreadableWord
+from kctl.words import UnreadableWord
 
 Part: TypeAlias = "bytes | Callable[[TopicPartition, Record, int], bytes]"
 

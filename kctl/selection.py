@@ -19,20 +19,10 @@ from engine.client.metadata import ClusterView, TopicView
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl import exits
+from kctl.words import UnreadableWord
 
 # More partitions than any cluster has; a typing error must not fill the memory.
 _PARTITIONS_MAX = 1_000_000
-
-
-class UnreadableWord(EngineError):
-    """An argument was not understood."""
-
-    exit_code = exits.USAGE
-
-    def __init__(self, what: str, text: str, expected: str) -> None:
-        super().__init__(f"not {what}: {text!r}; expected {expected}")
-        self.text = text
-        self.expected = expected
 
 
 class NothingNamed(EngineError):

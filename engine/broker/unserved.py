@@ -13,12 +13,14 @@ told to keep. All others are either served or change nothing here.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
-from engine.znode.client import ZnodeClient
-from engine.znode.errors import NoNode
-from engine.znode.paths import ACLS, EXTENDED_ACLS
+
+if TYPE_CHECKING:
+    from engine.znode.client import ZnodeClient
 
 _EVERYONE = "User:ANONYMOUS"
 _OFF = ("", "false")
@@ -52,6 +54,9 @@ async def check_no_acls(settings: BrokerSettings, znodes: ZnodeClient) -> None:
     name = settings.set_text("authorizer.class.name")
     if not name or are_all_superusers(settings):
         return
+    # A command checks settings too, and has no store.
+    from engine.znode.paths import ACLS, EXTENDED_ACLS
+
     for root in (ACLS, f"{EXTENDED_ACLS}/prefixed"):
         for path in await _below(znodes, root):
             for resource in await _below(znodes, path):
@@ -63,6 +68,8 @@ async def check_no_acls(settings: BrokerSettings, znodes: ZnodeClient) -> None:
 
 
 async def _below(znodes: ZnodeClient, path: str) -> list[str]:
+    from engine.znode.errors import NoNode
+
     try:
         return [f"{path}/{name}" for name in await znodes.children(path)]
     except NoNode:

@@ -19,7 +19,8 @@ from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
-from kctl.selection import UnreadableWord, select_topics
+from kctl.selection import select_topics
+from kctl.words import UnreadableWord
 
 _KINDS = {
     ResourceType.TOPIC: "topic",

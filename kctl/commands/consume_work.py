@@ -17,7 +17,8 @@ from kctl.connect import ClusterOptions, connect
 from kctl.record_format import RecordFormat
 from kctl.record_rows import RECORD_COLUMNS, record_row
 from kctl.render import RowWriter, check_format
-from kctl.selection import UnreadableWord, select_partitions
+from kctl.selection import select_partitions
+from kctl.words import UnreadableWord
 
 _TEXT = "text"
 _FORMATS = (_TEXT, "table", "wide", "json", "ndjson", "yaml", "csv")

@@ -12,7 +12,7 @@ from kctl import exits
 from kctl.asking import say
 from kctl.context import Profile, Profiles, choose, load_profiles, profiles_path, save_profiles
 from kctl.render import Column, write_rows
-from kctl.selection import UnreadableWord
+from kctl.words import UnreadableWord
 
 CONTEXT_COLUMNS = (
     Column("name", "CONTEXT"),

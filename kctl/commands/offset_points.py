@@ -28,7 +28,7 @@ from engine.client.offsets import (
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from kctl.commands.times import UnreadableTime, parse_time_ms
-from kctl.selection import UnreadableWord
+from kctl.words import UnreadableWord
 
 _WORDS = {
     "start": EARLIEST,

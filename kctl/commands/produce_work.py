@@ -30,7 +30,7 @@ from kctl.asking import report_error, say
 from kctl.connect import ClusterOptions, connect
 from kctl.record_rows import Keep, UnreadableRecord, parse_record
 from kctl.render import Column, RowWriter, check_format
-from kctl.selection import UnreadableWord
+from kctl.words import UnreadableWord
 
 _ACKS = {"all": ACKS_ALL, "-1": ACKS_ALL, "1": ACKS_LEADER, "0": ACKS_NONE}
 _CODECS = {codec.name.lower(): codec for codec in Codec}

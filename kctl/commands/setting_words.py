@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kctl.selection import UnreadableWord
+from kctl.words import UnreadableWord
 
 
 def settings_of(words: Iterable[str]) -> dict[str, str]:

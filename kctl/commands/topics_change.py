@@ -29,7 +29,8 @@ from kctl.asking import confirm, report_error, say
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
-from kctl.selection import UnreadableWord, select_topics
+from kctl.selection import select_topics
+from kctl.words import UnreadableWord
 
 _TOPIC_ALREADY_EXISTS = 36
 _UNKNOWN_TOPIC_OR_PARTITION = 3

@@ -15,7 +15,8 @@ from kctl.commands.offset_points import Point, PointKind, parse_point
 from kctl.commands.produce_work import numbered_lines
 from kctl.record_format import RecordFormat
 from kctl.record_rows import Keep, UnreadableRecord, parse_record, record_row, time_text
-from kctl.selection import UnreadableWord, parse_numbers, parse_partitions
+from kctl.selection import parse_numbers, parse_partitions
+from kctl.words import UnreadableWord
 
 P3 = TopicPartition("t", 3)
 NOW_MS = 1_000_000_000
