@@ -75,7 +75,7 @@ class LeaderAndIsr:
         try:
             await self._load_topics(sorted(unknown))
         except EngineError:
-            # The store is gone for now: with its return everything is read and told again.
+            # The store does not answer: with its return everything is read and told again.
             return self._response(error_code=_UNKNOWN_SERVER_ERROR)
         ids = {
             topic.topic_name: uuid_text(topic.topic_id)

@@ -111,7 +111,7 @@ _TABLE: Final = """\
 86 GROUP_SUBSCRIBED_TO_TOPIC - the group is subscribed to the topic
 87 INVALID_RECORD - a record breaks a rule of the topic
 88 UNSTABLE_OFFSET_COMMIT R offsets of a running transaction are not decided yet
-89 THROTTLING_QUOTA_EXCEEDED R the quota is used up for now
+89 THROTTLING_QUOTA_EXCEEDED R the quota is used up
 90 PRODUCER_FENCED - a newer producer with the same transactional id has taken over
 91 RESOURCE_NOT_FOUND - no such resource
 92 DUPLICATE_RESOURCE - the resource is there already

@@ -73,7 +73,7 @@ class _Fetch(NamedTuple):
 
 
 class _Trouble(NamedTuple):
-    """A partition that cannot be fetched for now."""
+    """A partition that could not be fetched and is tried again."""
 
     since_ms: int
     attempts: int

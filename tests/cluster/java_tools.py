@@ -25,6 +25,10 @@ _CLASSES = {
 _JAVA_OPTIONS = ("-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
+#: Why tests with these tools are skipped: false wherever `make test` could fetch them.
+NO_TOOLS = "Kafka's tools are not there: `make test` fetches them by Maven, where that is installed"
+
+
 class Ended(NamedTuple):
     """How a tool ended."""
 

@@ -24,14 +24,12 @@ from confluent_kafka.admin import AdminClient
 from kafka import KafkaProducer
 
 from tests.cluster.embedded import EmbeddedCluster
-from tests.cluster.java_tools import JavaTools
+from tests.cluster.java_tools import NO_TOOLS, JavaTools
 from tests.cluster.real_kafka import RealKafka, create_topic
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        JavaTools.found() is None, reason="KCTL_TEST_KAFKA_LIBS names no jars of Kafka"
-    ),
+    pytest.mark.skipif(JavaTools.found() is None, reason=NO_TOOLS),
     pytest.mark.xdist_group("both-ways"),
 ]
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.embedded import EmbeddedCluster
-from tests.cluster.java_tools import JavaTools
+from tests.cluster.java_tools import NO_TOOLS, JavaTools
 
 _TOOLS = JavaTools.found()
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(_TOOLS is None, reason="KCTL_TEST_KAFKA_LIBS names no jars of Kafka"),
+    pytest.mark.skipif(_TOOLS is None, reason=NO_TOOLS),
 ]
 
 
