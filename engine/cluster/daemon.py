@@ -93,10 +93,12 @@ def status_of(data: DataDirectory) -> ClusterStatus:
 def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
     """Keep a plan, start its cluster, and return when that is ready.
 
+    A plan that does not start is not kept: the next start would fail by it again.
     Errors: ClusterInUse, ClusterDidNotStart.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
+    kept = data.plan() or ClusterPlan(plan.broker_count)
     data.write_plan(plan)
     command = [sys.executable, "-m", _PROGRAM, data.path]
     log_end = _size(files, data.log_path)
@@ -104,6 +106,7 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
     said = process.wait_until_ready(timeout_s)
     if said:
         return
+    data.write_plan(kept)
     if said is None:
         processes.ask_to_stop(process.pid)
         raise ClusterDidNotStart(data.path, f"not ready after {timeout_s:.0f} s")

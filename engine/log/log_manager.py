@@ -134,7 +134,8 @@ class LogManager:
         for directory in self._online():
             self._take_over(directory, found[directory.path])
         if not self._online():
-            raise KafkaStorageError("every log directory is offline")
+            reasons = "; ".join(str(directory.offline) for directory in self.directories)
+            raise KafkaStorageError(f"no log directory can be used: {reasons}")
         self._schedule()
         return found
 

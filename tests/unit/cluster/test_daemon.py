@@ -47,6 +47,17 @@ def test_a_process_that_ends_at_once_is_told_with_its_last_words(data: DataDirec
         daemon.start(data, FILES, plan, 60)
 
 
+def test_a_plan_that_does_not_start_is_not_kept(data: DataDirectory) -> None:
+    bad = ClusterPlan(port=0, settings={"log.dirs": "/proc/none"})
+    with pytest.raises(ClusterDidNotStart, match="no log directory can be used: /proc/none: "):
+        daemon.start(data, FILES, bad, 60)
+    assert data.plan() == ClusterPlan()
+    data.write_plan(MADE)
+    with pytest.raises(ClusterDidNotStart):
+        daemon.start(data, FILES, bad, 60)
+    assert data.plan() == MADE
+
+
 def test_a_process_without_a_plan_says_so(data: DataDirectory) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "engine.cluster", data.path],
