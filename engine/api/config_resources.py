@@ -12,8 +12,9 @@ Source: ConfigResource, ConfigAdminManager, ZkAdminManager of 3.9.1.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engine.config.key import ConfigType, topic_keys
 from engine.config.settings import known_key
@@ -162,3 +163,19 @@ def require_own_id(name: str, broker_id: int, *, what: str = "Node", alternative
     if number != broker_id:
         expected = f"{broker_id}{alternative}"
         raise InvalidRequest(f"Unexpected broker id, expected {expected}, but received {name}")
+
+
+def alteration_reply(response: Any, answers: Iterable[tuple[Any, Answer]]) -> Any:
+    """Return what became of each changed resource; both APIs that change settings answer so."""
+    entry = response.AlterConfigsResourceResponse
+    return response(
+        responses=[
+            entry(
+                error_code=answer.code,
+                error_message=answer.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, answer in answers
+        ]
+    )

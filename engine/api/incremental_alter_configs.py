@@ -7,13 +7,19 @@ Source: KafkaApis.handleIncrementalAlterConfigsRequest of 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from engine.api.config_alteration import ConfigAlteration, answer_each
 from engine.api.config_loggers import LoggerLevels, alter_loggers
 from engine.api.config_operations import apply_operations, check_configs
-from engine.api.config_resources import Answer, InvalidConfiguration, ResourceType, require_own_id
+from engine.api.config_resources import (
+    InvalidConfiguration,
+    ResourceType,
+    alteration_reply,
+    require_own_id,
+)
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
 from engine.wire.structs import message_class
@@ -47,21 +53,7 @@ class IncrementalAlterConfigs:
 
             await self._alteration.alter(resource, edit, validate_only=request.validate_only)
 
-        return answer_each(request.resources, alter, self._reply)
-
-    def _reply(self, answers: Iterable[tuple[Any, Answer]]) -> Any:
-        entry = self._response.AlterConfigsResourceResponse
-        return self._response(
-            responses=[
-                entry(
-                    error_code=answer.code,
-                    error_message=answer.message,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
-                )
-                for resource, answer in answers
-            ]
-        )
+        return answer_each(request.resources, alter, partial(alteration_reply, self._response))
 
 
 def _check_topic(name: str) -> None:
