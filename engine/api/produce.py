@@ -71,6 +71,40 @@ class Produce:
 
         Nothing of the request is kept: its records lie in a buffer that the next frame fills.
         """
+        topics = request[3]
+        if len(topics) == 1 and len(topics[0][1]) == 1:
+            answer = self._answer_one(request, exchange)
+            if answer is not None:
+                return answer
+        return self._answer_each(request, exchange)
+
+    def _answer_one(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
+        """Append to the only partition and return the answer, as nearly every request wants it.
+
+        None when the request is not so plain, or may have to wait; nothing has been done then.
+        """
+        _, acks, _, ((topic, ((index, records),)),) = request
+        version = exchange[2]
+        if (
+            version < _FIRST_WITH_LOG_START
+            or not is_plain(records, version)
+            or records is None
+            or records.readonly
+            or index not in self._metadata.topics.get(topic, _NO_PARTITIONS)
+        ):
+            return None
+        topic_partition = _new_topic_partition(TopicPartition, (topic, index))
+        is_internal_allowed = exchange[4] == ADMIN_CLIENT_ID
+        result = self.manager.append_at_once(
+            topic_partition, records, acks, is_internal_allowed=is_internal_allowed
+        )
+        if result is None:
+            return None
+        if result[0] is None:
+            return encode_produced(version, topic, index, result[1:])
+        return self._encoded_all({topic_partition: result}, exchange)
+
+    def _answer_each(self, request: ProduceRequest, exchange: Exchange) -> Any:
         entries: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
         version = exchange.api_version

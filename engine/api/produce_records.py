@@ -69,12 +69,15 @@ class NoSuchProducer(ApiError):
 
 def is_plain(records: memoryview | None, api_version: int) -> bool:
     """Tell whether records are one batch that needs no further look, as nearly all are."""
-    if records is None or len(records) < HEADER_BYTES:
+    if records is None:
+        return False
+    size = len(records)
+    if size < HEADER_BYTES:
         return False
     length, magic, flags = _head_of(records)
     return (
         magic == MAGIC
-        and length + _BEFORE_LENGTH_BYTES == len(records)
+        and length + _BEFORE_LENGTH_BYTES == size
         and not flags & _TRANSACTIONAL_BIT
         and (api_version >= _FIRST_WITH_ZSTD or flags & _CODEC_BITS != _ZSTD)
     )

@@ -70,6 +70,7 @@ from engine.replication.watermark import (
 #: What DeleteRecords asks for in place of an offset: all that is committed.
 DELETE_TO_HIGH_WATERMARK = -1
 ACKS_ALL = -1
+ACKS_LEADER = 1
 _NO_EPOCH = -1
 _NO_LEADER = -1
 _NOT_APPLIED = RoleChange(is_applied=False)

@@ -52,12 +52,12 @@ from engine.replication.errors import (
     UnknownTopicOrPartition,
     answer_to,
 )
-from engine.replication.partition import ACKS_ALL, Partition
+from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
-_VALID_ACKS = (ACKS_ALL, 0, 1)
+_VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
 #: not leader, too large (a batch, an append), no topic to write to, storage.
 _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
@@ -229,6 +229,38 @@ class ReplicaManager:
         else:
             reply(results)
         self.perform(effects)
+
+    def append_at_once(
+        self,
+        topic_partition: TopicPartition,
+        batches: memoryview,
+        required_acks: int,
+        *,
+        is_internal_allowed: bool = False,
+    ) -> ProduceResult | None:
+        """Append what a client sent to one partition and return its answer, without a wait.
+
+        None when nothing has been done: the partition is not here, or the answer may have to wait
+        or needs a closer look. `append_records` is then the way.
+        """
+        partition = self._partitions.get(topic_partition)
+        if (
+            partition is None
+            or (required_acks != ACKS_LEADER and (required_acks != ACKS_ALL or partition.followers))
+            or (topic_partition[0] in INTERNAL_TOPICS and not is_internal_allowed)
+        ):
+            return None
+        try:
+            info, _, moved = partition.append(batches, required_acks)
+        except (ApiError, StorageError) as failure:
+            return self._failed_append(topic_partition, failure)
+        if moved and (
+            topic_partition in self._fetch_keys
+            or topic_partition in self._produce_keys
+            or topic_partition in self._delete_keys
+        ):
+            self.perform(moved)
+        return _new_result(ProduceResult, (None, info[0], info[3], info[4]))
 
     def _await_offsets(
         self,

@@ -123,6 +123,46 @@ def test_a_refused_batch_is_an_answer() -> None:
     assert [0, 45, 2] == broker.codes()
 
 
+# Appending to one partition, without a wait
+
+
+@pytest.mark.parametrize("acks", [-1, 1])
+def test_an_append_at_once_answers_like_the_long_way_and_wakes_who_waits(acks: int) -> None:
+    broker, other = Broker(), Broker()
+    broker.produce(sent(2))
+    broker.fetch(2)
+    result = broker.manager.append_at_once(PARTITION, sent(3), acks)
+    assert [2] == bases_of(broker.fetches[0])
+    other.produce(sent(2))
+    other.produce(sent(3), acks)
+    assert other.produced[1][PARTITION] == result
+
+
+def test_an_append_at_once_refuses_like_the_long_way() -> None:
+    broker = Broker()
+    broken = sent()
+    broken[-1] ^= 1
+    result = broker.manager.append_at_once(PARTITION, memoryview(bytearray(broken)), 1)
+    broker.produce(broken)
+    (answer,) = broker.produced[0].values()
+    assert result is not None and result.error is not None and answer.error is not None
+    assert (answer.error.code, *answer[1:]) == (result.error.code, *result[1:])
+
+
+@pytest.mark.parametrize("acks", [-1, 0, 2])
+def test_nothing_is_appended_at_once_that_may_have_to_wait_or_be_refused(acks: int) -> None:
+    broker = Broker((1, 2))
+    assert broker.manager.append_at_once(PARTITION, sent(), acks) is None
+    assert 0 == broker.partition.log.log_end_offset
+
+
+def test_nothing_is_appended_at_once_where_only_the_long_way_knows_the_answer() -> None:
+    broker = Broker()
+    internal = TopicPartition("__consumer_offsets", 0)
+    assert broker.manager.append_at_once(OTHER, sent(), 1) is None
+    assert broker.manager.append_at_once(internal, sent(), 1) is None
+
+
 def test_only_coordinators_write_to_internal_topics() -> None:
     broker = Broker()
     key = TopicPartition("__consumer_offsets", 0)
