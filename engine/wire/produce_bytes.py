@@ -39,8 +39,9 @@ _INDEX_AND_BYTE: Final = Format(">iB").unpack_from
 #: Null transactional id, acks, timeout, count of topics, length of the name; its start.
 _HEAD_OF_ONE: Final = Format(">BhiBB").unpack_from
 _NAME_OF_ONE_AT: Final = 9
-#: Count of partitions, index, first byte of the records' size.
-_PARTITION_OF_ONE: Final = Format(">BiB").unpack_from
+#: Count of partitions, index; one byte of the records' size behind them, less that of the name.
+_PARTITION_OF_ONE: Final = Format(">Bi").unpack_from
+_PARTITION_OF_ONE_BYTES: Final = 5
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_request: Final = tuple.__new__
 
@@ -131,24 +132,34 @@ def _read_one(body: memoryview) -> ProduceRequest | None:
 
     Small requests are of this shape, and for them each step counts.
     """
-    transactional_id, acks, timeout_ms, topic_count, size = _HEAD_OF_ONE(body)
-    # A name's length and both counts are one more than what they say.
-    name_end = _NAME_OF_ONE_AT + size - 1
-    if transactional_id or topic_count != 2 or not 0 < size < 128:
+    at = _NAME_OF_ONE_AT + body[_NAME_OF_ONE_AT - 1] + _PARTITION_OF_ONE_BYTES
+    found = _head_of_one(bytes(body[: at - 1]))
+    if found is None:
         return None
-    partition_count, index, size = _PARTITION_OF_ONE(body, name_end)
-    at = name_end + 6
-    if partition_count != 2 or not size:
-        return None
+    acks, timeout_ms, name, index = found
+    size = body[at - 1]
     if size > 127:
         size, at = long_varint(body, at, size)
     end = at + size - 1
     if size < 1 or body[end] or body[end + 1] or body[end + 2]:
         # Tags behind the partition, the topic or the request; or records that are null.
         return None
-    name = str(body[_NAME_OF_ONE_AT:name_end], "utf-8")
-    topics = [(name, [(index, body[at:end])])]
-    return _new_request(ProduceRequest, (None, acks, timeout_ms, topics))
+    return _new_request(ProduceRequest, (None, acks, timeout_ms, [(name, [(index, body[at:end])])]))
+
+
+@lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
+def _head_of_one(head: bytes) -> tuple[int, int, str, int] | None:
+    """Return acks, timeout, topic and index from what stands before the records' size.
+
+    A producer sends the same again and again. None for what is not of the one shape.
+    """
+    transactional_id, acks, timeout_ms, topic_count, size = _HEAD_OF_ONE(head)
+    # A name's length and both counts are one more than what they say.
+    name_end = _NAME_OF_ONE_AT + size - 1
+    partition_count, index = _PARTITION_OF_ONE(head, name_end)
+    if transactional_id or topic_count != 2 or not 0 < size < 128 or partition_count != 2:
+        return None
+    return acks, timeout_ms, str(head[_NAME_OF_ONE_AT:name_end], "utf-8"), index
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
