@@ -111,9 +111,10 @@ class OffsetIndex:
         relative = offset - self.base_offset
         if not 0 <= relative <= _INT_MAX:
             raise IndexOrderBroken((offset, position), f"more than 2^31 above {self.base_offset}")
-        if self.relative_offsets and relative <= self.relative_offsets[-1]:
+        relative_offsets = self.relative_offsets
+        if relative_offsets and relative <= relative_offsets[-1]:
             raise IndexOrderBroken((offset, position), f"not above offset {self.last_offset}")
-        self.relative_offsets.append(relative)
+        relative_offsets.append(relative)
         self.positions.append(position)
 
     def truncate_to(self, offset: int) -> None:

@@ -247,7 +247,8 @@ class Segment:
 
     def _add_entry(self, last_offset: int, position: int) -> None:
         self.index.append(last_offset, position)
-        self.time_index.maybe_append(*self.largest)
+        timestamp_ms, offset = self._largest or self.largest
+        self.time_index.maybe_append(timestamp_ms, offset)
         self._bytes_since_entry = 0
         self.has_unwritten_index = True
 
@@ -273,12 +274,16 @@ class Segment:
         size = self.size_bytes
         if size > config.segment_bytes - size_bytes:
             return True
-        if last_offset - self.base_offset > _INT_MAX or last_offset < self.base_offset:
+        if not 0 <= last_offset - self.base_offset <= _INT_MAX:
             return True
-        if size and self._waited_ms(max_timestamp_ms, now_ms) > (
-            config.segment_ms - self.roll_jitter_ms
-        ):
-            return True
+        if size:
+            rolling = self._rolling_timestamp_ms
+            if rolling is None or rolling < 0:
+                waited_ms = self._waited_ms(max_timestamp_ms, now_ms)
+            else:
+                waited_ms = max_timestamp_ms - rolling
+            if waited_ms > config.segment_ms - self.roll_jitter_ms:
+                return True
         index, times = self._index, self._time_index
         if index is None or times is None:
             index, times = self.index, self.time_index

@@ -96,17 +96,21 @@ class TimeIndex:
 
         Raises IndexOrderBroken when the timestamp or the offset is below the last entry's.
         """
-        last = self.last_entry
-        if len(self) and offset < last.offset:
-            raise IndexOrderBroken((timestamp, offset), f"offset below {last.offset}")
-        if len(self) and timestamp < last.timestamp:
-            raise IndexOrderBroken((timestamp, offset), f"timestamp below {last.timestamp}")
-        if timestamp <= last.timestamp:
-            return False
+        timestamps = self.timestamps
         relative = offset - self.base_offset
+        last = NO_TIMESTAMP
+        if timestamps:
+            last = timestamps[-1]
+            if relative < self.relative_offsets[-1]:
+                last_offset = self.last_entry.offset
+                raise IndexOrderBroken((timestamp, offset), f"offset below {last_offset}")
+            if timestamp < last:
+                raise IndexOrderBroken((timestamp, offset), f"timestamp below {last}")
+        if timestamp <= last:
+            return False
         if not 0 <= relative <= _INT_MAX:
             raise IndexOrderBroken((timestamp, offset), f"more than 2^31 above {self.base_offset}")
-        self.timestamps.append(timestamp)
+        timestamps.append(timestamp)
         self.relative_offsets.append(relative)
         return True
 
