@@ -92,6 +92,7 @@ class ClientConnection:
 
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
         self._server = server
+        self._row_of = server.table.row
         self._connection = connection
         self._session = Session(connection.peer, listener)
         # Requests without an answer, and those behind them.
@@ -104,9 +105,8 @@ class ClientConnection:
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 4)."""
         try:
-            header = read_request_header(frame)
-            key, version, correlation_id, client_id, position = header
-            row = self._server.table.row(key)
+            key, version, correlation_id, client_id, position = read_request_header(frame)
+            row = self._row_of(key)
             if row is None:
                 self._end(f"API key {key} is not served")
                 return
@@ -114,7 +114,6 @@ class ClientConnection:
             if not is_served and key != API_VERSIONS_KEY:
                 self._end(f"version {version} of {row.name} is not served")
                 return
-            now_ms = self._server.clock.monotonic_ms()
             exchange = _new_exchange(
                 Exchange,
                 (
@@ -123,7 +122,7 @@ class ClientConnection:
                     version if is_served else 0,
                     correlation_id,
                     client_id,
-                    now_ms,
+                    self._server.clock.monotonic_ms(),
                 ),
             )
             if is_served:
@@ -147,21 +146,26 @@ class ClientConnection:
         self._connection.pause()
 
     def _serve(self, row: ApiRow, exchange: Exchange, body: memoryview) -> None:
-        if row.decode is not None:
-            request = row.decode(body, exchange.api_version)
+        version = exchange[2]
+        _, name, _, _, _, handler, _, decode, _ = row
+        if decode is not None:
+            request = decode(body, version)
         else:
             # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
-            codec = message_codec(f"{row.name}Request", exchange.api_version)
-            request, _ = codec.decode_at(body, 0)
+            request, _ = message_codec(f"{name}Request", version).decode_at(body, 0)
         try:
-            reply = row.handler(request, exchange)
+            reply = handler(request, exchange)
         except (WireError, CloseConnection):
             raise
         except Exception as error:
             self._server.events.on_fault(row, error)
             self._connection.close("the broker failed to serve a request")
             return
-        self._answer(row, exchange, reply)
+        if type(reply) is bytes and not self._slots:
+            head = response_header_bytes(row[0], version, exchange[3])
+            self._connection.send((head + reply,), None)
+        else:
+            self._answer(row, exchange, reply)
 
     def _answer(self, row: ApiRow, exchange: Exchange, reply: Any) -> None:
         """Send a reply, or keep its place among those that are owed."""

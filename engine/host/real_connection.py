@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from engine.host.real_network import RealNetwork
 
 _LENGTH = struct.Struct(">i")
+_length_at = _LENGTH.unpack_from
+_length_bytes = _LENGTH.pack
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _NOTHING = memoryview(b"")
 _OWN_BYTES_MIN = 4096
@@ -90,6 +92,7 @@ class RealConnection:
         self._own = _NOTHING
         self._have = 0
         self._queue: deque[SendPart] = deque()
+        self._region_count = 0
         # Counted from the start of the connection; the difference is what is queued.
         self._queued_bytes = 0
         self._sent_bytes = 0
@@ -164,16 +167,20 @@ class RealConnection:
     def _frames(self, buffer: memoryview, size: int) -> int:
         """Hand on every whole frame in the buffer; returns where the unfinished one starts."""
         position = 0
-        while size - position >= 4 and not self._is_paused and not self.is_closed:
-            (length,) = _LENGTH.unpack_from(buffer, position)
-            if not 0 <= length <= self._network.limits.frame_bytes_max:
+        start = 4
+        longest = self._network.limits.frame_bytes_max
+        on_frame = self.on_frame
+        while start <= size and not self._is_paused and not self.is_closed:
+            (length,) = _length_at(buffer, position)
+            if not 0 <= length <= longest:
                 self._network.refuse(self, f"a frame of {length} bytes")
                 return size
-            end = position + 4 + length
+            end = start + length
             if end > size:
                 break
-            self.on_frame(buffer[position + 4 : end])
+            on_frame(buffer[start:end])
             position = end
+            start = end + 4
         return position
 
     def _read_on(self) -> None:
@@ -185,7 +192,7 @@ class RealConnection:
                 self._have = have + size
                 self._take_own()
             return
-        wanted = 4 + _LENGTH.unpack_from(self._own)[0]
+        wanted = 4 + _length_at(self._own)[0]
         if have >= wanted:
             # A pause held it back, and has ended in this turn.
             self._take_own()
@@ -263,14 +270,24 @@ class RealConnection:
             if on_sent is not None:
                 on_sent()
             return
-        size = 0
-        for part in parts:
-            size += part.length if isinstance(part, FileRegion) else len(part)
         queue = self._queue
         if not queue:
             self._unsent_since_ms = self._network.clock.monotonic_ms()
-        queue.append(_LENGTH.pack(size))
-        queue.extend(parts)
+        first = parts[0]
+        if len(parts) == 1 and type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
+            # As most answers are.
+            size = len(first)
+            queue.append(_length_bytes(size) + first)
+        else:
+            size = 0
+            for part in parts:
+                if isinstance(part, FileRegion):
+                    size += part.length
+                    self._region_count += 1
+                else:
+                    size += len(part)
+            queue.append(_length_bytes(size))
+            queue.extend(parts)
         self._queued_bytes = end = self._queued_bytes + size + 4
         if on_sent is not None:
             self._on_sent.append((end, on_sent))
@@ -304,6 +321,11 @@ class RealConnection:
     def _write_some(self) -> int:
         """Write from the queue's front; returns the bytes that the socket took."""
         queue = self._queue
+        if (
+            not self._region_count
+            and self._queued_bytes - self._sent_bytes <= JOINED_SEND_BYTES_MAX
+        ):
+            return self._sock.send(b"".join(queue))  # type: ignore[arg-type]
         first = queue[0]
         if isinstance(first, FileRegion):
             return os.sendfile(self._descriptor, first.descriptor, first.position, first.length)
@@ -326,6 +348,7 @@ class RealConnection:
         self._sent_bytes += sent
         if self._sent_bytes == self._queued_bytes:
             queue.clear()
+            self._region_count = 0
         else:
             self._unsent_since_ms = self._network.clock.monotonic_ms()
             while queue:
@@ -336,6 +359,7 @@ class RealConnection:
                         queue[0] = _rest_of(part, sent)
                     break
                 sent -= size
+                self._region_count -= isinstance(part, FileRegion)
                 queue.popleft()
         while self._on_sent and self._on_sent[0][0] <= self._sent_bytes:
             self._on_sent.popleft()[1]()
