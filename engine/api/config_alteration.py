@@ -4,10 +4,12 @@
 |---|---|
 | a topic | one that is known, keys of topics, values that fit each other |
 | this broker, all brokers | what may change at run time (`config.change`), values that fit |
+| a password of this broker | only in a request that writes nothing: no secret encrypts it |
 
 Source: ConfigAdminManager, ZkAdminManager, AdminZkClient of 3.9.1.
-Differs: Kafka encrypts passwords with password.encoder.secret; here they are refused. Settings
-in a broker's znode that no broker goes by are dropped as in Kafka, encrypted passwords are kept.
+Differs: with password.encoder.secret Kafka encrypts passwords; here they are refused, also in a
+request that writes nothing. Settings in a broker's znode that no broker goes by are dropped as in
+Kafka, encrypted passwords are kept, where Kafka drops those that it cannot decrypt.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any, TypeAlias
 from engine.api.config_resources import (
     RESOURCE_TYPES,
     Answer,
+    InvalidConfiguration,
     InvalidRequest,
     ResourceType,
     UnknownTopic,
@@ -26,11 +29,11 @@ from engine.api.config_resources import (
 )
 from engine.api.exchange import Deferred
 from engine.config.broker_config import BrokerConfig
-from engine.config.change import check_broker_change
+from engine.config.change import check_broker_change, is_encrypted
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
-from engine.controller.config_admin import ConfigAdmin, is_password, usable_broker_overrides
+from engine.controller.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.errors import ConfigError, EngineError
 from engine.host.coroutine import drive
 from engine.replication.metadata_cache import MetadataCache
@@ -97,10 +100,11 @@ class ConfigAlteration:
             kept = usable_broker_overrides(
                 settings.static, current, _pass_over, per_broker=per_broker
             )
-            passwords = {key: text for key, text in current.items() if is_password(key)}
+            passwords = {key: text for key, text in current.items() if is_encrypted(key)}
             changed = edit({**kept, **passwords}, broker_keys())
             checked = {k: text for k, text in changed.items() if passwords.get(k) != text}
             _check_broker(checked, settings, per_broker=per_broker)
+            _check_passwords(checked, settings, per_broker=per_broker, is_written=not validate_only)
             return changed
 
         entity = str(self.broker_id) if per_broker else DEFAULT_ENTITY
@@ -119,17 +123,31 @@ def _check_broker(
     fixed = [n for n in changed if n in keys and keys[n].update_mode is UpdateMode.READ_ONLY]
     if fixed:
         raise InvalidRequest(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
-    secret = [name for name in changed if is_password(name)]
-    if secret:
-        raise InvalidRequest(
-            f"passwords are not stored by this broker, set them in its file: {', '.join(secret)}"
-        )
     check_broker_change(changed, settings, per_broker=per_broker)
     if per_broker:
         after = settings.with_dynamic(changed, settings.dynamic_default)
     else:
         after = settings.with_dynamic(settings.dynamic_broker, changed)
     BrokerConfig.of(after)
+
+
+def _check_passwords(
+    changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool, is_written: bool
+) -> None:
+    """Raise InvalidConfiguration for passwords that would have to be encrypted."""
+    found = ", ".join(name for name in changed if is_encrypted(name))
+    if not found:
+        return
+    if settings.set_text("password.encoder.secret") is not None:
+        raise InvalidConfiguration(
+            f"this broker does not encrypt passwords: set them in its file, {found}"
+        )
+    if is_written and per_broker:
+        raise InvalidConfiguration(
+            f"without password.encoder.secret no password can be kept: set it in the file, {found}"
+        )
+    if is_written:
+        raise InvalidConfiguration(f"a password can be set only for one broker: {found}")
 
 
 def answer_each(

@@ -9,7 +9,8 @@
 | cluster-wide, throttles | yes | yes |
 | of no table | yes | yes: a plug-in may read it |
 
-A number of threads must also stay within half and double of what it is.
+A number of threads must also stay within half and double of what it is. Passwords lie encrypted in
+a znode: whatever key ends as that of one does, a plug-in's too.
 
 Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool; a real broker's
 answers (`configs.md`).
@@ -18,6 +19,7 @@ answers (`configs.md`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from engine.config.key import UpdateMode, broker_keys
 from engine.config.settings import BrokerSettings, known_key
@@ -68,6 +70,20 @@ def check_broker_change(
         if name in _THREAD_COUNTS:
             assert isinstance(value, int)
             _check_threads(name, value, settings)
+
+
+def is_encrypted(name: str) -> bool:
+    """Tell whether the value of a broker's key lies encrypted in a znode."""
+    return name.endswith(_password_endings())
+
+
+@cache
+def _password_endings() -> tuple[str, ...]:
+    return tuple(
+        key.name
+        for key in broker_keys().values()
+        if key.is_sensitive and key.update_mode is not UpdateMode.READ_ONLY
+    )
 
 
 def _check_mode(name: str, text: str, *, per_broker: bool) -> None:

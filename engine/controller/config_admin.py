@@ -20,9 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from engine.config.change import check_broker_change
-from engine.config.key import ConfigType
-from engine.config.settings import BrokerSettings, known_key
+from engine.config.change import check_broker_change, is_encrypted
+from engine.config.settings import BrokerSettings
 from engine.config.value import HIDDEN
 from engine.errors import ApiError, ConfigError
 from engine.znode.client import ZnodeClient
@@ -138,7 +137,7 @@ def usable_broker_overrides(
     usable = {}
     for name, text in overrides.items():
         try:
-            if is_password(name):
+            if is_encrypted(name):
                 raise ConfigError(name, HIDDEN, "is encrypted, which this broker cannot read")
             alone = BrokerSettings(static, {name: text})
             check_broker_change({name: text}, alone, per_broker=per_broker)
@@ -146,9 +145,3 @@ def usable_broker_overrides(
         except ConfigError as error:
             on_unusable(error)
     return usable
-
-
-def is_password(name: str) -> bool:
-    """Tell whether a broker's key is a password, also behind a listener's name."""
-    key = known_key(name)
-    return key is not None and key.type is ConfigType.PASSWORD

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from engine.config.settings import BrokerSettings
 from engine.wire.structs import message_class
 from tests.unit.api.asking import ask
 from tests.unit.api.configuring import (
@@ -13,6 +14,7 @@ from tests.unit.api.configuring import (
     DELETE,
     LOGGER,
     SET,
+    STATIC,
     SUBTRACT,
     TOPIC,
     Stage,
@@ -201,7 +203,9 @@ def test_a_brokers_setting_is_written_for_it_or_for_all(name: str, entity: str) 
         ("1", "ssl.keystore.location", "/k", "behind listener.name."),
         ("", "advertised.listeners", "PLAINTEXT://x:1", "only for one broker"),
         ("1", "log.cleaner.dedupe.buffer.size", "1048576", "1 MiB"),
-        ("1", "listener.name.inside.ssl.key.password", "secret", "passwords are not stored"),
+        ("1", "ssl.key.password", "secret", "behind listener.name."),
+        ("", "listener.name.inside.ssl.key.password", "secret", "only for one broker"),
+        ("1", "delegation.token.secret.key", "secret", "Cannot update"),
         ("", "leader.replication.throttled.rate", "-1", "Value must be at least 0"),
     ],
 )
@@ -212,8 +216,47 @@ def test_what_a_broker_does_not_take_is_an_invalid_request(
     code, message = stage.operate(BROKER, name, (SET, key, value))
     assert 42 == code
     assert part in message
-    assert "secret" not in message
+    assert "secret" not in message.replace(key, "")
     assert [] == stage.changes()
+
+
+@pytest.mark.parametrize("name", ["1", ""])
+@pytest.mark.parametrize("key", ["plugin.ssl.key.password", "my.sasl.jaas.config"])
+def test_a_password_is_valid_and_not_kept_without_a_secret(name: str, key: str) -> None:
+    stage = Stage()
+    assert OK == stage.operate(BROKER, name, (SET, key, "hush"), validate_only=True)
+    code, message = stage.operate(BROKER, name, (SET, key, "hush"))
+    assert 40 == code
+    assert ("password.encoder.secret" if name else "only for one broker") in message
+    assert "hush" not in message
+    code, _ = stage.replace(BROKER, name, {key: "hush"})
+    assert 40 == code
+    assert [] == stage.changes()
+    assert not stage.is_stored(f"brokers/{name or '<default>'}")
+
+
+def test_a_listeners_password_is_valid_for_its_broker() -> None:
+    stage = Stage()
+    for key in ("listener.name.a.ssl.key.password", "sasl.jaas.config"):
+        assert OK == stage.operate(BROKER, "1", (SET, key, "hush"), validate_only=True)
+        assert 40 == stage.operate(BROKER, "1", (SET, key, "hush"))[0]
+
+
+def test_no_password_is_said_to_be_valid_where_it_would_have_to_be_encrypted() -> None:
+    stage = Stage()
+    stage.settings = BrokerSettings({**STATIC, "password.encoder.secret": "hush"})
+    key = "listener.name.a.ssl.key.password"
+    for is_dry in (True, False):
+        code, message = stage.operate(BROKER, "1", (SET, key, "hush"), validate_only=is_dry)
+        assert 40 == code
+        assert "does not encrypt passwords" in message
+
+
+def test_a_secret_that_is_no_password_of_a_broker_is_kept_as_it_is() -> None:
+    stage = Stage()
+    key = "listener.name.x.delegation.token.secret.key"
+    assert OK == stage.operate(BROKER, "1", (SET, key, "hush"))
+    assert {key: "hush"} == stage.stored("brokers/1")
 
 
 def test_a_plug_ins_key_is_stored_as_it_is() -> None:
