@@ -9,16 +9,16 @@
 | client metrics | INVALID_REQUEST: only without ZooKeeper |
 
 No keys, or null, ask for all; keys that there are not are left out. A type that there is not fails
-all resources of the request.
+all resources of the request. Documentation is null where it was not asked for or there is none (of
+plug-ins' and listeners' keys, of throttles), and empty for loggers.
 
 Source: kafka.server.ConfigHelper of 3.9.1; `config.describe` for the entries.
-Differs: documentation is not sent, it is null also where it was asked for. Version 0 tells which
-values are defaults; Kafka says of none that it is.
+Differs: the words of the documentation are ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from engine.api.config_loggers import LoggerLevels
@@ -70,7 +70,7 @@ class DescribeConfigs:
         self._loggers = loggers
         self._response = message_class("DescribeConfigsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Promise the answers; topics are read from the metadata store."""
         resources = request.resources
         unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
@@ -78,15 +78,15 @@ class DescribeConfigs:
             reason = f"Unexpected resource type {unknown[0].resource_type}"
             refused = Answer(_INVALID_REQUEST, reason)
             return self._response(results=[self._refusal(each, refused) for each in resources])
-        promise, deferred = drive(self._work(request, exchange.api_version)), Deferred()
+        promise, deferred = drive(self._work(request)), Deferred()
         promise.watch(lambda: deferred.complete(promise.result()))
         return deferred
 
-    async def _work(self, request: Any, version: int) -> Any:
+    async def _work(self, request: Any) -> Any:
         results = []
         for resource in request.resources:
             try:
-                entries = await self._entries(resource, version, request.include_synonyms)
+                entries = await self._entries(request, resource)
                 results.append(self._result(resource, entries))
             except ConfigError:
                 # A value that cannot be read is a fault of ours and not of the request.
@@ -115,7 +115,7 @@ class DescribeConfigs:
             configs=[each for each in entries if wanted is None or each.name in wanted],
         )
 
-    async def _entries(self, resource: Any, version: int, with_synonyms: bool) -> list[Any]:
+    async def _entries(self, request: Any, resource: Any) -> list[Any]:
         kind, name = resource.resource_type, resource.resource_name
         if kind == ResourceType.BROKER_LOGGER:
             return self._logger_entries(name)
@@ -127,7 +127,11 @@ class DescribeConfigs:
             raise InvalidRequest("client metrics are kept only by clusters without ZooKeeper")
         else:
             raise InvalidRequest("Client metrics subscription name must not be empty")
-        return [self._entry(each, version, with_synonyms) for each in described]
+        texts = _documentation(kind) if request.include_documentation else {}
+        return [
+            self._entry(each, texts.get(each.name), with_synonyms=request.include_synonyms)
+            for each in described
+        ]
 
     async def _topic(self, topic: str) -> list[DescribedConfig]:
         validate_topic(topic)
@@ -148,11 +152,13 @@ class DescribeConfigs:
         require_own_id(name, self._broker_id, what="Broker")
         entry = self._response.DescribeConfigsResourceResult
         return [
-            entry(name=logger, value=level, config_source=_OF_LOGGER, documentation=None)
+            entry(name=logger, value=level, config_source=_OF_LOGGER)
             for logger, level in sorted(self._loggers.levels().items())
         ]
 
-    def _entry(self, config: DescribedConfig, version: int, with_synonyms: bool) -> Any:
+    def _entry(
+        self, config: DescribedConfig, documentation: str | None, *, with_synonyms: bool
+    ) -> Any:
         synonym = self._response.DescribeConfigsSynonym
         entry = self._response.DescribeConfigsResourceResult(
             name=config.name,
@@ -161,7 +167,7 @@ class DescribeConfigs:
             config_source=config.source.value,
             is_sensitive=config.is_sensitive,
             config_type=config.type,
-            documentation=None,
+            documentation=documentation,
         )
         if with_synonyms:
             entry.synonyms = [
@@ -169,3 +175,10 @@ class DescribeConfigs:
                 for each in config.synonyms
             ]
         return entry
+
+
+def _documentation(kind: int) -> Mapping[str, str]:
+    """Return the sentences about a topic's or a broker's keys; loads them the first time."""
+    from engine.config.documentation import broker_documentation, topic_documentation
+
+    return topic_documentation() if kind == ResourceType.TOPIC else broker_documentation()

@@ -10,8 +10,7 @@ The source of a value is that of its first synonym; without one it is the defaul
 value was given by another key.
 
 Source: kafka.server.ConfigHelper of 3.9.1; a real broker's answers.
-Differs: keys come sorted by name, from a broker in the order of a hash map; documentation is
-never sent.
+Differs: keys come sorted by name, from a broker in the order of a hash map.
 """
 
 from __future__ import annotations

@@ -6,12 +6,14 @@ from tests.compat.wire import (
     frame_cases,
     lookup_cases,
     produce_cases,
+    record_cases,
     topic_cases,
 )
 
 CASES = (
     topic_cases.CASES
     | produce_cases.CASES
+    | record_cases.CASES
     | fetch_cases.CASES
     | lookup_cases.CASES
     | config_cases.CASES

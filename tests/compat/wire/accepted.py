@@ -24,12 +24,12 @@ ACCEPTED: Final[tuple[tuple[str, str], ...]] = (
     (r"DeleteTopics v6 two ids", "a deleted topic's id is forgotten a moment later"),
     (r"reporters|configs\[145\]|default broker", "classes of Java are not loaded"),
     (r"IncrementalAlterConfigs v\d+ logger ", "loggers are those of the process"),
+    (r"DescribeConfigs v\d+ root .*\.value$", "levels are those of the process"),
     (r"broker .* throttle operation 2", "a rate is no list"),
     (r"Produce v\d+ of transaction ", "Kafka's answer is another before its coordinator is there"),
     (r"AlterConfigs v\d+ topic twice", "Kafka fails at a resource named twice and never answers"),
     (r"Fetch v[0-3] read back $", "Kafka ends the connection at what it cannot convert"),
     (r"Fetch v3 read back .*records", "records compressed anew, by another library"),
-    (r"DescribeConfigs .*\.documentation$", "documentation is not sent"),
     (r"Frames tags .*many", "a count of tags beyond 2^31 is none to Java"),
 )
 

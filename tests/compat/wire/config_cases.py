@@ -41,6 +41,7 @@ def describe(pair: Pair) -> None:
         "group": _resource(GROUP, "g"),
         "no group": _resource(GROUP, ""),
     }
+    of_root = _resource(LOGGER, "1", configuration_keys=["root"])
     filters = {
         "all": None,
         "none": [],
@@ -69,8 +70,12 @@ def describe(pair: Pair) -> None:
             "two brokers": [other, _resource(BROKER, "7")],
         }.items():
             pair.ask(what, "DescribeConfigs", version, {"resources": several})
-        sent = {"resources": [one], "include_documentation": True}
-        pair.ask("documentation", "DescribeConfigs", version, sent)
+        documented = ("topic", "broker", "default broker", "unknown topic")
+        for what, one in [(each, resources[each]) for each in documented] + [("root", of_root)]:
+            for asked in (True, False):
+                sent = {"resources": [one], "include_documentation": asked}
+                label = f"{what} documentation {asked}"
+                pair.ask(label, "DescribeConfigs", version, sent)
 
 
 def _pairs(*found: tuple[str, str | None]) -> list[Body]:
@@ -116,6 +121,11 @@ _BROKER_CHANGES: dict[str, tuple[tuple[str, str | None], ...]] = {
     "threads 0": (("num.io.threads", "0"),),
     "topic's key": (("retention.ms", "1000"),),
     "password": (("ssl.truststore.password", "x"),),
+    "listener's password": (("listener.name.plaintext.ssl.keystore.password", "x"),),
+    "plug-in's password": (("plugin.ssl.key.password", "x"),),
+    "password and good": (("sasl.jaas.config", "x"), ("log.retention.ms", "6000000")),
+    "fixed password": (("zookeeper.ssl.keystore.password", "x"),),
+    "token's key": (("listener.name.x.delegation.token.secret.key", "x"),),
     "null": (("log.retention.ms", None),),
     "empty": (("log.retention.ms", ""),),
     "nothing": (),

@@ -9,6 +9,7 @@
 | producer ids that a broker gave out | a word |
 | settings of the place where a broker is | a word |
 | paths of log directories | `<directory>` |
+| documentation of a key | `<words>` |
 | records | their bytes in hex; a time that the broker sets is blanked, and with it the checksum; |
 | | snappy is opened, for two libraries compress to different bytes |
 """
@@ -57,6 +58,8 @@ class Masks:
             return self.sessions.setdefault(value, len(self.sessions))
         if attribute == "log_dir" and value:
             return "<directory>"
+        if attribute == "documentation" and value:
+            return "<words>"
         if attribute == "records" and value is not None:
             return masked_records(bytes(value))
         return bytes(value).hex() if isinstance(value, bytes | memoryview) else value

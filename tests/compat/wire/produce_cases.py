@@ -235,7 +235,7 @@ def bad_batches_with_rules(pair: Pair) -> None:
         read_back(pair, topic)
 
 
-def _message(
+def message(
     magic: int, attributes: int, time_ms: int, value: bytes | None, *, offset: int = 0
 ) -> bytes:
     checked = struct.pack(">bb", magic, attributes)
@@ -249,70 +249,70 @@ def _message(
 def bad_messages(pair: Pair) -> None:
     """Faults of magic 0 and 1."""
     now = pair.now_ms
-    inner = b"".join(_message(1, 0, now + n, b"i%d" % n, offset=n) for n in range(3))
-    inner0 = b"".join(_message(0, 0, 0, b"i%d" % n, offset=n) for n in range(3))
+    inner = b"".join(message(1, 0, now + n, b"i%d" % n, offset=n) for n in range(3))
+    inner0 = b"".join(message(0, 0, 0, b"i%d" % n, offset=n) for n in range(3))
     gzip, gzip0 = compress(Codec.GZIP, inner, None, 1), compress(Codec.GZIP, inner0, None, 0)
     good = messages(records(2, now), 1)
     cases: dict[str, bytes] = {
-        "v1 attributes 5": _message(1, 5, now, b"v"),
-        "v1 attributes 4 garbage": _message(1, 4, now, b"v"),
-        "v1 zstd": _message(1, 4, now, compress(Codec.ZSTD, inner)),
-        "v1 append time": _message(1, 8, now, b"v"),
-        "v1 wrapper append time": _message(1, 9, now, gzip, offset=2),
-        "v1 wrapper": _message(1, 1, now + 2, gzip, offset=2),
-        "v1 wrapper offset 0": _message(1, 1, now + 2, gzip),
-        "v1 wrapper offset 9": _message(1, 1, now + 2, gzip, offset=9),
-        "v1 wrapper old time": _message(1, 1, now - 5, gzip, offset=2),
-        "v1 wrapper -1 time": _message(1, 1, -1, gzip, offset=2),
-        "v1 two wrappers": 2 * _message(1, 1, now + 2, gzip, offset=2),
-        "v1 null value in gzip": _message(1, 1, now, None),
-        "v1 empty value in gzip": _message(1, 1, now, b""),
-        "v1 garbage in gzip": _message(1, 1, now, b"garbage"),
-        "v1 empty gzip": _message(1, 1, now, compress(Codec.GZIP, b"", None, 1)),
-        "v1 wraps v0": _message(1, 1, now, gzip0, offset=2),
-        "v0 wraps v1": _message(0, 1, now, gzip, offset=2),
-        "v0 wrapper": _message(0, 1, now, gzip0, offset=2),
-        "v0 two wrappers": 2 * _message(0, 1, now, gzip0, offset=2),
-        "v1 nested": _message(
-            1, 1, now, compress(Codec.GZIP, _message(1, 1, now, gzip), None, 1), offset=2
+        "v1 attributes 5": message(1, 5, now, b"v"),
+        "v1 attributes 4 garbage": message(1, 4, now, b"v"),
+        "v1 zstd": message(1, 4, now, compress(Codec.ZSTD, inner)),
+        "v1 append time": message(1, 8, now, b"v"),
+        "v1 wrapper append time": message(1, 9, now, gzip, offset=2),
+        "v1 wrapper": message(1, 1, now + 2, gzip, offset=2),
+        "v1 wrapper offset 0": message(1, 1, now + 2, gzip),
+        "v1 wrapper offset 9": message(1, 1, now + 2, gzip, offset=9),
+        "v1 wrapper old time": message(1, 1, now - 5, gzip, offset=2),
+        "v1 wrapper -1 time": message(1, 1, -1, gzip, offset=2),
+        "v1 two wrappers": 2 * message(1, 1, now + 2, gzip, offset=2),
+        "v1 null value in gzip": message(1, 1, now, None),
+        "v1 empty value in gzip": message(1, 1, now, b""),
+        "v1 garbage in gzip": message(1, 1, now, b"garbage"),
+        "v1 empty gzip": message(1, 1, now, compress(Codec.GZIP, b"", None, 1)),
+        "v1 wraps v0": message(1, 1, now, gzip0, offset=2),
+        "v0 wraps v1": message(0, 1, now, gzip, offset=2),
+        "v0 wrapper": message(0, 1, now, gzip0, offset=2),
+        "v0 two wrappers": 2 * message(0, 1, now, gzip0, offset=2),
+        "v1 nested": message(
+            1, 1, now, compress(Codec.GZIP, message(1, 1, now, gzip), None, 1), offset=2
         ),
-        "v1 offsets fall": _message(1, 0, now, b"a", offset=5) + _message(1, 0, now, b"b"),
-        "v1 wrapper offsets fall": _message(
+        "v1 offsets fall": message(1, 0, now, b"a", offset=5) + message(1, 0, now, b"b"),
+        "v1 wrapper offsets fall": message(
             1,
             1,
             now,
             compress(
                 Codec.GZIP,
-                _message(1, 0, now, b"a", offset=5) + _message(1, 0, now, b"b"),
+                message(1, 0, now, b"a", offset=5) + message(1, 0, now, b"b"),
                 None,
                 1,
             ),
             offset=5,
         ),
-        "v1 wrapper inner gap": _message(
+        "v1 wrapper inner gap": message(
             1,
             1,
             now,
             compress(
                 Codec.GZIP,
-                _message(1, 0, now, b"a", offset=0) + _message(1, 0, now, b"b", offset=4),
+                message(1, 0, now, b"a", offset=0) + message(1, 0, now, b"b", offset=4),
                 None,
                 1,
             ),
             offset=4,
         ),
-        "v1 wrapper inner cut": _message(1, 1, now, compress(Codec.GZIP, inner[:-3], None, 1)),
-        "v1 time -1": _message(1, 0, -1, b"v"),
-        "v1 time -2": _message(1, 0, -2, b"v"),
-        "v1 time far": _message(1, 0, now + 10 * _DAY_MS, b"v"),
+        "v1 wrapper inner cut": message(1, 1, now, compress(Codec.GZIP, inner[:-3], None, 1)),
+        "v1 time -1": message(1, 0, -1, b"v"),
+        "v1 time -2": message(1, 0, -2, b"v"),
+        "v1 time far": message(1, 0, now + 10 * _DAY_MS, b"v"),
         "v1 cut": good[:-1],
         "v1 bad crc": good[:12] + b"\x00\x00\x00\x01" + good[16:],
         "v1 size 13": struct.pack(">qi", 0, 13) + bytes(13),
         "v1 size 14": struct.pack(">qi", 0, 14) + bytes(14),
         "v1 size -1": struct.pack(">qi", 0, -1) + good[12:],
-        "v0": _message(0, 0, 0, b"v"),
-        "v0 append time": _message(0, 8, 0, b"v"),
-        "v0 and v1": _message(0, 0, 0, b"v") + _message(1, 0, now, b"v", offset=1),
+        "v0": message(0, 0, 0, b"v"),
+        "v0 append time": message(0, 8, 0, b"v"),
+        "v0 and v1": message(0, 0, 0, b"v") + message(1, 0, now, b"v", offset=1),
         "v1 then 5 bytes": good + b"12345",
     }
     for version in (0, 1, 2, 3, 9):

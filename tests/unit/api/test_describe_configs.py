@@ -46,7 +46,6 @@ def test_a_topics_own_settings_come_from_its_node(version: int) -> None:
     assert ("delete", 5) == values(result)["cleanup.policy"]
     assert 36 == len(result.configs)
     assert [] == result.configs[0].synonyms
-    assert result.configs[0].documentation in (None, "")
 
 
 def test_version_0_never_tells_of_a_default() -> None:
@@ -79,9 +78,44 @@ def test_synonyms_are_told_when_asked_for() -> None:
     ][:2]
 
 
-def test_documentation_is_null_also_where_it_is_asked_for() -> None:
-    result = describe(Stage(), TOPIC, "clicks", include_documentation=True)
-    assert {None} == {each.documentation for each in result.configs}
+def documentation(stage: Stage, kind: int, name: str, **more: Any) -> dict[str, str | None]:
+    return {each.name: each.documentation for each in describe(stage, kind, name, **more).configs}
+
+
+@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize(("kind", "name", "count"), [(TOPIC, "clicks", 36), (BROKER, "1", 314)])
+def test_every_key_is_documented_where_it_is_asked_for(
+    kind: int, name: str, count: int, version: int
+) -> None:
+    found = documentation(Stage(), kind, name, version=version, include_documentation=True)
+    assert count == len(found)
+    assert [] == [key for key, text in found.items() if not text or not text.endswith(".")]
+
+
+@pytest.mark.parametrize(("kind", "name"), [(TOPIC, "clicks"), (BROKER, "1")])
+def test_documentation_is_null_where_it_is_not_asked_for(kind: int, name: str) -> None:
+    assert {None} == set(documentation(Stage(), kind, name).values())
+
+
+def test_plug_ins_listeners_and_throttles_have_no_documentation() -> None:
+    """As a real broker answered."""
+    dynamic = {
+        "foo.bar": "baz",
+        "listener.name.x.ssl.keystore.type": "PEM",
+        "leader.replication.throttled.rate": "1000",
+    }
+    stage = Stage()
+    stage.settings = BrokerSettings(STATIC, dynamic, {"foo.bar": "1", "log.retention.ms": "7"})
+    found = documentation(stage, BROKER, "1", include_documentation=True)
+    assert set(dynamic) == {key for key, text in found.items() if text is None}
+    of_all = documentation(stage, BROKER, "", include_documentation=True)
+    assert {"foo.bar"} == {key for key, text in of_all.items() if text is None}
+
+
+def test_loggers_have_an_empty_documentation() -> None:
+    for is_asked in (True, False):
+        found = documentation(Stage(), LOGGER, "1", include_documentation=is_asked)
+        assert {"root": "", "kafka.a": ""} == found
 
 
 def test_a_broker_tells_of_itself_and_of_what_all_have() -> None:

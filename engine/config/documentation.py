@@ -1,0 +1,102 @@
+"""What each key does, in a few sentences for operators; loaded when somebody asks.
+
+The tables `tables/documentation_*.py` are text:
+
+```
+log.dirs                                  a key
+    Directories of logs, with commas      its sentences, indented, on as many lines as they need
+    between them; ...
+```
+
+A broker's key that gives topics a default has the topic's sentences. Where the embedded broker does
+otherwise, `documentation_here.py` adds a sentence.
+
+Source: which keys Kafka documents: all of its tables', none behind a listener's name, of a plug-in,
+or that can be set only at run time.
+Differs: the words are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+
+from engine.config.key import UpdateMode, broker_keys, topic_keys
+
+
+@cache
+def topic_documentation() -> Mapping[str, str]:
+    """Return the sentences of each key of a topic."""
+    from engine.config.tables.documentation_topics import TOPIC_TEXTS
+
+    return {name: _with_note(name, text) for name, text in _entries(TOPIC_TEXTS)}
+
+
+@cache
+def broker_documentation() -> Mapping[str, str]:
+    """Return the sentences of each key of a broker that Kafka documents."""
+    from engine.config.tables.documentation_cluster import CLUSTER_TEXTS
+    from engine.config.tables.documentation_groups import GROUP_TEXTS
+    from engine.config.tables.documentation_kraft import KRAFT_TEXTS
+    from engine.config.tables.documentation_logs import LOG_TEXTS
+    from engine.config.tables.documentation_network import NETWORK_TEXTS
+    from engine.config.tables.documentation_remote import REMOTE_TEXTS
+    from engine.config.tables.documentation_security import SECURITY_TEXTS
+    from engine.config.tables.documentation_topics import TOPIC_TEXTS
+
+    texts = dict(_defaults_of_topics(dict(_entries(TOPIC_TEXTS))))
+    for table in (
+        CLUSTER_TEXTS,
+        GROUP_TEXTS,
+        KRAFT_TEXTS,
+        LOG_TEXTS,
+        NETWORK_TEXTS,
+        REMOTE_TEXTS,
+        SECURITY_TEXTS,
+    ):
+        texts.update(_entries(table))
+    return {
+        name: _with_note(name, texts[name])
+        for name, key in broker_keys().items()
+        if key.update_mode is not UpdateMode.DYNAMIC_ONLY
+    }
+
+
+def _defaults_of_topics(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, key in topic_keys().items():
+        for synonym in key.broker_synonyms[:1]:
+            yield synonym, f"Holds for topics that do not set {name} themselves. {texts[name]}"
+
+
+def _with_note(name: str, text: str) -> str:
+    note = next((note for pattern, note in _notes() if _fits(name, pattern)), None)
+    return text if note is None else f"{text} {note}"
+
+
+def _fits(name: str, pattern: str) -> bool:
+    if pattern.endswith("*"):
+        return name.startswith(pattern[:-1])
+    return name == pattern
+
+
+@cache
+def _notes() -> tuple[tuple[str, str], ...]:
+    """Return patterns of keys and what is added to their texts, the first that fits counts."""
+    from engine.config.tables.documentation_here import HERE_TEXTS
+
+    return tuple(
+        (pattern, note) for note, patterns in _entries(HERE_TEXTS) for pattern in patterns.split()
+    )
+
+
+def _entries(table: str) -> Iterator[tuple[str, str]]:
+    """Yield the flush lines of a table with what is indented below each."""
+    head, body = "", [""]
+    for line in table.splitlines():
+        if line.startswith(" "):
+            body.append(line.strip())
+            continue
+        if head:
+            yield head, " ".join(body)
+        head, body = line, []
+    yield head, " ".join(body)

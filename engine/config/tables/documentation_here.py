@@ -1,0 +1,75 @@
+"""Where the embedded broker does otherwise than the texts of the keys say.
+
+A sentence, and below it the keys that it is added to; `*` stands for whatever follows. The first
+sentence that names a key counts. docs/compatibility.md says the same.
+"""
+
+from typing import Final
+
+HERE_TEXTS: Final = """\
+The broker of kctl does not start with it.
+    alter.config.policy.class.name create.topic.policy.class.name process.roles
+The broker of kctl does not start when it is true.
+    remote.log.storage.system.enable zookeeper.metadata.migration.enable zookeeper.set.acl
+    zookeeper.ssl.client.enable
+The broker of kctl starts only where its rules would let everyone do everything.
+    authorizer.class.name
+The broker of kctl takes PLAINTEXT only, and does not start with listeners of another protocol.
+    listeners listener.security.protocol.map security.inter.broker.protocol
+The broker of kctl does not compact yet: with compact alone a log only grows there.
+    cleanup.policy log.cleanup.policy
+The broker of kctl does not compact yet: there the value is kept and shown, and changes nothing.
+    delete.retention.ms max.compaction.lag.ms min.compaction.lag.ms min.cleanable.dirty.ratio
+    log.cleaner.*
+The broker of kctl does its requests in one thread: there the number changes nothing.
+    num.io.threads num.network.threads num.recovery.threads.per.data.dir
+    num.replica.alter.log.dirs.threads
+The broker of kctl does not fetch from others yet: there the value changes nothing.
+    num.replica.fetchers replica.fetch.* replica.socket.* replica.selector.class
+    inter.broker.protocol.version controlled.shutdown.* controller.socket.timeout.ms
+    auto.leader.rebalance.enable leader.imbalance.* socket.connection.setup.*
+    request.timeout.ms
+The broker of kctl has no groups yet: there the value is kept and shown, and changes nothing.
+    group.consumer.* group.coordinator.* group.initial.* group.max.* group.min.* offset.metadata.*
+    offsets.load.* offsets.retention.* offsets.commit.* offsets.topic.compression.codec
+Share groups are of KRaft; with ZooKeeper, and in the broker of kctl, it changes nothing.
+    group.share.*
+The broker of kctl has no transactions yet: there the value is kept and shown, and changes nothing.
+    transaction.abort.* transaction.max.* transaction.partition.* transaction.remove.*
+    transaction.state.log.load.buffer.size transactional.id.expiration.ms
+The broker of kctl has no quotas yet: there the value is kept and shown, and changes nothing.
+    quota.window.* replication.quota.* alter.log.dirs.replication.quota.* controller.quota.*
+    client.quota.callback.class leader.replication.* follower.replication.*
+The broker of kctl speaks plain text only: there the value is kept and shown, and changes nothing.
+    ssl.* sasl.* connections.max.reauth.ms connection.failed.* principal.builder.class
+    delegation.token.* security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket
+The broker of kctl does not encrypt passwords: with a secret it still refuses to take them.
+    password.encoder.secret
+The broker of kctl does not encrypt passwords: there the value changes nothing.
+    password.encoder.*
+It is of KRaft; with ZooKeeper, and in the broker of kctl, it changes nothing.
+    broker.heartbeat.interval.ms broker.session.timeout.ms controller.listener.names
+    controller.quorum.* early.start.listeners eligible.leader.replicas.enable
+    initial.broker.registration.timeout.ms log.dir.failure.timeout.ms metadata.*
+    server.max.startup.time.ms unclean.leader.election.interval.ms telemetry.max.bytes
+    unstable.feature.versions.enable
+The broker of kctl has no remote tier: there the value changes nothing.
+    remote.fetch.* remote.log.manager.* remote.log.metadata.* remote.log.reader.*
+    remote.log.storage.* remote.log.index.* local.retention.* log.local.retention.*
+The broker of kctl has no remote tier and refuses it.
+    remote.storage.enable
+The broker of kctl has none of Java's metrics: there the value is kept and shown only.
+    auto.include.jmx.reporter kafka.metrics.* metric.reporters metrics.*
+The broker of kctl takes 512.
+    socket.listen.backlog.size
+The broker of kctl takes the system's size where it is not set.
+    socket.receive.buffer.bytes socket.send.buffer.bytes
+The broker of kctl also has a bound of its own, 2000 connections, and closes what comes beyond.
+    max.connections
+The broker of kctl also has a bound of its own, 200 connections.
+    max.connections.per.ip
+The broker of kctl keeps and shows the value, and does not go by it.
+    control.plane.listener.name max.connection.creation.rate max.connections.per.ip.overrides
+    max.request.partition.size.limit queued.max.* unstable.api.versions.enable
+    zookeeper.max.in.flight.requests zookeeper.metadata.migration.min.batch.size
+"""
