@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from engine.config.key import ConfigType, topic_keys
+from engine.config.key import ConfigKey, ConfigType, topic_keys
 from engine.config.settings import known_key
 from engine.config.value import format_value
 from engine.errors import ApiError, ConfigError, EngineError
@@ -133,8 +133,18 @@ def value_message(error: ConfigError) -> str:
         value = format_value(key, number)
         rule = _range_rule(key.valid, number)
     elif key is not None and rule.startswith("must be of ["):
+        value = _culprit(key, str(value))
         rule = f"String must be one of: {key.valid.strip('[]')}"
     return f"Invalid value {value} for configuration {error.key}: {rule}"
+
+
+def _culprit(key: ConfigKey, text: str) -> str:
+    """Return the first element of a list that is not allowed; the text of what is no list."""
+    if key.type is not ConfigType.LIST:
+        return text
+    allowed = key.valid.strip("[]").split(", ")
+    elements = (each.strip() for each in text.split(","))
+    return next((each for each in elements if each not in allowed), text)
 
 
 def _number(kind: ConfigType, text: str) -> float:

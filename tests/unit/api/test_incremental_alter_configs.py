@@ -381,3 +381,10 @@ def test_what_kafka_fails_at_has_no_code_of_its_own(operation: int, key: str) ->
 )
 def test_a_topic_that_no_path_can_have_is_a_wrong_setting(name: str, code: int) -> None:
     assert code == Stage().operate(TOPIC, name, (SET, "retention.ms", "1"))[0]
+
+
+@pytest.mark.parametrize("value", ["burn", "delete,burn", "delete , burn,ash"])
+def test_the_element_of_a_list_is_named_that_is_not_allowed(value: str) -> None:
+    code, message = Stage().operate(TOPIC, "clicks", (SET, "cleanup.policy", value))
+    assert 40 == code
+    assert "Invalid value burn for configuration cleanup.policy" in message
