@@ -13,9 +13,9 @@ _kctl() {
     "topics create") words="-p --partitions -r --replication-factor --replica-assignment -c --config --if-not-exists --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "topics alter") words="--match -p --partitions --replica-assignment -c --config --delete-config --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "topics delete") words="--match --if-exists --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
-    "topics configs") words="--match --all -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "topics configs") words="--match --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "configs") words="describe set unset --help" ;;
-    "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "produce") words="-k --key-delimiter --key -H --header --null -p --partition -z --compression --acks --input --keep-partitions --new-timestamps -o --output -b --bootstrap-server --command-config --context --timeout --help" ;;

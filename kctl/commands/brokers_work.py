@@ -36,7 +36,7 @@ DESCRIBE_COLUMNS = (
 )
 LOG_DIR_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
-    Column("path", "PATH"),
+    Column("path", "PATH", is_name=True),
     Column("replicas", "REPLICAS", right=True),
     Column("size_bytes", "BYTES", right=True),
     Column("disk_total_bytes", "DISK", right=True),
@@ -46,7 +46,7 @@ LOG_DIR_COLUMNS = (
 REPLICA_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
     Column("path", "PATH"),
-    Column("topic", "TOPIC"),
+    Column("topic", "TOPIC", is_name=True),
     Column("partition", "PARTITION", right=True),
     Column("size_bytes", "BYTES", right=True),
     Column("offset_lag", "LAG", right=True),
@@ -55,7 +55,7 @@ REPLICA_COLUMNS = (
 API_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
     Column("key", "KEY", right=True),
-    Column("api", "API"),
+    Column("api", "API", is_name=True),
     Column("lowest", "LOWEST", right=True),
     Column("highest", "HIGHEST", right=True),
     Column("usable", "USABLE", right=True),

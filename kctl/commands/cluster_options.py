@@ -31,6 +31,10 @@ Output = Annotated[
         "-o", "--output", metavar="FORMAT", help="table, wide, json, ndjson, yaml, csv or name."
     ),
 ]
+Documentation = Annotated[
+    bool,
+    typer.Option("--doc", "--documentation", help="With what each setting does, if brokers say."),
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Have it checked by the cluster; change nothing.")
 ]

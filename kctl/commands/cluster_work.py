@@ -22,7 +22,7 @@ from kctl.render import Column, write_object
 
 STATUS_COLUMNS = (
     Column("state", "STATE"),
-    Column("bootstrap_servers", "SERVERS"),
+    Column("bootstrap_servers", "SERVERS", is_name=True),
     Column("pids", "PIDS"),
     Column("data", "DATA"),
     Column("brokers", "BROKERS", wide=True),

@@ -11,6 +11,7 @@ from kctl.commands.cluster_options import (
     Bootstrap,
     CommandConfig,
     Context,
+    Documentation,
     DryRun,
     Output,
     Timeout,
@@ -38,7 +39,7 @@ _Loggers = Annotated[
 @app.command(
     "describe",
     epilog="Examples: kctl configs describe --topic clicks · kctl configs describe --broker 1 "
-    "--all log.retention.ms",
+    "--doc log.retention.ms num.io.threads",
 )
 def describe(
     keys: Annotated[
@@ -49,7 +50,7 @@ def describe(
     broker_defaults: _Defaults = False,
     loggers: _Loggers = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
-    doc: Annotated[bool, typer.Option("--doc", help="With Kafka's own documentation.")] = False,
+    doc: Documentation = False,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     context: Context = None,

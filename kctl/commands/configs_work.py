@@ -32,7 +32,7 @@ _DEFAULTS = "default"
 CONFIG_COLUMNS = (
     Column("resource_type", "OF"),
     Column("resource_name", "NAME"),
-    Column("key", "KEY"),
+    Column("key", "KEY", is_name=True),
     Column("value", "VALUE"),
     Column("source", "SOURCE"),
     Column("is_read_only", "READ-ONLY", wide=True),
@@ -40,10 +40,13 @@ CONFIG_COLUMNS = (
     Column("type", "TYPE", wide=True),
     Column("synonyms", "BEHIND IT", wide=True),
 )
-_DOCUMENTATION = Column("documentation", "DOCUMENTATION")
+_DOCUMENTATION = Column("documentation", "DOCUMENTATION", beneath=True)
+# What Kafka writes its documentation with, %n by mistake; a placeholder such as <port> is no tag.
+_TAGS = r"</?(?:a|b|code|em|i|strong|tt)\b[^<>]*>"
+_BREAKS = r"</?(?:br|li|ol|p|pre|ul)\b[^<>]*>|%n"
 CHANGE_COLUMNS = (
     Column("resource_type", "OF"),
-    Column("resource_name", "NAME"),
+    Column("resource_name", "NAME", is_name=True),
     Column("change", "CHANGE"),
     Column("result", "RESULT"),
 )
@@ -115,7 +118,13 @@ def removals(keys: Sequence[str]) -> list[ConfigChange]:
 
 
 def describe_topic_configs(
-    options: ClusterOptions, names: list[str], match: str | None, *, all_: bool, output: str
+    options: ClusterOptions,
+    names: list[str],
+    match: str | None,
+    *,
+    all_: bool,
+    doc: bool,
+    output: str,
 ) -> int:
     """Print the settings of topics that are named or match."""
     check_format(output)
@@ -127,7 +136,7 @@ def describe_topic_configs(
         write_rows(CONFIG_COLUMNS, [], output)
         return exits.FAILED
     resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
-    request = DescribeRequest(resources, [], all=all_, doc=False, output=output)
+    request = DescribeRequest(resources, [], all=all_, doc=doc, output=output)
     code = describe_configs(options, request)
     return exits.FAILED if errors else code
 
@@ -145,6 +154,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
         )
     rows: list[dict[str, Any]] = []
     failures = 0
+    is_table = request.output in ("table", "wide")
     # A setting that is asked for by name is shown whatever its value.
     shows_all = request.all or bool(request.keys)
     for resource in request.resources:
@@ -153,7 +163,8 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
             report_error(entries, _label(resource))
             failures += 1
             continue
-        rows += [_row(resource, e) for e in entries if shows_all or not e.is_default]
+        shown = [entry for entry in entries if shows_all or not entry.is_default]
+        rows += [_row(resource, entry, is_table=is_table) for entry in shown]
     columns = (*CONFIG_COLUMNS, _DOCUMENTATION) if request.doc else CONFIG_COLUMNS
     write_rows(columns, rows, request.output)
     return exits.FAILED if failures else exits.OK
@@ -196,7 +207,7 @@ def _label(resource: Resource) -> str:
     return f"{_KINDS[resource.kind]} {resource.name or _DEFAULTS}"
 
 
-def _row(resource: Resource, entry: ConfigEntry) -> dict[str, Any]:
+def _row(resource: Resource, entry: ConfigEntry, *, is_table: bool) -> dict[str, Any]:
     row = {
         "resource_type": _KINDS[resource.kind],
         "resource_name": resource.name or _DEFAULTS,
@@ -209,8 +220,17 @@ def _row(resource: Resource, entry: ConfigEntry) -> dict[str, Any]:
         "synonyms": [_synonym(synonym) for synonym in entry.synonyms],
     }
     if entry.documentation is not None:
-        row["documentation"] = entry.documentation
+        row["documentation"] = plain_text(entry.documentation) if is_table else entry.documentation
     return row
+
+
+def plain_text(markup: str) -> str:
+    """Return a documentation without its tags of HTML, for people."""
+    import html
+    import re
+
+    text = re.sub(_BREAKS, " ", re.sub(_TAGS, "", markup))
+    return " ".join(html.unescape(text).split())
 
 
 def _synonym(synonym: Synonym) -> dict[str, Any]:

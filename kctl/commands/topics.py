@@ -11,6 +11,7 @@ from kctl.commands.cluster_options import (
     Bootstrap,
     CommandConfig,
     Context,
+    Documentation,
     DryRun,
     Output,
     Timeout,
@@ -245,6 +246,7 @@ def configs(
     names: _Names = None,
     match: _Match = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
+    doc: Documentation = False,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     context: Context = None,
@@ -255,4 +257,4 @@ def configs(
     from kctl.commands.configs_work import describe_topic_configs
 
     options = ClusterOptions(bootstrap, command_config, context, timeout)
-    return describe_topic_configs(options, names or [], match, all_=all_, output=output)
+    return describe_topic_configs(options, names or [], match, all_=all_, doc=doc, output=output)

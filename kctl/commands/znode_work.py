@@ -38,7 +38,7 @@ _MILLISECONDS = (Column("ctime_ms", "CREATED"), Column("mtime_ms", "MODIFIED"))
 DATA_COLUMNS = (Column("data", "DATA"), Column("data_base64", "BASE64"))
 CHANGE_COLUMNS = (
     Column("event", "EVENT"),
-    Column("path", "PATH"),
+    Column("path", "PATH", is_name=True),
     Column("version", "VERSION", right=True),
     Column("mtime_ms", "MODIFIED"),
     Column("mzxid", "MZXID", right=True),

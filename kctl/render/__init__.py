@@ -8,7 +8,7 @@
 | ndjson | one object a line, written as it comes | the same |
 | yaml | one list | the same |
 | csv | heading line, RFC 4180 quoting | the same; null is an empty cell |
-| name | the first column alone | for scripts |
+| name | what rows are called by, a line each; null is no line | for scripts |
 
 What is one thing and never several (`write_object`) is one object in json and yaml.
 """

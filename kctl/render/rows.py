@@ -26,13 +26,17 @@ class UnknownFormat(EngineError):
 class Column(NamedTuple):
     """One column: its key in rows, its heading, and where it is shown.
 
-    `wide` columns are left out of plain tables; `right` aligns numbers.
+    `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
+    `beneath` stands below its row. The column that `is_name`, else the first, is what rows are
+    called by.
     """
 
     key: str
     heading: str
     right: bool = False
     wide: bool = False
+    beneath: bool = False
+    is_name: bool = False
 
 
 def check_format(name: str, allowed: Sequence[str] = FORMATS) -> str:
@@ -52,6 +56,7 @@ class RowWriter:
         self, columns: Sequence[Column], output: str = "table", stream: TextIO | None = None
     ) -> None:
         self._columns = columns
+        self._name = next((column for column in columns if column.is_name), columns[0])
         self._output = check_format(output)
         self._stream = stream or sys.stdout
         self._held: list[Row] = []
@@ -88,7 +93,9 @@ class RowWriter:
         self._stream.write(json.dumps(self._plain(row), ensure_ascii=False) + "\n")
 
     def _write_name(self, row: Row) -> None:
-        self._stream.write(f"{row[self._columns[0].key]}\n")
+        name = row[self._name.key]
+        if name is not None:
+            self._stream.write(f"{name}\n")
 
     def _write_csv(self, row: Row) -> None:
         if not self._count:

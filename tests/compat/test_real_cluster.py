@@ -108,3 +108,13 @@ def test_brokers_tell_about_themselves(topic: str) -> None:
     assert {0, 1, 2} == {row["partition"] for row in replicas}
     found = {row["api"]: row["usable"] for row in rows("brokers", "api-versions", ids[0])}
     assert found["Metadata"]
+
+
+def test_settings_say_what_they_do(topic: str) -> None:
+    found = rows("topics", "configs", topic, "--all", "--documentation")
+    assert [] == [row["key"] for row in found if not row["documentation"]]
+    text = kctl("configs", "describe", "--topic", topic, "retention.ms", "--doc")
+    assert text.splitlines()[2].startswith("    ")
+    assert "retention.ms\n" == kctl(
+        "configs", "describe", "--topic", topic, "retention.ms", "-oname"
+    )

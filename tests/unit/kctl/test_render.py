@@ -61,6 +61,27 @@ def test_names_alone_are_for_scripts() -> None:
     assert "orders\n" == _written("name", ROWS[:1])
 
 
+def test_rows_are_called_by_the_column_that_is_their_name() -> None:
+    columns = [Column("kind", "KIND"), Column("key", "KEY", is_name=True)]
+    rows = [{"kind": "topic", "key": "a"}, {"kind": "topic", "key": None}]
+    stream = io.StringIO()
+    write_rows(columns, rows, "name", stream)
+    assert "a\n" == stream.getvalue()
+
+
+def test_a_text_beneath_its_row_is_wrapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    columns = [Column("key", "KEY"), Column("text", "TEXT", beneath=True)]
+    rows = [{"key": "k", "text": "one two three four five six seven"}, {"key": "l", "text": None}]
+    stream = io.StringIO()
+    write_rows(columns, rows, "table", stream)
+    expected = ["KEY", "k", "    one two three four five", "    six seven", "l"]
+    assert expected == stream.getvalue().splitlines()
+    stream = io.StringIO()
+    write_rows(columns, rows, "json", stream)
+    assert rows == json.loads(stream.getvalue())
+
+
 def test_an_unknown_format_is_wrong_usage() -> None:
     with pytest.raises(UnknownFormat) as caught:
         _written("xml")
