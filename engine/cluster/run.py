@@ -19,6 +19,7 @@ from functools import partial
 from typing import Any
 
 from engine.broker.broker import Broker
+from engine.broker.compiled_walk import WalkTakeUp, start_compiler
 from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
@@ -79,6 +80,7 @@ class Process:
             self._limit(broker)
             broker.on_fatal = self._give_up
         _when_informed(cluster.brokers, on_ready)
+        WalkTakeUp(self.loop, self.clock, start_compiler).begin()
         self.loop.on_signals(self._signalled)
         # What was loaded stays: without it a collection has only requests to look at.
         gc.collect()

@@ -12,12 +12,11 @@ Everything fails softly: without llvmlite, a cache folder or a compiler there is
 from __future__ import annotations
 
 import ctypes
-import os
 import zlib
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from engine.errors import StorageError
+from engine.host.kept_code import keep, kept_path, key_of, read_ours, sources_of
 from engine.host.real import RealFiles
 
 Compiler: TypeAlias = Callable[[], tuple[bytes, str]]
@@ -41,7 +40,7 @@ def load_native(
     except ImportError:
         return None
     files = RealFiles()
-    path = f"{_folder()}/{name}-{_key(llvmlite, llvm, files, beside, sources)}.o"
+    path = kept_path(f"{name}-{_key(llvmlite, llvm, files, beside, sources)}.o")
     kept = _read(files, path)
     if kept is None:
         if compiler is None:
@@ -50,31 +49,21 @@ def load_native(
             code, symbol = compiler()
         except ImportError:
             return None
-        _keep(files, path, code, symbol)
+        head = b"%b%b\n%08x\n\n" % (_MARK, symbol.encode(), zlib.crc32(code))
+        keep(files, path, head + code)
         kept = code, symbol
     return _link(llvm, *kept)
-
-
-def _folder() -> str:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return f"{base}/kctl/native"
 
 
 def _key(llvmlite: Any, llvm: Any, files: RealFiles, beside: str, sources: tuple[str, ...]) -> str:
     features = llvm.get_host_cpu_features().flatten()
     text = f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features}".encode()
-    folder = os.path.dirname(beside)
-    for source in sources:
-        text += files.read_bytes(f"{folder}/{source}")
-    return f"{zlib.crc32(text):08x}{zlib.adler32(text):08x}"
+    return key_of(text + sources_of(files, beside, sources))
 
 
 def _read(files: RealFiles, path: str) -> tuple[bytes, str] | None:
-    try:
-        if not _is_ours(path):
-            return None
-        content = files.read_bytes(path)
-    except (StorageError, OSError):
+    content = read_ours(files, path)
+    if content is None:
         return None
     head, _, rest = content.partition(b"\n\n")
     if not head.startswith(_MARK) or head.count(b"\n") != 2:
@@ -83,22 +72,6 @@ def _read(files: RealFiles, path: str) -> tuple[bytes, str] | None:
     if checksum != b"%08x" % zlib.crc32(rest):
         return None
     return rest, symbol.decode()
-
-
-def _is_ours(path: str) -> bool:
-    """Tell whether nobody else could have written the file."""
-    status = os.stat(path)
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
-
-
-def _keep(files: RealFiles, path: str, code: bytes, symbol: str) -> None:
-    head = b"%b%b\n%08x\n\n" % (_MARK, symbol.encode(), zlib.crc32(code))
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        files.replace_file(path, head + code)
-    except (StorageError, OSError):
-        # A home that cannot be written costs the next run its time, no more.
-        return
 
 
 def _link(llvm: Any, code: bytes, symbol: str) -> int | None:

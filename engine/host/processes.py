@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 
 from engine.errors import StorageError
@@ -78,6 +79,25 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
         os.close(nothing)
         os.close(log)
     return Started(pid, ready)
+
+
+def start_beside(module: str) -> int:
+    """Start a Python module that says nothing and reads nothing; returns its pid.
+
+    It gets the signals of this terminal as this process does. Raises StorageError.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", module],
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)],
+        )
+    except OSError as error:
+        raise StorageError(f"cannot start {sys.executable}: {error.strerror}") from error
+    finally:
+        os.close(nothing)
 
 
 def say_ready(text: str) -> None:

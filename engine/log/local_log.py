@@ -107,6 +107,7 @@ class LocalLog:
         self.config = config
         self._rules = LeaderRules(config)
         self._is_plain = self._rules.is_plain
+        self._is_usual = self._rules.is_usual
         self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)
         self._flush_messages = config.flush_messages
         self._active = self.segments.active
@@ -148,10 +149,10 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        # The way of nearly every request: one batch that needs its offset and epoch set.
+        # The way of nearly every request: one usual batch that needs its offset and epoch set.
         if self._is_plain and len(batches) >= HEADER_BYTES:
             (
-                base_offset, length, _, magic, crc, flags, delta, _, max_ms,
+                base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
                 producer_id, producer_epoch, base_sequence, count,
             ) = _header_in(batches)  # fmt: skip
             if (
@@ -163,6 +164,7 @@ class LocalLog:
                 and 0 < count == delta + 1
                 and (producer_id < 0 or base_sequence >= 0)
                 and crc == crc32c(batches[CHECKED_FROM:])
+                and self._is_usual(batches, flags & _CODEC_BITS, count, (base_ms, max_ms), now_ms)
             ):
                 first = self.log_end_offset
                 is_transactional = flags & _TRANSACTIONAL_BIT != 0

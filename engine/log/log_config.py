@@ -23,9 +23,7 @@ class LogConfig(NamedTuple):
 
     `compression_type` None is Kafka's `producer`: batches stay as they came. The two bounds of
     message times are in ms, `retention_ms` and `retention_bytes` −1 mean none.
-    `is_deep_validation` makes a leader read every record of every batch, as Kafka does; without
-    it records are read only where a rule needs them. `is_down_conversion_enabled` allows consumers
-    of magic 0 and 1 (message.downconversion.enable).
+    `is_down_conversion_enabled` allows consumers of magic 0 and 1 (message.downconversion.enable).
     """
 
     segment_bytes: int = 1 << 30
@@ -48,7 +46,6 @@ class LogConfig(NamedTuple):
     flush_messages: int = LONG_MAX
     flush_ms: int = LONG_MAX
     producer_id_expiration_ms: int = _DAY_MS
-    is_deep_validation: bool = False
     is_down_conversion_enabled: bool = True
 
     @property

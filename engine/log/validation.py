@@ -12,7 +12,8 @@ What goes into the log is always one batch of magic 2:
 
 | refused                                              | error                             |
 |------------------------------------------------------|-----------------------------------|
-| wrong checksum, size or magic                        | CorruptMessage 2                  |
+| wrong checksum, size or magic, also of a message     | CorruptMessage 2                  |
+| inside of another                                    |                                   |
 | a batch above max.message.bytes, before or after     | MessageTooLarge 10                |
 | more batches than one; offsets or count that do not  | InvalidRecord 87                  |
 | fit; control records or no sequence from a client;   |                                   |
@@ -20,23 +21,39 @@ What goes into the log is always one batch of magic 2:
 | follow their format                                  |                                   |
 | no batch at all                                      | NoBatch 87                        |
 | a codec that does not exist, compressed data that    | UnreadableRecords −1, as Kafka    |
-| cannot be opened, what cannot be written anew        | has no code for it                |
+| cannot be opened, what cannot be written anew; sizes | has no code for it                |
+| of magic 0 and 1 beyond their message; a length of   |                                   |
+| magic 2 that does not end                            |                                   |
 | a time outside of the topic's bounds; append time    | InvalidTimestamp 32               |
 | set by a producer                                    |                                   |
 
-Records are read only where a rule needs them: keys of a compacted topic, bounds on times, another
-codec or format, or `is_deep_validation`.
+Every record of every batch is read. Nearly all batches are usual (see `record_walk.py`), and that
+is all there is to say of them: `LeaderRules.is_usual` is the quick answer, for one batch that needs
+nothing but its offset and epoch. What is not usual is read record by record in `accept`, which
+alone knows the errors. How strictly depends on what is done with the records, as in Kafka:
+
+| records                        | read by                                                   |
+|--------------------------------|-----------------------------------------------------------|
+| uncompressed, whatever happens | the strict reader; offset deltas may be any               |
+| compressed, stay as they are   | the skimming one: lengths of records are not looked at;   |
+|                                | offset deltas other than 0, 1, 2 … end in −1, because     |
+|                                | Kafka then wants to write anew what it has passed over    |
+| compressed, written anew       | the strict one; offset deltas may be any                  |
+
+Whatever a header says of the largest time, the log gets the one that the records have.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords and LogValidator; LOG-8.
-Differs: without deep validation records inside of a good checksum are not read.
+Differs: a record's length is held against what is there before memory is taken for it, where
+Kafka may run out of memory (−1, here 87).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 from engine.errors import ApiError, CorruptRecord
+from engine.log.batch_walk import walk_batch
 from engine.log.conversion import rebuilt, settings_for
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
@@ -47,12 +64,14 @@ from engine.records.codec import (
     CompressedDataCorrupt,
     UnknownCodec,
 )
-from engine.records.legacy import LegacyBatch
+from engine.records.decode import int64
+from engine.records.legacy import InnerMessageTooSmall, LegacyBatch, LegacyMessage
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
 from engine.records.varint import VarintTooLong
 from engine.records.view import PROLOGUE_BYTES, RecordBatch, batches_in
 
 _MAGIC_AT = 16
+_Judged = TypeVar("_Judged", Record, LegacyMessage)
 _UNREADABLE = (
     BatchRefused,
     CompressedDataCorrupt,
@@ -139,23 +158,54 @@ class LeaderBatch(NamedTuple):
 class LeaderRules:
     """The rules of one topic, worked out once from its settings."""
 
-    __slots__ = ("_codec", "_config", "_has_bounds", "_limit_bytes", "is_plain")
+    __slots__ = (
+        *("_after_max_ms", "_before_max_ms", "_codec", "_config", "_has_rules", "_limit_bytes"),
+        "is_plain",
+    )
 
     def __init__(self, config: LogConfig) -> None:
         self._config = config
         self._codec = config.compression_type
         self._limit_bytes = config.opened_batch_bytes_max
-        self._has_bounds = (
-            config.message_timestamp_before_max_ms < LONG_MAX
-            or config.message_timestamp_after_max_ms < LONG_MAX
+        self._before_max_ms = config.message_timestamp_before_max_ms
+        self._after_max_ms = config.message_timestamp_after_max_ms
+        has_bounds = self._before_max_ms < LONG_MAX or self._after_max_ms < LONG_MAX
+        self._has_rules = has_bounds or config.is_compacted
+        #: Whether a usual batch needs its offset and epoch set alone.
+        self.is_plain = (
+            config.message_timestamp_type is TimestampType.CREATE_TIME
+            and config.compression_type is None
         )
-        #: Whether a batch with a good header and checksum needs its offset and epoch set alone.
-        self.is_plain = not (
-            config.is_deep_validation
-            or config.is_compacted
-            or self._has_bounds
-            or config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
-            or config.compression_type is not None
+
+    def is_usual(
+        self,
+        data: memoryview,
+        codec_number: int,
+        count: int,
+        times_ms: tuple[int, int],
+        now_ms: int,
+    ) -> bool:
+        """Tell whether the records of one whole batch of magic 2 break no rule.
+
+        `times_ms` are the base time and the largest one of its header, which must have been looked
+        at and say that the producer set the times. False says nothing yet.
+        """
+        walked = walk_batch(data, codec_number, count, self._limit_bytes)
+        if walked is None:
+            return False
+        base_ms, max_ms = times_ms
+        least, greatest, has_null_key = walked
+        # No sum wraps here: the largest time is one, and deltas are far below 2^63.
+        if max_ms != base_ms + greatest or max_ms < NO_TIMESTAMP:
+            return False
+        if not self._has_rules:
+            return True
+        if has_null_key and self._config.is_compacted:
+            return False
+        # Records without a time have no bounds: those are looked at one by one.
+        return (
+            max(now_ms - self._before_max_ms, 0) <= base_ms + least
+            and max_ms - now_ms <= self._after_max_ms
         )
 
     def accept(
@@ -184,6 +234,8 @@ class LeaderRules:
             taken = self._taken(first, batches, base_offset, leader_epoch, now_ms)
         except _UNREADABLE as error:
             raise UnreadableRecords(f"records that cannot be opened: {error}") from error
+        except InnerMessageTooSmall as error:
+            raise CorruptMessage(f"an inner message of {error.got} bytes") from error
         except CorruptRecord as error:
             raise InvalidRecord(f"records that cannot be read: {error}") from error
         if taken.is_rewritten and taken.batch.size_bytes > self._config.max_message_bytes:
@@ -223,25 +275,17 @@ class LeaderRules:
         target = source if self._codec is None else self._codec
         # Markers of transactions are never compressed.
         is_kept = source is target or (first.is_control and source is Codec.NONE)
-        is_kept = is_kept and isinstance(first, BatchView)
         is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
-        has_rules = config.is_deep_validation or config.is_compacted or self._has_bounds
-        records = None
-        # A producer that sets append time breaks a rule in most topics: its records say which.
-        if has_rules or not is_kept or first.timestamp_type is TimestampType.LOG_APPEND_TIME:
-            records = self._records(batches, now_ms)
+        append_time_ms = now_ms if is_append_time else NO_TIMESTAMP
         if is_kept and isinstance(first, BatchView):
-            max_ms = None
-            if records is not None:
-                latest_ms = max(record.timestamp_ms for record in records)
-                max_ms = max(NO_TIMESTAMP, latest_ms)
+            max_ms = self._largest_time(first, now_ms)
             first.patch(
                 base_offset=base_offset,
                 leader_epoch=leader_epoch,
                 timestamp_type=config.message_timestamp_type,
                 max_timestamp_ms=now_ms if is_append_time else max_ms,
             )
-            return LeaderBatch(first, now_ms if is_append_time else NO_TIMESTAMP, False)
+            return LeaderBatch(first, append_time_ms, False)
         settings = settings_for(
             first,
             base_offset=base_offset,
@@ -250,55 +294,101 @@ class LeaderRules:
             leader_epoch=leader_epoch,
             append_time_ms=now_ms if is_append_time else None,
         )
-        built = rebuilt(records or (), settings)
-        view = BatchView(memoryview(built))
-        return LeaderBatch(view, now_ms if is_append_time else NO_TIMESTAMP, True)
+        built = rebuilt(self._records(batches, now_ms), settings)
+        return LeaderBatch(BatchView(memoryview(built)), append_time_ms, True)
+
+    def _largest_time(self, batch: BatchView, now_ms: int) -> int:
+        """Return the largest time of a batch whose records stay as they are, and are right."""
+        times_ms = (batch.base_timestamp_ms, batch.max_timestamp_ms)
+        is_producers = batch.timestamp_type is TimestampType.CREATE_TIME
+        codec, count = batch.codec, batch.record_count
+        if is_producers and self.is_usual(batch.raw, codec, count, times_ms, now_ms):
+            return batch.max_timestamp_ms
+        is_in_order, latest_ms = True, NO_TIMESTAMP
+        records = batch.records_for_leader(is_skimmed=True, limit_bytes=self._limit_bytes)
+        for index, record in enumerate(self._judged(batch, records, now_ms)):
+            is_in_order = is_in_order and record.offset == index
+            latest_ms = max(latest_ms, record.timestamp_ms)
+        if not is_in_order and codec is not Codec.NONE:
+            raise UnreadableRecords("compressed records with offsets other than 0, 1, 2 …")
+        return latest_ms
 
     def _records(self, batches: list[RecordBatch], now_ms: int) -> list[Record]:
         """Return all records, each of which keeps the topic's rules."""
         found: list[Record] = []
+        if self._codec in (None, Codec.NONE):
+            # Kafka works out how large messages will be before it looks at what is in them.
+            for batch in batches:
+                if isinstance(batch, LegacyBatch) and not batch.is_compressed:
+                    _as_record(batch)
         for batch in batches:
-            errors: list[RecordError] = []
-            is_time_wrong = False
-            for index, record in enumerate(self._decoded(batch)):
-                if self._config.is_compacted and record.key is None:
-                    errors.append(RecordError(index, "no key, in a compacted topic"))
-                elif problem := self._time_problem(batch, record, now_ms):
-                    errors.append(RecordError(index, problem))
-                    is_time_wrong = True
-                found.append(record)
-            if is_time_wrong:
-                raise InvalidTimestamp("records with times that are not allowed", errors)
-            if errors:
-                raise InvalidRecord(f"{len(errors)} records break a rule", errors)
+            if isinstance(batch, LegacyBatch):
+                found += self._messages(batch, now_ms)
+            else:
+                found += self._judged(batch, self._decoded(batch), now_ms)
         if not found:
             raise InvalidRecord("no records")
         return found
 
-    def _decoded(self, batch: RecordBatch) -> Iterator[Record]:
-        if isinstance(batch, LegacyBatch):
-            if batch.codec is Codec.ZSTD:
-                raise InvalidRecord(f"zstd in magic {batch.magic}")
-            for message in batch.messages(limit_bytes=self._limit_bytes):
-                if message.magic != batch.magic:
-                    raise InvalidRecord(f"magic {message.magic} inside of magic {batch.magic}")
-                if not message.is_crc_valid():
-                    raise CorruptMessage("the checksum of an inner message is wrong")
-                yield message.to_record()
-        else:
-            yield from batch.read_records(limit_bytes=self._limit_bytes)
+    def _messages(self, batch: LegacyBatch, now_ms: int) -> list[Record]:
+        if batch.codec is Codec.ZSTD:
+            raise InvalidRecord(f"zstd in magic {batch.magic}")
+        messages = batch.messages(limit_bytes=self._limit_bytes)
+        return [_as_record(one) for one in list(self._judged(batch, messages, now_ms))]
 
-    def _time_problem(self, batch: RecordBatch, record: Record, now_ms: int) -> str | None:
+    def _judged(
+        self, batch: RecordBatch, records: Iterable[_Judged], now_ms: int
+    ) -> Iterator[_Judged]:
+        """Yield a batch's records, and raise at their end if some break a rule of the topic."""
+        errors: list[RecordError] = []
+        is_time_wrong = False
+        for index, record in enumerate(records):
+            if isinstance(record, LegacyMessage) and (problem := _message_problem(batch, record)):
+                errors.append(RecordError(index, problem))
+            elif self._config.is_compacted and record.key_size < 0:
+                errors.append(RecordError(index, "no key, in a compacted topic"))
+            elif problem := self._time_problem(batch, record.timestamp_ms, now_ms):
+                errors.append(RecordError(index, problem))
+                is_time_wrong = True
+            yield record
+        if is_time_wrong:
+            raise InvalidTimestamp("records with times that are not allowed", errors)
+        if errors:
+            raise InvalidRecord(f"{len(errors)} records break a rule", errors)
+
+    def _decoded(self, batch: BatchView) -> Iterable[Record]:
+        try:
+            return batch.read_records(limit_bytes=self._limit_bytes)
+        except CorruptRecord:
+            # Of two faults the first one counts: records before it, then what cannot be opened.
+            return batch.records_for_leader(is_skimmed=False, limit_bytes=self._limit_bytes)
+
+    def _time_problem(self, batch: RecordBatch, time_ms: int, now_ms: int) -> str | None:
         config = self._config
-        time_ms = record.timestamp_ms
         if config.message_timestamp_type is TimestampType.CREATE_TIME and time_ms != NO_TIMESTAMP:
-            earliest = now_ms - config.message_timestamp_before_max_ms
-            latest = now_ms + config.message_timestamp_after_max_ms
-            if not earliest <= time_ms <= latest:
-                return f"time {time_ms} is not within {earliest} and {latest}"
+            # Far times wrap round, and then have no bounds.
+            past_ms = int64(now_ms - time_ms)
+            if past_ms > self._before_max_ms or int64(-past_ms) > self._after_max_ms:
+                return f"time {time_ms} is too far from {now_ms}"
         elif batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
             return "append time, which producers do not set"
         return None
+
+
+def _message_problem(batch: RecordBatch, message: LegacyMessage) -> str | None:
+    if message.magic != batch.magic:
+        _as_record(message)
+        return f"magic {message.magic} inside of magic {batch.magic}"
+    if batch.is_compressed and not message.is_crc_valid():
+        raise CorruptMessage("the checksum of an inner message is wrong")
+    return None
+
+
+def _as_record(message: LegacyMessage) -> Record:
+    try:
+        return message.to_record()
+    except CorruptRecord as error:
+        raise UnreadableRecords(f"a message that cannot be read: {error}") from error
 
 
 def _check_header(batch: BatchView, origin: AppendOrigin) -> None:

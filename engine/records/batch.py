@@ -23,10 +23,10 @@ from collections.abc import Iterator
 
 from engine.errors import CorruptRecord, InvariantBroken
 from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
-from engine.records.codec import Codec, codec_of
+from engine.records.codec import Codec, DeflatedDataBroken, codec_of
 from engine.records.compression import decompress, decompress_prefix
 from engine.records.crc import crc32c
-from engine.records.decode import Origin, decode_records, int64
+from engine.records.decode import Origin, decode_records, int64, skim_records
 from engine.records.record import (
     NO_SEQUENCE,
     Record,
@@ -46,6 +46,7 @@ CONTROL_FLAG = 0x20
 DELETE_HORIZON_FLAG = 0x40
 _KNOWN_FLAGS = 0x7F
 _INT64_MAX = (1 << 63) - 1
+_INFLATED_AT_ONCE_BYTES = 16 * 1024
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = (12, struct.Struct(">i"))
@@ -288,12 +289,36 @@ class BatchView:
         """
         if self.record_count == 0:
             return
-        codec = self.codec
-        data, fault = decompress_prefix(codec, self.payload, limit_bytes=limit_bytes)
+        data, fault = self._opened_prefix(limit_bytes)
+        origin = self._origin(is_decompressed=self.codec is not Codec.NONE)
+        yield from decode_records(data, origin, fault)
+
+    def records_for_leader(
+        self, *, is_skimmed: bool, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
+    ) -> Iterator[Record]:
+        """Yield the records as a leader reads them, up to the first fault, which is then raised.
+
+        With `is_skimmed` those of a compressed batch come without what is in them: keys and values
+        are empty or null. Source: `DefaultRecordBatch`'s skipKeyValueIterator, streamingIterator.
+        """
+        if self.record_count == 0:
+            return
+        if self.codec is Codec.NONE:
+            yield from self.read_records()
+            return
+        data, fault = self._opened_prefix(limit_bytes)
+        if isinstance(fault, DeflatedDataBroken):
+            # Java inflates so much at once, and has nothing of it where the data is wrong.
+            data = data[: len(data) - len(data) % _INFLATED_AT_ONCE_BYTES]
+        read = skim_records if is_skimmed else decode_records
+        yield from read(data, self._origin(is_decompressed=True), fault)
+
+    def _opened_prefix(self, limit_bytes: int) -> tuple[bytes, CorruptRecord | None]:
+        """Return what can be decompressed, and why it is not more."""
+        data, fault = decompress_prefix(self.codec, self.payload, limit_bytes=limit_bytes)
         if fault is not None:
             fault = fault.at(None, self._position + HEADER_BYTES)
-        origin = self._origin(is_decompressed=codec is not Codec.NONE)
-        yield from decode_records(data, origin, fault)
+        return data, fault
 
     def patch(
         self,

@@ -26,6 +26,10 @@ class CompressedDataCorrupt(CorruptRecord):
     """Compressed records do not follow their codec's format."""
 
 
+class DeflatedDataBroken(CompressedDataCorrupt):
+    """Deflated data is wrong before its end."""
+
+
 class DecompressedTooLarge(CorruptRecord):
     """Compressed records grow beyond the limit that their reader set."""
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from engine.host.ports import Buffer
 from engine.limits import DECOMPRESS_CHUNK_BYTES
-from engine.records.codec import CompressedDataCorrupt
+from engine.records.codec import CompressedDataCorrupt, DeflatedDataBroken
 
 if TYPE_CHECKING:
     from zlib import _Decompress
@@ -103,7 +103,7 @@ def _member(
         except zlib.error as error:
             if before is not None:
                 yield _before_fault(before, feed, piece_bytes)
-            raise CompressedDataCorrupt("deflated data", error, position=position) from error
+            raise DeflatedDataBroken("deflated data", error, position=position) from error
         if not piece and not feed:
             raise CompressedDataCorrupt("more deflated data", "the end", position=position)
         position += len(feed) - len(inflater.unconsumed_tail) - len(inflater.unused_data)

@@ -65,6 +65,10 @@ class SizeBeyondMessage(CorruptRecord):
         self.left_bytes = left_bytes
 
 
+class InnerMessageTooSmall(CorruptRecord):
+    """A message inside of a wrapper has less than its fixed fields."""
+
+
 class LegacyMessage:
     """One message of magic 0 or 1 inside a buffer: alone, or taken out of a wrapper.
 
@@ -357,7 +361,7 @@ class LegacyBatch(LegacyMessage):
         while position + LENGTH_OVERHEAD_BYTES <= len(buffer):
             (size,) = _SIZE.unpack_from(buffer, position + _OFFSET.size)
             if size < MESSAGE_BYTES_MIN:
-                raise CorruptRecord(
+                raise InnerMessageTooSmall(
                     f"inner messages of at least {MESSAGE_BYTES_MIN} bytes",
                     size,
                     position=self._place,

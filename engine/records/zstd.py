@@ -58,6 +58,9 @@ def pieces(
     It is put into the arena if one is given. Errors: CompressedDataCorrupt;
     DecompressedTooLarge when the limit or the arena ends first.
     """
+    if not data:
+        # No frame is the end of all of them, not one that is cut.
+        return
     from cramjam import DecompressionError, zstd
 
     target = arena

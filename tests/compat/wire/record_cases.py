@@ -110,6 +110,8 @@ def faults() -> dict[str, tuple[bytes, int]]:
         "offset min": {"delta": number(-_INT32 - 1)},
         "time later": {"time": number(1000)},
         "time earlier": {"time": number(-1000)},
+        "time hours later": {"time": number(40_000_000)},
+        "time hours earlier": {"time": number(-40_000_000)},
         "time far later": {"time": number(1 << 60)},
         "time far earlier": {"time": number(-(1 << 60))},
         "time wraps": {"time": number(_INT64)},
@@ -215,7 +217,10 @@ _RULES: dict[str, dict[str, str]] = {
     "plain": {},
     "compact": {"cleanup.policy": "compact"},
     "append": {"message.timestamp.type": "LogAppendTime"},
-    "bounds": {"message.timestamp.before.max.ms": "2000", "message.timestamp.after.max.ms": "500"},
+    "bounds": {
+        "message.timestamp.before.max.ms": "7200000",
+        "message.timestamp.after.max.ms": "9000000",
+    },
     "none": {"compression.type": "uncompressed"},
     "zstd": {"compression.type": "zstd"},
 }

@@ -62,7 +62,8 @@ def test_offsets_follow_each_other() -> None:
 
 
 def test_the_quick_way_and_the_careful_one_write_the_same() -> None:
-    quick, careful = new_log(), new_log(SMALL._replace(is_deep_validation=True))
+    quick, careful = new_log(), new_log()
+    careful._is_plain = False
     for log in (quick, careful):
         for epoch, batch in enumerate(
             (
@@ -79,7 +80,8 @@ def test_the_quick_way_and_the_careful_one_write_the_same() -> None:
 
 
 def test_a_readonly_buffer_is_copied() -> None:
-    log = new_log(LogConfig(is_deep_validation=True))
+    log = new_log()
+    log._is_plain = False
     data = memoryview(bytes(sent()))
     fill(log, [1])
     assert log.append_as_leader(data, 0, NOW_MS).first_offset == 1

@@ -64,7 +64,10 @@ def test_data_cut_short_gives_what_came_before_and_the_fault(codec: Codec) -> No
 
 
 @pytest.mark.parametrize("codec", COMPRESSED, ids=lambda c: c.label)
-def test_nothing_at_all_is_corrupt(codec: Codec) -> None:
+def test_nothing_at_all_is_corrupt_but_no_frames_of_zstd(codec: Codec) -> None:
+    if codec is Codec.ZSTD:
+        assert decompress(codec, b"") == b""
+        return
     with pytest.raises(CompressedDataCorrupt):
         decompress(codec, b"")
 
