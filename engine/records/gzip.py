@@ -106,7 +106,9 @@ def _member(
             raise DeflatedDataBroken("deflated data", error, position=position) from error
         if not piece and not feed:
             raise CompressedDataCorrupt("more deflated data", "the end", position=position)
-        position += len(feed) - len(inflater.unconsumed_tail) - len(inflater.unused_data)
+        # At the end the same bytes may stand in both.
+        left = inflater.unused_data if inflater.eof else inflater.unconsumed_tail
+        position += len(feed) - len(left)
         checksum = zlib.crc32(piece, checksum)
         size += len(piece)
         if piece:

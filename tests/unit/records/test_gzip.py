@@ -102,3 +102,9 @@ def test_without_asking_only_whole_pieces_come_before_a_fault() -> None:
     data[len(data) // 2 :] = b"\xff" * 50
     with pytest.raises(CompressedDataCorrupt):
         opened(bytes(data))
+
+
+def test_content_larger_than_a_piece_ends_where_its_trailer_begins() -> None:
+    content = bytes((4 << 20) + 100)
+    data = gzip.compress(content, -1) + gzip.compress(TEXT, -1)
+    assert b"".join(gzip.pieces(memoryview(data), len(content) + len(TEXT))) == content + TEXT
