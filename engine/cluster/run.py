@@ -33,7 +33,7 @@ from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.host.real_network import NetworkLimits, RealNetwork, local_host_name
-from engine.limits import CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX
+from engine.limits import CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, IN_FLIGHT_BYTES_MAX
 
 _EXIT_KILLED = 137
 _KERNELS_OWN = -1
@@ -103,6 +103,7 @@ class Process:
 
     def _limit(self, broker: Broker) -> None:
         config = broker.live.config
+        queued = config.queued_max_request_bytes
         self.network.limits = NetworkLimits(
             frame_bytes_max=config.socket_request_max_bytes,
             connections_max=min(config.max_connections, CONNECTIONS_MAX),
@@ -112,6 +113,9 @@ class Process:
             idle_ms=config.connections_max_idle_ms,
             send_buffer_bytes=_if_set(broker, "socket.send.buffer.bytes"),
             receive_buffer_bytes=_if_set(broker, "socket.receive.buffer.bytes"),
+            in_flight_bytes_max=min(queued, IN_FLIGHT_BYTES_MAX)
+            if queued > 0
+            else IN_FLIGHT_BYTES_MAX,
         )
         self.network.on_refused = broker.refusals.note
 

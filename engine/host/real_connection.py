@@ -10,8 +10,7 @@ Receiving, per turn and connection:
    nothing.
 3. A frame above the limit, or below 0, closes the connection before anything is read for it.
 
-A connection has a buffer only in the midst of a frame. A few are kept for the next
-frames, for memory that was just used costs far less than new memory (a page fault for each 4 KiB).
+All unfinished frames together have a bound, beyond which connections wait (`receive_buffers.py`).
 
 Sending: parts are queued per connection. The answers to what one read brought leave together right
 behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
@@ -32,9 +31,8 @@ from engine.limits import (
     HALF_FRAME_DEADLINE_MS,
     IOV_BUFFERS_MAX,
     JOINED_SEND_BYTES_MAX,
-    RECEIVE_BUFFER_BYTES,
-    RECEIVE_BUFFERS_KEPT,
     SCATTERED_BYTES_MAX,
+    SMALL_READ_BYTES,
     UNSENT_BYTES_MAX,
     UNSENT_DEADLINE_MS,
 )
@@ -47,35 +45,8 @@ _length_at = _LENGTH.unpack_from
 _length_bytes = _LENGTH.pack
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _NOTHING = memoryview(b"")
-_OWN_BYTES_MIN = 4096
 # MSG_MORE: hold a short head back until the file behind it follows.
 _MORE = getattr(socket, "MSG_MORE", 0)
-
-
-class ReceiveBuffers:
-    """What the connections of a network receive into."""
-
-    def __init__(self) -> None:
-        #: Where every read of a connection begins that has no unfinished frame.
-        self.shared = memoryview(bytearray(RECEIVE_BUFFER_BYTES))
-        # Those of frames that have come to their end, the one that was used last behind.
-        self._spare: list[memoryview] = []
-
-    def take(self, size: int) -> memoryview:
-        """Return a buffer with room for so many bytes, or for up to twice as many if it is new."""
-        spare = self._spare
-        while spare:
-            buffer = spare.pop()
-            if len(buffer) >= size:
-                return buffer
-            # Frames are larger than they were: smaller buffers are of no use.
-        return memoryview(bytearray(max(1 << (size - 1).bit_length(), _OWN_BYTES_MIN)))
-
-    def give_back(self, buffer: memoryview) -> None:
-        """Take a connection's buffer back; a few are kept."""
-        spare = self._spare
-        if 0 < len(buffer) <= RECEIVE_BUFFER_BYTES and len(spare) < RECEIVE_BUFFERS_KEPT:
-            spare.append(buffer)
 
 
 class RealConnection:
@@ -101,6 +72,8 @@ class RealConnection:
         self._is_dirty = False
         self._waits_to_write = False
         self._is_paused = False
+        # Whether it waits for room to receive into.
+        self._is_held = False
         self.is_closed = False
         self.last_active_ms = network.clock.monotonic_ms()
         self._partial_since_ms = 0
@@ -124,7 +97,10 @@ class RealConnection:
         if self._have:
             self._read_on()
         else:
-            shared = self._network.buffers.shared
+            buffers = self._network.buffers
+            shared = buffers.shared
+            if buffers.in_flight_bytes >= buffers.in_flight_bytes_max:
+                shared = shared[:SMALL_READ_BYTES]
             size = self._receive(shared)
             if size > 0:
                 self._take(shared, size)
@@ -197,10 +173,14 @@ class RealConnection:
             # A pause held it back, and has ended in this turn.
             self._take_own()
             return
+        buffers = self._network.buffers
+        if have == len(self._own) and not buffers.has_room_for(self, have):
+            self._hold()
+            return
         own = self._room_for(have + 1)
         end = min(wanted, len(own))
-        shared = self._network.buffers.shared
-        is_last_part = end == wanted and end - have < SCATTERED_BYTES_MAX
+        shared = buffers.shared
+        is_last_part = end == wanted and end - have < SCATTERED_BYTES_MAX and not buffers.is_full
         size = self._receive(own[have:end], shared if is_last_part else None)
         if size <= 0:
             return
@@ -249,6 +229,23 @@ class RealConnection:
     def _drop_own(self) -> None:
         own, self._own, self._have = self._own, _NOTHING, 0
         self._network.buffers.give_back(own)
+        self._network.buffers.end_turn(self)
+
+    def _hold(self) -> None:
+        """Read no more until there is room for it."""
+        self._is_held = True
+        self._network.loop.unwatch_readable(self._descriptor)
+
+    def go_on(self) -> bool:
+        """Read again after a wait for room; False if the connection is gone."""
+        if self.is_closed:
+            return False
+        self._is_held = False
+        # The time that it was kept waiting is not its own.
+        self._partial_since_ms = self._network.clock.monotonic_ms()
+        if not self._is_paused:
+            self._network.loop.watch_readable(self._descriptor, self._readable)
+        return True
 
     def pause(self) -> None:
         """Take no more frames until `resume`."""
@@ -261,7 +258,8 @@ class RealConnection:
         if not self._is_paused or self.is_closed:
             return
         self._is_paused = False
-        self._network.loop.watch_readable(self._descriptor, self._readable)
+        if not self._is_held:
+            self._network.loop.watch_readable(self._descriptor, self._readable)
         self._network.loop.call_soon(self._take_own)
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
@@ -373,6 +371,8 @@ class RealConnection:
         """Return why the connection has waited too long for something, None if it has not."""
         if self._queue and now_ms - self._unsent_since_ms > UNSENT_DEADLINE_MS:
             return "it does not read its answers"
+        if self._is_held:
+            return None
         if self._have and not self._is_paused:
             if now_ms - self._partial_since_ms > HALF_FRAME_DEADLINE_MS:
                 return "half a frame"

@@ -15,11 +15,13 @@ from typing import NamedTuple
 from engine.errors import StorageError
 from engine.host.event_loop import EventLoop
 from engine.host.ports import Clock, Connection
-from engine.host.real_connection import RealConnection, ReceiveBuffers
+from engine.host.real_connection import RealConnection
+from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
     CONNECTIONS_MAX,
     CONNECTIONS_PER_ADDRESS_MAX,
     FRAME_BYTES_MAX,
+    IN_FLIGHT_BYTES_MAX,
 )
 
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
@@ -36,6 +38,7 @@ class NetworkLimits(NamedTuple):
     """Bounds of one network; `idle_ms` 0 never closes an idle connection.
 
     The kernel's buffers are those of accepted connections; below 0 the kernel sizes them itself.
+    `in_flight_bytes_max` bounds what all unfinished frames take.
     """
 
     frame_bytes_max: int = FRAME_BYTES_MAX
@@ -44,6 +47,7 @@ class NetworkLimits(NamedTuple):
     idle_ms: int = 600_000
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
+    in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX
 
 
 class CannotListen(StorageError):
@@ -62,8 +66,8 @@ class RealNetwork:
     def __init__(self, loop: EventLoop, clock: Clock, limits: NetworkLimits | None = None) -> None:
         self.loop = loop
         self.clock = clock
-        self.limits = limits or NetworkLimits()
-        self.buffers = ReceiveBuffers()
+        self._limits = limits or NetworkLimits()
+        self.buffers = ReceiveBuffers(self._limits.in_flight_bytes_max)
         #: Told of every connection that is refused or cut, for counters and the log.
         self.on_refused: Callable[[str, str], None] = lambda _peer, _reason: None
         self._listeners: list[socket.socket] = []
@@ -71,6 +75,17 @@ class RealNetwork:
         self._per_address: dict[str, int] = {}
         self._dirty: list[RealConnection] = []
         self._cancel_sweep: Callable[[], None] | None = None
+
+    @property
+    def limits(self) -> NetworkLimits:
+        """Return the bounds."""
+        return self._limits
+
+    @limits.setter
+    def limits(self, limits: NetworkLimits) -> None:
+        """Go by other bounds from now on."""
+        self._limits = limits
+        self.buffers.in_flight_bytes_max = limits.in_flight_bytes_max
 
     def listen(self, host: str, port: int, on_connect: Callable[[Connection], None]) -> int:
         """Accept connections; returns the port. Raises CannotListen."""

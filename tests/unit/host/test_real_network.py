@@ -197,6 +197,85 @@ def test_the_length_of_a_frame_alone_reserves_nothing() -> None:
         assert max(taken) < 2 * LIMIT
 
 
+def _unfinished(echo: Echo, sock: socket.socket, size: int) -> None:
+    """Send so many bytes of a larger frame and wait until they have been taken."""
+    before = echo.network.buffers.in_flight_bytes
+    sock.sendall(_frame(bytes(LIMIT))[:size])
+    _turn_until(echo, lambda: echo.network.buffers.in_flight_bytes > before)
+
+
+def _turn_until(echo: Echo, is_so: Callable[[], bool]) -> None:
+    """Wait, turn by turn of the server's loop, until something is so."""
+    for _ in range(100_000):
+        turned = threading.Event()
+        echo.loop.call_from_thread(turned.set)
+        assert turned.wait(20)
+        if is_so():
+            return
+    raise AssertionError("it never was so")
+
+
+def test_unfinished_frames_have_a_bound_in_all_and_come_to_their_end_in_turn() -> None:
+    bound = 100_000
+    limits = NetworkLimits(frame_bytes_max=LIMIT, in_flight_bytes_max=bound)
+    with _server(limits=limits) as echo:
+        buffers = echo.network.buffers
+        large = [_connected(echo) for _ in range(4)]
+        for sock in large:
+            _unfinished(echo, sock, 30_000)
+        assert buffers.is_full
+        rest = _frame(bytes(LIMIT))[30_000:]
+        senders = [threading.Thread(target=sock.sendall, args=(rest,)) for sock in large]
+        for sender in senders:
+            sender.start()
+        # Small requests are served on meanwhile.
+        with _connected(echo) as small:
+            for _ in range(5):
+                small.sendall(_frame(b"?" * 5000))
+                assert b"?" * 5000 == _read_frame(small)
+        for sock in large:
+            assert bytes(LIMIT) == _read_frame(sock)
+            sock.close()
+        for sender in senders:
+            sender.join()
+        assert [] == echo.refused
+        assert 0 == buffers.in_flight_bytes
+
+
+def test_only_one_frame_goes_on_beyond_the_bound() -> None:
+    limits = NetworkLimits(frame_bytes_max=LIMIT, in_flight_bytes_max=100_000)
+    with _server(limits=limits) as echo, _connected(echo) as first, _connected(echo) as second:
+        buffers = echo.network.buffers
+        _unfinished(echo, first, 60_000)
+        _unfinished(echo, second, 60_000)
+        more = _frame(bytes(LIMIT))[60_000:-1]
+        first.sendall(more)
+        second.sendall(more[:10_000])
+        _turn_until(echo, lambda: buffers.in_flight_bytes >= LIMIT)
+        assert buffers.in_flight_bytes < 2 * LIMIT
+        # It gives up: the other one's turn.
+        first.close()
+        second.sendall(more[10_000:] + b"\0")
+        assert bytes(LIMIT) == _read_frame(second)
+        assert 0 == buffers.in_flight_bytes
+
+
+def test_who_waits_for_room_is_not_overdue() -> None:
+    limits = NetworkLimits(frame_bytes_max=LIMIT, in_flight_bytes_max=60_000)
+    with _server(limits=limits) as echo, _connected(echo) as first:
+        _unfinished(echo, first, 30_000)
+        (one,) = echo.network.connections
+        first.sendall(bytes(100_000))
+        _turn_until(echo, lambda: echo.network.buffers.in_flight_bytes > 130_000)
+        with _connected(echo) as second:
+            _unfinished(echo, second, 10_000)
+            (other,) = set(echo.network.connections) - {one}
+            second.sendall(bytes(100_000))
+            late_ms = one.last_active_ms + 10 * HALF_FRAME_DEADLINE_MS
+            _turn_until(echo, lambda: other.overdue(late_ms) is None)
+            assert "half a frame" == one.overdue(late_ms)
+
+
 def test_half_a_frame_is_overdue_from_its_first_byte_on() -> None:
     with _server() as echo, _connected(echo) as sock:
         sock.sendall(_frame(b"?") + _frame(bytes(5000))[:1000])
