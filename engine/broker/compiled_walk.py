@@ -21,7 +21,12 @@ from engine.errors import StorageError
 from engine.host import processes
 from engine.host.flat_code import flat_path, load_flat
 from engine.host.ports import Buffer, Clock, Timers
-from engine.limits import WALK_COMPILE_DELAY_MS, WALK_COMPILE_POLL_MS, WALK_TAKE_UP_DELAY_MS
+from engine.limits import (
+    COPIED_FOR_A_CALL_BYTES_MAX,
+    WALK_COMPILE_DELAY_MS,
+    WALK_COMPILE_POLL_MS,
+    WALK_TAKE_UP_DELAY_MS,
+)
 from engine.records import record_walk
 from engine.records.record_walk import RecordWalk, Walked
 
@@ -46,24 +51,21 @@ def compiled_walk(address: int) -> RecordWalk:
 
     # The function's result, and what `walk_kernel` puts into `out`.
     numbers = array("q", (0, 0, 0))
-    result = numbers.buffer_info()[0]
-    out = result + 8
-    pointer, number = ctypes.c_void_p, ctypes.c_ssize_t
+    result = ctypes.c_void_p(numbers.buffer_info()[0])
+    out = ctypes.c_void_p(numbers.buffer_info()[0] + 8)
     # Unlike CFUNCTYPE this keeps the interpreter's lock: letting go of it takes longer than a walk.
-    kind = ctypes.PYFUNCTYPE(ctypes.c_int, pointer, pointer, pointer, number, number, pointer)
-    call = kind(address)
-    byte_in, address_of = ctypes.c_char.from_buffer, ctypes.addressof
+    # Types of arguments are not said: checking them takes as long as all the rest.
+    call = ctypes.PYFUNCTYPE(ctypes.c_int)(address)
+    byte_in, by_reference = ctypes.c_char.from_buffer, ctypes.byref
 
     def walk(data: Buffer, position: int, count: int) -> Walked:
         size = len(data) - position
-        if size <= 0:
-            return None
-        if isinstance(data, memoryview) and not data.readonly:
-            call(result, None, address_of(byte_in(data, position)), size, count, out)
-        else:
+        if size < COPIED_FOR_A_CALL_BYTES_MAX or not isinstance(data, memoryview) or data.readonly:
             call(result, None, bytes(data[position:]), size, count, out)
-        answer = numbers[0]
-        return (numbers[1], numbers[2], answer == 2) if answer else None
+        else:
+            call(result, None, by_reference(byte_in(data, position)), size, count, out)
+        answer, least, greatest = numbers
+        return (least, greatest, answer == 2) if answer else None
 
     return walk
 

@@ -1,6 +1,6 @@
-"""Walking over the records of a batch as it lies in a request, compressed or not.
+"""Walking over the records of a compressed batch.
 
-Compressed records are opened into memory that is used again for the next batch: fresh memory of
+They are opened into memory that is used again for the next batch: fresh memory of
 that size costs as much as opening them, for the kernel hands it out page by page. Pure, but for
 that memory; for one thread.
 """
@@ -12,7 +12,7 @@ from engine.limits import WALK_ARENA_BYTES, WALK_ARENA_BYTES_MAX
 from engine.records.batch import HEADER_BYTES
 from engine.records.codec import Codec, DecompressedTooLarge
 from engine.records.compression import decompress, decompress_into
-from engine.records.record_walk import Walked, walk_records
+from engine.records.record_walk import Walked, WalkTier
 
 
 class _Arena:
@@ -21,19 +21,16 @@ class _Arena:
     memory = bytearray()
 
 
-def walk_batch(data: memoryview, codec_number: int, count: int, limit_bytes: int) -> Walked:
+def walk_compressed(data: memoryview, codec: Codec, count: int, limit_bytes: int) -> Walked:
     """Return what the records of one whole batch have in common, None if they are unusual.
 
     So are records that cannot be opened, or are larger than `limit_bytes` then.
     """
-    if codec_number == Codec.NONE:
-        return walk_records(data, HEADER_BYTES, count)
-    codec, block = Codec(codec_number), data[HEADER_BYTES:]
     try:
-        opened = _opened(codec, block, limit_bytes)
+        opened = _opened(codec, data[HEADER_BYTES:], limit_bytes)
     except CorruptRecord:
         return None
-    return walk_records(opened, 0, count)
+    return WalkTier.walk(opened, 0, count)
 
 
 def _opened(codec: Codec, block: memoryview, limit_bytes: int) -> bytes | memoryview:

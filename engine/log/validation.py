@@ -53,7 +53,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from engine.errors import ApiError, CorruptRecord
-from engine.log.batch_walk import walk_batch
+from engine.log.batch_walk import walk_compressed
 from engine.log.conversion import rebuilt, settings_for
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
@@ -67,6 +67,7 @@ from engine.records.codec import (
 from engine.records.decode import int64
 from engine.records.legacy import InnerMessageTooSmall, LegacyBatch, LegacyMessage
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
+from engine.records.record_walk import WalkTier
 from engine.records.varint import VarintTooLong
 from engine.records.view import PROLOGUE_BYTES, RecordBatch, batches_in
 
@@ -190,7 +191,10 @@ class LeaderRules:
         `times_ms` are the base time and the largest one of its header, which must have been looked
         at and say that the producer set the times. False says nothing yet.
         """
-        walked = walk_batch(data, codec_number, count, self._limit_bytes)
+        if codec_number:
+            walked = walk_compressed(data, Codec(codec_number), count, self._limit_bytes)
+        else:
+            walked = WalkTier.walk(data, HEADER_BYTES, count)
         if walked is None:
             return False
         base_ms, max_ms = times_ms

@@ -2,9 +2,9 @@
 
     walk_kernel(raw, size, count, out) -> 0 unusual, 1 usual, 2 usual and a key is null
 
-`raw` points at the first record of a block of `size` bytes. `out` takes two numbers: the least and
-the greatest timestamp delta. It becomes one function that needs nothing else, not even numba: no
-calls, no tables, no exceptions, so that its bytes run wherever they are put.
+`raw` points at the first record of a block of `size` bytes; size and count are int32. `out` takes
+the least and the greatest timestamp delta. It becomes one function that needs nothing else, not
+even numba: no calls, no tables, no exceptions, so that its bytes run wherever they are put.
 Imported only to compile: numba takes half a second to import.
 """
 
@@ -17,7 +17,7 @@ from numba import types
 
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
-SIGNATURE = types.int64(_BYTES, types.int64, types.int64, _NUMBERS)
+SIGNATURE = types.int64(_BYTES, types.int32, types.int32, _NUMBERS)
 
 _U64 = types.uint64
 _DELTA_MAX = 1 << 62
@@ -51,11 +51,12 @@ def _behind_sized(raw: Any, at: int, end: int) -> tuple[int, int]:
 
 def walk_kernel(raw: Any, size: int, count: int, out: Any) -> int:
     """Walk a block; see the module's head."""
-    at = 0
+    size = types.int64(size)
+    at = types.int64(0)
     least = _DELTA_MAX
     greatest = -_DELTA_MAX
     answer = 1
-    for index in range(count):
+    for index in range(types.int64(count)):
         length, at = _raw_varint(raw, at, size, 4)
         end = at + (length >> 1)
         # One byte of attributes and five of numbers: an empty record has six.

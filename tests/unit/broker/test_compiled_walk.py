@@ -18,8 +18,7 @@ from engine.host.lock_file import acquire
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 from engine.limits import WALK_COMPILE_DELAY_MS, WALK_COMPILE_POLL_MS, WALK_TAKE_UP_DELAY_MS
-from engine.records import record_walk
-from engine.records.record_walk import walk_plainly
+from engine.records.record_walk import WalkTier, walk_plainly
 from tests.compiled_walk import compiled_walk_here
 
 
@@ -45,7 +44,7 @@ class Beside:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(record_walk._Tiers, "compiled", staticmethod(walk_plainly))
+    monkeypatch.setattr(WalkTier, "walk", staticmethod(walk_plainly))
     yield tmp_path
 
 
@@ -61,7 +60,7 @@ def _put_there() -> bool:
 
 
 def _is_compiled() -> bool:
-    return record_walk._Tiers.compiled is not walk_plainly
+    return WalkTier.walk is not walk_plainly
 
 
 @pytest.mark.usefixtures("cache")

@@ -14,9 +14,11 @@ from engine.log.validation import LeaderBatch, LeaderRules
 from engine.records.batch import HEADER, BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
+from engine.records.compression import compress
 from engine.records.crc import crc32c
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
+from engine.records.varint import write_varint
 from tests.unit.log.writing import NOW_MS, end_of_transaction, sent, sent_by
 
 UNREADABLE, CORRUPT, TOO_LARGE, INVALID_TIME, INVALID = -1, 2, 10, 32, 87
@@ -265,3 +267,136 @@ def test_records_that_are_not_there_are_missed() -> None:
     for codec in Codec:
         broken = with_field(sent(3, codec=codec), 12, 4)
         assert refused(with_field(broken, 6, 3)).code == INVALID
+
+
+def numbers(*values: int) -> bytes:
+    out = bytearray()
+    for value in values:
+        write_varint(out, value)
+    return bytes(out)
+
+
+def one_record(
+    offset: int = 0, *, key: bytes = b"\x02k", headers: bytes = b"\x00", **more: Any
+) -> bytes:
+    inner = b"\x00" + numbers(more.get("time", 0), offset) + key + b"\x02v" + headers
+    return numbers(len(inner) + more.get("longer", 0)) + inner
+
+
+def with_block(block: bytes, count: int, codec: Codec = Codec.NONE) -> memoryview:
+    """Return a batch of given records, whatever they are."""
+    raw = bytes(sent()[:61]) + compress(codec, block)
+    for field, value in ((1, len(raw) - 12), (5, codec), (6, count - 1), (12, count)):
+        raw = bytes(with_field(memoryview(raw), field, value))
+    return memoryview(bytearray(raw))
+
+
+TWO = (one_record(), one_record(1))
+# What is behind a good checksum, and what becomes of it: uncompressed, compressed and kept so,
+# compressed and written anew. None is taken.
+RECORD_RULES = {
+    "as they should be": (TWO, None, None, None),
+    "offsets again": ((one_record(), one_record()), None, UNREADABLE, None),
+    "offsets that fall": ((one_record(1), one_record()), None, UNREADABLE, None),
+    "a length that is too large": ((one_record(longer=1), TWO[1]), INVALID, None, INVALID),
+    "a length that is too small": ((one_record(longer=-1), TWO[1]), INVALID, None, INVALID),
+    "a length below 0": ((b"\x01", TWO[0][1:], TWO[1]), INVALID, None, INVALID),
+    "a length that goes on": ((b"\xff" * 5, *TWO), UNREADABLE, INVALID, INVALID),
+    "a number that goes on": ((one_record(key=b"\xff" * 5), TWO[1]), INVALID, INVALID, INVALID),
+    "a key of -2": ((one_record(key=b"\x03"), TWO[1]), None, None, None),
+    "a key beyond all": ((one_record(key=numbers(99)), TWO[1]), INVALID, INVALID, INVALID),
+    "headers below 0": ((one_record(headers=b"\x01"), TWO[1]), INVALID, INVALID, INVALID),
+    "too many headers": ((one_record(headers=numbers(99)), TWO[1]), INVALID, INVALID, INVALID),
+    "a header without a key": (
+        (one_record(headers=numbers(1, -1, -1)), TWO[1]), INVALID, INVALID, INVALID
+    ),
+    "a record more": ((*TWO, one_record(2)), INVALID, INVALID, INVALID),
+    "a byte more": ((*TWO, b"\x00"), INVALID, INVALID, INVALID),
+    "a record less": (TWO[:1], INVALID, INVALID, INVALID),
+    "nothing": ((), INVALID, INVALID, INVALID),
+    "a cut record": ((TWO[0], TWO[1][:-2]), INVALID, INVALID, INVALID),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", list(RECORD_RULES))
+@pytest.mark.parametrize("codec", list(Codec), ids=lambda c: c.label)
+def test_records_behind_a_good_checksum(what: str, codec: Codec) -> None:
+    parts, uncompressed, kept, rewritten = RECORD_RULES[what]
+    block = b"".join(parts)
+    other = LogConfig(compression_type=Codec.NONE if codec else Codec.ZSTD)
+    for config, compressed in ((LogConfig(), kept), (other, rewritten)):
+        wanted = compressed if codec else uncompressed
+        data = with_block(block, 2, codec)
+        if wanted is None:
+            assert accept(data, config).batch.record_count == 2
+        else:
+            assert refused(data, config).code == wanted
+
+
+def test_the_first_of_two_faults_counts_but_not_in_deflated_data() -> None:
+    block = bytes(with_block(one_record(headers=b"\x01") + bytes(50), 9, Codec.GZIP))
+    cut = memoryview(bytearray(block[:-8]))
+    assert refused(with_field(cut, 1, len(cut) - 12)).code == INVALID
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    start = packer.compress(one_record(headers=b"\x01")) + packer.flush(zlib.Z_FULL_FLUSH)
+    # A block of the reserved kind 3 cannot be deflated data, wherever it stands.
+    broken = memoryview(bytearray(block[:71] + start + b"\x07" + bytes(50)))
+    assert refused(with_field(broken, 1, len(broken) - 12)).code == UNREADABLE
+
+
+@pytest.mark.parametrize("codec", list(Codec), ids=lambda c: c.label)
+def test_times_that_wrap_round_have_no_bounds_by_default(codec: Codec) -> None:
+    block = one_record() + one_record(1, time=(1 << 63) - 1)
+    taken = accept(with_block(block, 2, codec))
+    assert taken.batch.max_timestamp_ms == NOW_MS
+
+
+@pytest.mark.parametrize("codec", list(Codec), ids=lambda c: c.label)
+def test_usual_batches_are_told_from_those_that_break_a_rule(codec: Codec) -> None:
+    bounds = LogConfig(message_timestamp_before_max_ms=5, message_timestamp_after_max_ms=5)
+    keyless = with_block(one_record() + one_record(1, key=b"\x01"), 2, codec)
+    for config, data, is_usual in (
+        (LogConfig(), keyless, True),
+        (LogConfig(is_compacted=True), keyless, False),
+        (LogConfig(is_compacted=True), sent(2, codec=codec), True),
+        (bounds, sent(5, codec=codec), True),
+        (bounds, sent(7, codec=codec), False),
+        (bounds, sent(1, codec=codec, at_ms=NOW_MS - 6), False),
+        (bounds, sent(1, codec=codec, at_ms=-1), False),
+        (LogConfig(), sent(1, codec=codec, at_ms=-1), True),
+        (LogConfig(), with_field(sent(2, codec=codec), 8, NOW_MS), False),
+    ):
+        view = BatchView(data)
+        times_ms = (view.base_timestamp_ms, view.max_timestamp_ms)
+        found = LeaderRules(config).is_usual(data, codec, view.record_count, times_ms, NOW_MS)
+        assert found is is_usual
+
+
+def inner_message(size: int | None = None, key_size: int = -1) -> bytes:
+    checked = b"\x01\x00" + NOW_MS.to_bytes(8, "big")
+    checked += key_size.to_bytes(4, "big", signed=True) + (1).to_bytes(4, "big") + b"v"
+    whole = zlib.crc32(checked).to_bytes(4, "big") + checked
+    return bytes(8) + (len(whole) if size is None else size).to_bytes(4, "big") + whole
+
+
+def wrapper(inner: bytes) -> memoryview:
+    packed = compress(Codec.GZIP, inner, None, 1)
+    checked = b"\x01\x01" + NOW_MS.to_bytes(8, "big") + b"\xff" * 4
+    checked += len(packed).to_bytes(4, "big") + packed
+    whole = zlib.crc32(checked).to_bytes(4, "big") + checked
+    return memoryview(bytearray(bytes(8) + len(whole).to_bytes(4, "big") + whole))
+
+
+def test_messages_inside_of_another_have_errors_of_their_own() -> None:
+    assert accept(wrapper(inner_message())).batch.record_count == 1
+    assert refused(wrapper(inner_message(size=5))).code == CORRUPT
+    assert refused(wrapper(inner_message(key_size=900))).code == UNREADABLE
+    # What breaks a rule of the topic comes before what cannot be read.
+    compacted = LogConfig(is_compacted=True)
+    both = inner_message() + inner_message(key_size=900)
+    assert refused(wrapper(both), compacted).code == INVALID
+
+
+def test_messages_are_measured_before_they_are_looked_at() -> None:
+    data = memoryview(bytearray(inner_message() + inner_message(key_size=900)))
+    assert refused(data, LogConfig(is_compacted=True)).code == UNREADABLE

@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.host.ports import Buffer
-from engine.limits import WALKED_PLAINLY_MAX
-from engine.records import record_walk
-from engine.records.record_walk import Walked, agrees, use_compiled, walk_plainly, walk_records
+from engine.records.record_walk import Walked, WalkTier, agrees, use_compiled, walk_plainly
 from engine.records.varint import write_varint
 
 
@@ -32,8 +30,8 @@ def record(
 
 
 @pytest.fixture
-def no_compiled_tier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_walk._Tiers, "compiled", staticmethod(walk_plainly))
+def own_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WalkTier, "walk", staticmethod(walk_plainly))
 
 
 def test_the_plain_walk_answers_the_samples_right() -> None:
@@ -78,27 +76,19 @@ def test_more_records_said_than_bytes_there_end_at_once() -> None:
     assert walk_plainly(record(), 0, (1 << 31) - 1) is None
 
 
-@pytest.mark.usefixtures("no_compiled_tier")
+@pytest.mark.usefixtures("own_tier")
 def test_a_tier_that_errs_is_not_used() -> None:
     def wrong(data: Buffer, position: int, count: int) -> Walked:
         return (0, 0, False)
 
     assert not use_compiled(wrong)
-    assert walk_records(record() + record(0), 0, 2) is None
+    assert WalkTier.walk is walk_plainly
 
 
-@pytest.mark.usefixtures("no_compiled_tier")
-def test_the_compiled_tier_gets_what_is_long_enough() -> None:
-    asked: list[int] = []
-
-    def compiled(data: Buffer, position: int, count: int) -> Walked:
-        asked.append(count)
+@pytest.mark.usefixtures("own_tier")
+def test_a_tier_that_is_right_is_used_from_then_on() -> None:
+    def right(data: Buffer, position: int, count: int) -> Walked:
         return walk_plainly(data, position, count)
 
-    assert use_compiled(compiled)
-    asked.clear()
-    few, many = WALKED_PLAINLY_MAX, WALKED_PLAINLY_MAX + 1
-    for count in (few, many):
-        block = b"".join(record(n) for n in range(count))
-        assert walk_records(block, 0, count) == (0, 0, False)
-    assert [many] == asked
+    assert use_compiled(right)
+    assert WalkTier.walk is right
