@@ -82,8 +82,8 @@ class Process:
         _when_informed(cluster.brokers, on_ready)
         WalkTakeUp(self.loop, self.clock, start_compiler).begin()
         self.loop.on_signals(self._signalled)
-        # What was loaded stays: without it a collection has only requests to look at.
-        gc.collect()
+        # What was loaded stays: without it a collection has only requests to look at. What little
+        # of it is garbage is not worth the time of a look, which is part of every start.
         gc.freeze()
         gc.enable()
         self.loop.run()

@@ -1,105 +1,64 @@
-"""`kctl cluster`: a cluster on this machine, for rehearsals and for work without one."""
+"""`kctl cluster`: a cluster on this machine, for rehearsals and for work without one.
+
+A plain `start` is read here, without importing Typer: that is a fifth of the time until clients can
+connect. All else, with every error, is left to `cluster_app.py`, and a test holds the two to the
+same meaning.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Any
 
-import typer
-
-from kctl.commands.cluster_options import Output, Yes, noun
-
-app = noun("The embedded cluster: start, stop, look after, remove.")
-
-_Data = Annotated[
-    str | None,
-    typer.Option(
-        "--data",
-        metavar="DIR",
-        help="Where the cluster's files are; below XDG_DATA_HOME if not given.",
-    ),
-]
-_StopTimeout = Annotated[
-    float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time.")
-]
+#: Options of `start` with a text, and what they are without one.
+_TEXTS = {"--data": None, "-o": "table", "--output": "table"}
+#: Those with a whole number, and the least and the largest one.
+_NUMBERS = {"--brokers": (1, 1 << 31), "--port": (0, 65535)}
+TIMEOUT_S = 300.0
 
 
-@app.command("start", epilog="Example: kctl cluster start --port 9092 --set num.partitions=3")
-def start(
-    data: _Data = None,
-    brokers: Annotated[
-        int | None, typer.Option("--brokers", min=1, metavar="N", help="How many brokers.")
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            "--port",
-            min=0,
-            max=65535,
-            metavar="PORT",
-            help="Where the first broker listens, 9092 if not given; 0 for any that is free.",
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the brokers; may be repeated."
-        ),
-    ] = None,
-    foreground: Annotated[
-        bool, typer.Option("--foreground", help="Run in this process until Ctrl-C or SIGTERM.")
-    ] = False,
-    timeout: _StopTimeout = 300.0,
-    output: Output = "table",
-) -> int:
-    """Start the cluster, made the first time; return when clients can connect.
+def read_start(words: list[str]) -> dict[str, Any] | None:
+    """Return what a plain `start` asks for, None if a word of it is not plainly known."""
+    asked: dict[str, Any] = {"settings": [], "foreground": False, "timeout_s": TIMEOUT_S}
+    asked.update(data=None, brokers=None, port=None, output="table")
+    left = iter(words)
+    for word in left:
+        if word == "--foreground":
+            asked["foreground"] = True
+            continue
+        value = next(left, "-")
+        if value.startswith("-"):
+            return None
+        if word == "--set":
+            asked["settings"].append(value)
+        elif word in _TEXTS:
+            asked["output" if word in ("-o", "--output") else "data"] = value
+        elif word in _NUMBERS and value.isascii() and value.isdecimal():
+            least, largest = _NUMBERS[word]
+            if not least <= int(value) <= largest:
+                return None
+            asked[word[2:]] = int(value)
+        else:
+            return None
+    return asked
 
-    A later start needs none of the options: they are kept with the data.
-    """
+
+def run(args: list[str]) -> int:
+    """Run one of the noun's commands; returns the exit code."""
+    asked = read_start(args[1:]) if args[:1] == ["start"] else None
+    if asked is None:
+        from kctl.__main__ import run_typer
+        from kctl.commands.cluster_app import app
+
+        return run_typer(app, "kctl cluster", args)
     from kctl.commands.cluster_work import StartRequest, start_cluster
 
-    request = StartRequest(data, brokers, port, settings or [], foreground, timeout, output)
-    return start_cluster(request)
+    return start_cluster(StartRequest(**asked))
 
 
-@app.command("stop", epilog="Example: kctl cluster stop")
-def stop(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
-    """Stop the cluster cleanly; its data stays."""
-    from kctl.commands.cluster_work import stop_cluster
+def __getattr__(name: str) -> Any:
+    """Return the Typer application when somebody asks for it."""
+    if name == "app":
+        from kctl.commands.cluster_app import app
 
-    return stop_cluster(data, timeout)
-
-
-@app.command("status", epilog="Example: kctl cluster status -o json")
-def status(data: _Data = None, output: Output = "table") -> int:
-    """Show whether the cluster runs, and where."""
-    from kctl.commands.cluster_work import show_status
-
-    return show_status(data, output)
-
-
-@app.command("logs", epilog="Example: kctl cluster logs -n 20 --follow")
-def logs(
-    data: _Data = None,
-    lines: Annotated[
-        int | None, typer.Option("-n", "--lines", min=0, help="Only so many of the last lines.")
-    ] = None,
-    follow: Annotated[
-        bool, typer.Option("-f", "--follow", help="Go on as lines are added, until Ctrl-C.")
-    ] = False,
-) -> int:
-    """Print what the cluster's process had to say."""
-    from kctl.commands.cluster_work import print_logs
-
-    return print_logs(data, lines, follow=follow)
-
-
-@app.command("destroy", epilog="Example: kctl cluster destroy --data /tmp/rehearsal -y")
-def destroy(
-    data: _Data = None,
-    yes: Yes = False,
-    timeout: _StopTimeout = 60.0,
-) -> int:
-    """Stop the cluster and remove all its data."""
-    from kctl.commands.cluster_work import destroy_cluster
-
-    return destroy_cluster(data, timeout, yes=yes)
+        return app
+    raise AttributeError(name)

@@ -1,0 +1,106 @@
+"""The options of `kctl cluster`, and what reads them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster import TIMEOUT_S
+from kctl.commands.cluster_options import Output, Yes, noun
+
+app = noun("The embedded cluster: start, stop, look after, remove.")
+
+_Data = Annotated[
+    str | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Where the cluster's files are; below XDG_DATA_HOME if not given.",
+    ),
+]
+_StopTimeout = Annotated[
+    float, typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time.")
+]
+
+
+@app.command("start", epilog="Example: kctl cluster start --port 9092 --set num.partitions=3")
+def start(
+    data: _Data = None,
+    brokers: Annotated[
+        int | None, typer.Option("--brokers", min=1, metavar="N", help="How many brokers.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            "--port",
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Where the first broker listens, 9092 if not given; 0 for any that is free.",
+        ),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of the brokers; may be repeated."
+        ),
+    ] = None,
+    foreground: Annotated[
+        bool, typer.Option("--foreground", help="Run in this process until Ctrl-C or SIGTERM.")
+    ] = False,
+    timeout: _StopTimeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Start the cluster, made the first time; return when clients can connect.
+
+    A later start needs none of the options: they are kept with the data.
+    """
+    from kctl.commands.cluster_work import StartRequest, start_cluster
+
+    request = StartRequest(data, brokers, port, settings or [], foreground, timeout, output)
+    return start_cluster(request)
+
+
+@app.command("stop", epilog="Example: kctl cluster stop")
+def stop(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
+    """Stop the cluster cleanly; its data stays."""
+    from kctl.commands.cluster_work import stop_cluster
+
+    return stop_cluster(data, timeout)
+
+
+@app.command("status", epilog="Example: kctl cluster status -o json")
+def status(data: _Data = None, output: Output = "table") -> int:
+    """Show whether the cluster runs, and where."""
+    from kctl.commands.cluster_work import show_status
+
+    return show_status(data, output)
+
+
+@app.command("logs", epilog="Example: kctl cluster logs -n 20 --follow")
+def logs(
+    data: _Data = None,
+    lines: Annotated[
+        int | None, typer.Option("-n", "--lines", min=0, help="Only so many of the last lines.")
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Go on as lines are added, until Ctrl-C.")
+    ] = False,
+) -> int:
+    """Print what the cluster's process had to say."""
+    from kctl.commands.cluster_work import print_logs
+
+    return print_logs(data, lines, follow=follow)
+
+
+@app.command("destroy", epilog="Example: kctl cluster destroy --data /tmp/rehearsal -y")
+def destroy(
+    data: _Data = None,
+    yes: Yes = False,
+    timeout: _StopTimeout = 60.0,
+) -> int:
+    """Stop the cluster and remove all its data."""
+    from kctl.commands.cluster_work import destroy_cluster
+
+    return destroy_cluster(data, timeout, yes=yes)
