@@ -82,7 +82,8 @@ def status(data: _Data = None, output: Output = "table") -> int:
 def logs(
     data: _Data = None,
     lines: Annotated[
-        int | None, typer.Option("-n", "--lines", min=0, help="Only so many of the last lines.")
+        int | None,
+        typer.Option("-n", "--lines", min=0, metavar="N", help="Only so many of the last lines."),
     ] = None,
     follow: Annotated[
         bool, typer.Option("-f", "--follow", help="Go on as lines are added, until Ctrl-C.")
