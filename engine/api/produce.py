@@ -41,6 +41,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.produce_bytes import (
     ProducedPartition,
+    ProducedRecords,
     ProduceRequest,
     encode_produce_response,
     encode_produced,
@@ -72,18 +73,22 @@ class Produce:
         Nothing of the request is kept: its records lie in a buffer that the next frame fills.
         """
         topics = request[3]
-        if len(topics) == 1 and len(topics[0][1]) == 1:
-            answer = self._answer_one(request, exchange)
-            if answer is not None:
-                return answer
+        if len(topics) == 1:
+            ((topic, partitions),) = topics
+            if len(partitions) == 1:
+                answer = self._answer_one(topic, partitions[0], request[1], exchange)
+                if answer is not None:
+                    return answer
         return self._answer_each(request, exchange)
 
-    def _answer_one(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
+    def _answer_one(
+        self, topic: str, produced: ProducedRecords, acks: int, exchange: Exchange
+    ) -> bytes | None:
         """Append to the only partition and return the answer, as nearly every request wants it.
 
         None when the request is not so plain, or may have to wait; nothing has been done then.
         """
-        _, acks, _, ((topic, ((index, records),)),) = request
+        index, records = produced
         version = exchange[2]
         if (
             version < _FIRST_WITH_LOG_START
