@@ -16,13 +16,13 @@ Every write of the active controller is fenced by the version of `/controller_ep
 not matter how late it learns that it was deposed.
 
 Source: CTL-1 ... CTL-3, CTL-11, ZN election and failover; Kafka's KafkaController.
-Differs: reassignments, elections by request or by the clock, and old tools' znodes for both are
-not taken up yet.
+Differs: reassignments, elections by the clock, and old tools' znodes for both are not taken up
+yet.
 """  # noqa: E501 - a drawing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -31,6 +31,7 @@ from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.alter_partition import AlterPartition
 from engine.controller.armed_watches import ArmedWatches
+from engine.controller.asked_election import AskedElection, PartitionElection
 from engine.controller.broker_events import BrokerEvents
 from engine.controller.broker_requests import AllocateProducerIds, ControlledShutdown
 from engine.controller.cluster_reader import read_controller_id
@@ -42,6 +43,7 @@ from engine.controller.machinery import Machinery
 from engine.controller.machines import Machines
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.ports import ControllerPorts
+from engine.controller.reassignment_list import ReassignmentList
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import BatchSender, ReplyHandlers
 from engine.controller.topic_deletion import TopicDeletion
@@ -58,6 +60,8 @@ _NOBODY = -1
 
 #: Takes a response message.
 OnReply: TypeAlias = Callable[[Any], None]
+#: Takes what became of each partition.
+OnElected: TypeAlias = Callable[[dict[TopicPartition, PartitionElection]], None]
 
 
 class _RequestHandler(Protocol):
@@ -94,6 +98,7 @@ class Controller:
         self._alter_partition = AlterPartition(self._machines)
         self._controlled_shutdown = ControlledShutdown(self._machines)
         self._allocate_producer_ids = AllocateProducerIds(self._machines)
+        self._reassignment_list = ReassignmentList(self._machines)
 
     def _put_together(
         self, config: BrokerConfig, settings: Callable[[], BrokerSettings]
@@ -186,6 +191,20 @@ class Controller:
         handler = self._allocate_producer_ids
         self._put_request(
             "AllocateProducerIds", handler, partial(handler.handle, request), on_reply
+        )
+
+    def elect_leaders(
+        self, partitions: Iterable[TopicPartition], on_done: OnElected, *, is_unclean: bool
+    ) -> None:
+        """Elect the preferred leaders, or any where nobody leads; tells of each partition."""
+        handler = AskedElection(self._machines, partitions, is_unclean=is_unclean)
+        self._put_request("ReplicaLeaderElection", handler, handler.handle, on_done)
+
+    def list_reassignments(self, request: Any, on_reply: OnReply) -> None:
+        """Answer a ListPartitionReassignmentsRequest."""
+        handler = self._reassignment_list
+        self._put_request(
+            "ListPartitionReassignments", handler, partial(handler.handle, request), on_reply
         )
 
     def allow_unclean_election(self, topic: str | None = None) -> None:
