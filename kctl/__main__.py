@@ -77,17 +77,16 @@ def _report(error: Exception) -> int:
     from engine.errors import EngineError
 
     if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-        context = getattr(error, "ctx", None)
-        sys.stderr.write(f"error: {error.format_message()}\n")
-        if context is not None:
-            sys.stderr.write(f"hint: `{context.command_path} --help` shows the usage\n")
-        return int(error.exit_code)
+        return _report_usage(error)
     if type(error).__name__ == "Abort":
         return exits.INTERRUPTED
     if isinstance(error, EngineError):
+        from kctl.hints import hint_for
+
+        hint = hint_for(error)
         sys.stderr.write(f"error: {error}\n")
-        if error.hint:
-            sys.stderr.write(f"hint: {error.hint}\n")
+        if hint:
+            sys.stderr.write(f"hint: {hint}\n")
         return int(getattr(error, "exit_code", exits.FAILED))
     if isinstance(error, OSError) and error.filename is None:
         # Files are read and written by ports with errors of their own: this is the output.
@@ -96,6 +95,23 @@ def _report(error: Exception) -> int:
         sys.stderr.write("hint: what was written before is incomplete; make room and run again\n")
         return exits.FAILED
     return _internal(error)
+
+
+def _report_usage(error: Any) -> int:
+    """Say what is wrong with the words of a command; returns the exit code."""
+    from re import sub
+
+    message = error.format_message()
+    if type(error).__name__ == "NoArgsIsHelpError":
+        sys.stderr.write(f"{message}\n")
+        return int(error.exit_code)
+    # Click names the types that it reads numbers by.
+    message = sub(r"is not a valid int(eger)?( range)?\.", "is not a whole number.", message)
+    message = sub(r"is not a valid float( range)?\.", "is not a number.", message)
+    sys.stderr.write(f"error: {message}\n")
+    if error.ctx is not None:
+        sys.stderr.write(f"hint: `{error.ctx.command_path} --help` shows the usage\n")
+    return int(error.exit_code)
 
 
 def _nowhere() -> Any:

@@ -6,6 +6,7 @@ import sys
 
 from engine.errors import EngineError
 from kctl import exits
+from kctl.hints import hint_for
 
 
 class NotConfirmed(EngineError):
@@ -21,8 +22,10 @@ class CannotAsk(EngineError):
     exit_code = exits.USAGE
     hint = "add -y to do it, or --dry-run to see what would be done"
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, *, can_be_tried: bool = True) -> None:
         super().__init__(f"{what}: needs a yes, and stdin is no terminal; nothing was changed")
+        if not can_be_tried:
+            self.hint = "add -y to do it"
 
 
 def say(line: str) -> None:
@@ -35,16 +38,20 @@ def report_error(error: EngineError, about: str | None = None) -> None:
     text = str(error)
     is_named = about is None or about in text
     say(f"error: {text}" if is_named else f"error: {about}: {text}")
-    if error.hint:
-        say(f"hint: {error.hint}")
+    hint = hint_for(error)
+    if hint:
+        say(f"hint: {hint}")
 
 
-def confirm(what: str, *, yes: bool) -> None:
-    """Ask before `what` is done; raises NotConfirmed, or CannotAsk without a terminal."""
+def confirm(what: str, *, yes: bool, can_be_tried: bool = True) -> None:
+    """Ask before `what` is done; raises NotConfirmed, or CannotAsk without a terminal.
+
+    `can_be_tried` tells that the command has a --dry-run.
+    """
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CannotAsk(what)
+        raise CannotAsk(what, can_be_tried=can_be_tried)
     sys.stderr.write(f"{what}? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

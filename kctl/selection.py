@@ -15,10 +15,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from engine.client.metadata import ClusterView, TopicView
-from engine.errors import EngineError
+from engine.errors import ApiError, EngineError
 from engine.model import TopicPartition
 from kctl import exits
+from kctl.hints import did_you_mean
 from kctl.words import UnreadableWord
 
 # More partitions than any cluster has; a typing error must not fill the memory.
@@ -45,12 +47,23 @@ class NoneMatches(EngineError):
         self.pattern = pattern
 
 
+class BadPattern(EngineError):
+    """A text is no regular expression."""
+
+    exit_code = exits.USAGE
+    hint = "'.*' matches everything, 'app-.*' what starts with app-; '\\.' is a dot"
+
+    def __init__(self, pattern: str, reason: str) -> None:
+        super().__init__(f"not a regular expression: {pattern!r}: {reason}")
+        self.pattern = pattern
+
+
 def name_matcher(pattern: str) -> re.Pattern[str]:
-    """Return a compiled pattern; raises UnreadableWord."""
+    """Return a compiled pattern; raises BadPattern."""
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise UnreadableWord("a regular expression", pattern, str(error)) from None
+        raise BadPattern(pattern, str(error)) from None
 
 
 def select_topics(
@@ -58,7 +71,7 @@ def select_topics(
 ) -> tuple[ClusterView, list[TopicView], list[EngineError]]:
     """Return the topics that are named or match, and an error for each that is not there.
 
-    Errors: NothingNamed, NoneMatches, UnreadableWord.
+    Errors: NothingNamed, NoneMatches, BadPattern.
     """
     if pattern is None:
         if not names:
@@ -72,6 +85,7 @@ def select_topics(
                 found.append(view.topics[name])
             else:
                 failures.append(failure)
+        name_alike(client, failures, names)
         return view, found, failures
     matcher = name_matcher(pattern)
     view = client.view(None)
@@ -79,6 +93,24 @@ def select_topics(
     if not found:
         raise NoneMatches(pattern)
     return view, found, []
+
+
+def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]) -> None:
+    """Let errors about topics that are not there name those that may have been meant."""
+    unknown = [
+        error
+        for error in failures
+        if isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
+    ]
+    if not unknown:
+        return
+    known = client.view(None).topics
+    wanted = list(names)
+    for error in unknown:
+        name = next((name for name in wanted if error.detail.startswith(f"{name}: ")), "")
+        question = did_you_mean(name, known)
+        if question:
+            error.hint = f"{question} `kctl topics list` shows what there is"
 
 
 def select_partitions(
@@ -102,6 +134,7 @@ def select_partitions(
         if numbers is None:
             numbers = {p.partition for p in view.topics[topic].partitions}
         partitions += [TopicPartition(topic, number) for number in sorted(numbers)]
+    name_alike(client, failures, named)
     return view, partitions, failures
 
 

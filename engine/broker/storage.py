@@ -35,6 +35,7 @@ from engine.replication.replica_manager import (
 )
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
+_STORE_PREFIX = "znodes.sqlite"
 
 
 class Storage:
@@ -99,7 +100,9 @@ class Storage:
             for failed in found.failed:
                 _log.error("%s is left alone: %s", failed.directory, failed.error)
             for name in found.unknown:
-                _log.warning("%s: %s is no partition and is left alone", path, name)
+                # A broker that is run alone keeps its metadata beside its logs.
+                if not name.startswith(_STORE_PREFIX):
+                    _log.warning("%s: %s is no partition and is left alone", path, name)
             for problem in found.problems:
                 _log.warning("%s: %s", path, problem)
         config = self._live.config

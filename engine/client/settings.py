@@ -100,7 +100,8 @@ def _address(text: str) -> Address:
     if not colon or bare.endswith("]"):
         host, port = bare, str(CLIENT_PORT_DEFAULT)
     if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-        raise ClientSettingRefused("bootstrap.servers", text, "expected HOST:PORT")
+        rule = "expected HOST:PORT with a port of 1 to 65535, as in localhost:9092"
+        raise ClientSettingRefused("bootstrap.servers", text, rule)
     return Address(host.strip("[]"), int(port))
 
 

@@ -37,10 +37,11 @@ class ClusterStatus(NamedTuple):
 class ClusterDidNotStart(EngineError):
     """The process of a cluster ended, or said nothing in time."""
 
-    hint = "`kctl cluster logs` shows what it had to say"
-
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"the cluster in {path} did not start: {reason}")
+        self.hint = f"`kctl cluster logs --data {path}` shows what it had to say"
+        if reason.startswith("cannot listen"):
+            self.hint = "choose another port (--port 0 takes any), or stop what listens there"
         self.path = path
         self.reason = reason
 

@@ -17,6 +17,7 @@ from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
+from kctl.selection import select_topics
 
 LIST_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
@@ -178,6 +179,11 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
     check_format(request.output)
     with connect(options) as client:
         chosen, failures = _chosen(client.view([]), request.ids)
+        if request.topics:
+            _, _, unknown = select_topics(client, request.topics, None)
+            for error in unknown:
+                report_error(error)
+            failures += len(unknown)
         found = describe_log_dirs(client, chosen, request.topics)
     rows: list[dict[str, Any]] = []
     for broker_id, dirs in found.items():

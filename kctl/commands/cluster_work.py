@@ -60,6 +60,8 @@ def start_cluster(request: StartRequest) -> int:
     _check(plan)
     if data.state() is ClusterState.RUNNING:
         say(f"the cluster in {data.path} is running already")
+        if plan != data.plan():
+            say("hint: other settings count from a start on: stop it first, `kctl cluster stop`")
     else:
         daemon.start(data, RealFiles(), plan, request.timeout_s)
     return _show(daemon.status_of(data), request.output)
@@ -150,7 +152,8 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
     directory = _directory(data)
     if directory.state() is ClusterState.ABSENT:
         raise NoClusterThere(directory.path)
-    confirm(f"remove the cluster in {directory.path} with all its data", yes=yes)
+    what = f"remove the cluster in {directory.path} with all its data"
+    confirm(what, yes=yes, can_be_tried=False)
     daemon.stop(directory, RealClock(), timeout_s, _pause)
     daemon.destroy(directory, RealFiles())
     say(f"the cluster in {directory.path} is gone")

@@ -16,7 +16,8 @@ from engine.client.config_admin import (
 )
 from engine.errors import EngineError
 from kctl import exits
-from kctl.asking import report_error
+from kctl.asking import report_error, say
+from kctl.commands.setting_checks import missing, note_on_unknown, unset_errors, with_hint
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import select_topics
@@ -163,6 +164,9 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
             report_error(entries, _label(resource))
             failures += 1
             continue
+        for absent in missing(resource, request.keys, entries):
+            report_error(absent, _label(resource))
+            failures += 1
         shown = [entry for entry in entries if shows_all or not entry.is_default]
         rows += [_row(resource, entry, is_table=is_table) for entry in shown]
     columns = (*CONFIG_COLUMNS, _DOCUMENTATION) if request.doc else CONFIG_COLUMNS
@@ -173,27 +177,43 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
 def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
     """Change settings and print a row for each resource; returns the exit code."""
     check_format(request.output)
+    unset = [change.name for change in request.changes if change.op is ConfigOp.DELETE]
     with connect(options) as client:
-        wanted = dict.fromkeys(request.resources, request.changes)
-        results = config_admin.alter_configs(client, wanted, validate_only=request.dry_run)
-    told = ", ".join(_told(change) for change in request.changes)
+        refused, not_set = unset_errors(client, request.resources, unset)
+        wanted = {r: request.changes for r in request.resources if r not in refused}
+        results: dict[Resource, EngineError | None] = dict(refused)
+        results |= config_admin.alter_configs(client, wanted, validate_only=request.dry_run)
     rows = []
     failures = 0
-    for resource, error in results.items():
+    for resource in request.resources:
+        error = results.get(resource)
         if error is not None:
-            report_error(error, _label(resource))
+            report_error(with_hint(error, resource, request.changes), _label(resource))
             failures += 1
             continue
-        rows.append(
-            {
-                "resource_type": _KINDS[resource.kind],
-                "resource_name": resource.name or _DEFAULTS,
-                "change": told,
-                "result": "would be changed" if request.dry_run else "changed",
-            }
-        )
+        rows.append(_changed_row(resource, request, not_set.get(resource, [])))
+        for line in note_on_unknown(resource, _names_set(request.changes)):
+            say(line)
     write_rows(CHANGE_COLUMNS, rows, request.output)
     return exits.FAILED if failures else exits.OK
+
+
+def _changed_row(
+    resource: Resource, request: ChangeRequest, not_set: Sequence[str]
+) -> dict[str, Any]:
+    result = "would be changed" if request.dry_run else "changed"
+    if all(change.name in not_set for change in request.changes):
+        result = "was not set"
+    return {
+        "resource_type": _KINDS[resource.kind],
+        "resource_name": resource.name or _DEFAULTS,
+        "change": ", ".join(_told(change) for change in request.changes),
+        "result": result,
+    }
+
+
+def _names_set(changes: Sequence[ConfigChange]) -> list[str]:
+    return [change.name for change in changes if change.op is not ConfigOp.DELETE]
 
 
 def _told(change: ConfigChange) -> str:

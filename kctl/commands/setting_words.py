@@ -1,10 +1,31 @@
-"""Settings on the command line: KEY=VALUE."""
+"""Settings on the command line: KEY=VALUE, and what may be wrong with them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 
 from kctl.words import UnreadableWord
+
+_SECOND, _DAY = 1000, 86_400_000
+_UNITS = {
+    "ms": {
+        "ms": 1,
+        "s": _SECOND,
+        "m": 60 * _SECOND,
+        "min": 60 * _SECOND,
+        "h": 3600 * _SECOND,
+        "d": _DAY,
+        "w": 7 * _DAY,
+        "y": 365 * _DAY,
+    },
+    "bytes": {
+        f"{letter}{ending}": 1 << 10 * (power + 1)
+        for power, letter in enumerate("kmgt")
+        for ending in ("", "b", "ib")
+    },
+}
+_NAMES = {"ms": "milliseconds", "bytes": "bytes"}
 
 
 def settings_of(words: Iterable[str]) -> dict[str, str]:
@@ -16,3 +37,29 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
             raise UnreadableWord("a setting", word, "KEY=VALUE, as in num.partitions=3")
         settings[key.strip()] = value.strip()
     return settings
+
+
+def hint_on_settings(settings: Mapping[str, str | None], known: Iterable[str]) -> str | None:
+    """Return what may be meant by settings that were refused, None if that cannot be told.
+
+    Keys that are not known may be mistyped, and values may have a unit, which Kafka's never have.
+    """
+    from kctl.hints import did_you_mean
+
+    names = list(known)
+    found = []
+    for key, value in settings.items():
+        if key not in names:
+            found.append(did_you_mean(key, names))
+        elif value is not None:
+            found.append(_without_unit(key, value))
+    return " ".join(hint for hint in found if hint) or None
+
+
+def _without_unit(key: str, value: str) -> str | None:
+    unit = key.rpartition(".")[2]
+    number = re.fullmatch(r"([0-9]{1,15})\s*([a-z]+)", value.strip().lower())
+    factor = _UNITS.get(unit, {}).get(number[2]) if number else None
+    if number is None or factor is None:
+        return None
+    return f"{key} is in {_NAMES[unit]}: {value} is {int(number[1]) * factor}"

@@ -130,11 +130,19 @@ def create(
     names: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Names of topics.")],
     partitions: Annotated[
         int | None,
-        typer.Option("-p", "--partitions", min=1, help="Else the brokers' own default."),
+        typer.Option(
+            "-p", "--partitions", min=1, metavar="N", help="Else the brokers' own default."
+        ),
     ] = None,
     replication_factor: Annotated[
         int | None,
-        typer.Option("-r", "--replication-factor", min=1, help="Else the brokers' own default."),
+        typer.Option(
+            "-r",
+            "--replication-factor",
+            min=1,
+            metavar="N",
+            help="Else the brokers' own default.",
+        ),
     ] = None,
     assignment: _Assignment = None,
     configs: _Configs = None,
@@ -170,7 +178,13 @@ def alter(
     match: _Match = None,
     partitions: Annotated[
         int | None,
-        typer.Option("-p", "--partitions", min=1, help="Grow to so many: keys move, no way back."),
+        typer.Option(
+            "-p",
+            "--partitions",
+            min=1,
+            metavar="N",
+            help="Grow to so many: keys move, no way back.",
+        ),
     ] = None,
     assignment: Annotated[
         str | None,

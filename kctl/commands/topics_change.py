@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -26,6 +26,7 @@ from engine.client.topic_admin import delete_topics as ask_to_delete
 from engine.errors import ApiError, EngineError
 from kctl import exits
 from kctl.asking import confirm, report_error, say
+from kctl.commands.setting_checks import unset_errors, with_hint
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, connect
 from kctl.render import Column, check_format, write_rows
@@ -119,7 +120,10 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
         elif result.code == _TOPIC_ALREADY_EXISTS and request.if_not_exists:
             rows.append({"name": name, "result": "exists"})
         else:
-            report_error(result, name)
+            settings = [
+                ConfigChange(ConfigOp.SET, *parse_setting(text)) for text in request.configs
+            ]
+            report_error(with_hint(result, Resource(ResourceType.TOPIC, "TOPIC"), settings), name)
             failures += 1
     write_rows(CREATE_COLUMNS, rows, request.output)
     return exits.FAILED if failures else exits.OK
@@ -223,24 +227,36 @@ def _configure(
     request: AlterRequest,
     rows: list[dict[str, Any]],
 ) -> int:
-    wanted = {Resource(ResourceType.TOPIC, topic.name): changes for topic in topics}
-    results = alter_configs(client, wanted, validate_only=request.dry_run)
+    resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
+    refused, not_set = unset_errors(client, resources, request.delete_configs)
+    wanted = {each: changes for each in resources if each not in refused}
+    results: dict[Resource, EngineError | None] = dict(refused)
+    results |= alter_configs(client, wanted, validate_only=request.dry_run)
     told = ", ".join(
         f"{c.name}={c.value}" if c.op is ConfigOp.SET else f"{c.name} to its default"
         for c in changes
     )
-    by_name = {resource.name: result for resource, result in results.items()}
-    return _collect(by_name, dict.fromkeys(by_name, told), rows, dry_run=request.dry_run)
+    by_name = {
+        resource.name: None if error is None else with_hint(error, resource, changes)
+        for resource, error in results.items()
+    }
+    idle = [r.name for r, keys in not_set.items() if all(c.name in keys for c in changes)]
+    told_of_each = dict.fromkeys(by_name, told)
+    return _collect(by_name, told_of_each, rows, dry_run=request.dry_run, idle=idle)
 
 
 def _collect(
-    results: dict[str, ApiError | None],
+    results: Mapping[str, EngineError | None],
     changes: dict[str, str],
     rows: list[dict[str, Any]],
     *,
     dry_run: bool,
+    idle: Sequence[str] = (),
 ) -> int:
-    """Add a row for each success and tell each failure; returns how many failed."""
+    """Add a row for each success and tell each failure; returns how many failed.
+
+    `idle` are those that have not set what was to be unset.
+    """
     failures = 0
     for name, error in results.items():
         if error is not None:
@@ -248,7 +264,8 @@ def _collect(
             failures += 1
         else:
             result = "would be changed" if dry_run else "changed"
-            rows.append({"name": name, "change": changes.get(name), "result": result})
+            row = {"name": name, "change": changes.get(name), "result": result}
+            rows.append(row | {"result": "was not set"} if name in idle else row)
     return failures
 
 
@@ -275,9 +292,10 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
                 failures += 1
         results: dict[str, ApiError | None] = {topic.name: None for topic in topics}
         if topics and not request.dry_run:
-            partitions = sum(len(topic.partitions) for topic in topics)
+            count = sum(len(topic.partitions) for topic in topics)
             names = _few([topic.name for topic in topics])
-            confirm(f"Delete {names} with {partitions} partitions", yes=request.yes)
+            partitions = "1 partition" if count == 1 else f"{count} partitions"
+            confirm(f"Delete {names} with {partitions}", yes=request.yes)
             results = ask_to_delete(client, list(results))
     rows = []
     for topic in topics:

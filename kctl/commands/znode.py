@@ -93,7 +93,8 @@ def tree(
 def watch(
     path: _Path,
     count: Annotated[
-        int | None, typer.Option("-n", "--count", min=1, help="End after so many changes.")
+        int | None,
+        typer.Option("-n", "--count", min=1, metavar="N", help="End after so many changes."),
     ] = None,
     zookeeper: _Zookeeper = None,
     data: _Data = None,

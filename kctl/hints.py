@@ -1,0 +1,39 @@
+"""What to try next, for errors that do not say it themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.errors import ApiError, EngineError
+
+_BY_CODE = {
+    "UNKNOWN_TOPIC_OR_PARTITION": "`kctl topics list` shows what there is",
+    "INVALID_TOPIC_EXCEPTION": "a name has up to 249 letters, digits, '.', '_' and '-'; '.' and "
+    "'_' count as the same",
+    "TOPIC_AUTHORIZATION_FAILED": "--command-config names the user; its ACLs must allow it",
+    "CLUSTER_AUTHORIZATION_FAILED": "--command-config names the user; its ACLs must allow it",
+    "TOPIC_ALREADY_EXISTS": "`kctl topics describe` shows it; --if-not-exists takes it as it is",
+    "INVALID_PARTITIONS": "partitions can be added and never taken away: give a larger number",
+    "INVALID_REPLICATION_FACTOR": "`kctl brokers list` shows the brokers that are alive",
+    "INVALID_CONFIG": "`kctl topics configs TOPIC --all --doc` says what each setting takes",
+}
+_FILES = "choose another path, or make this one readable and writable"
+
+
+def hint_for(error: EngineError) -> str | None:
+    """Return an error's own hint, or the one for its kind; None if there is nothing to say."""
+    if error.hint:
+        return error.hint
+    if isinstance(error, ApiError):
+        return _BY_CODE.get(error.name)
+    from engine.host.ports import FileMissing, FileRefused, LogDirOffline
+
+    return _FILES if isinstance(error, FileMissing | FileRefused | LogDirOffline) else None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """Return a question that names what is most like a mistyped word, None if nothing is."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return f"did you mean {found[0]}?" if found else None
