@@ -1,10 +1,14 @@
-"""ControlledShutdown (7), AlterPartition (56), AllocateProducerIds (67): asked of the controller.
+"""Requests that are the controller's alone: it answers them, and nothing is waited for.
+
+ControlledShutdown (7), ListPartitionReassignments (46), AlterPartition (56), AllocateProducerIds
+(67).
 
 The controller answers when the event of the request has had its turn; one that is not active says
-so, and the broker looks for the one that is.
+so, and who asked looks for the one that is.
 
 Source: KafkaApis.handleControlledShutdownRequest, handleAlterPartitionRequest,
-handleAllocateProducerIdsRequest; KIP-497, KIP-730.
+handleAllocateProducerIdsRequest, handleListPartitionReassignmentsRequest; KIP-455, KIP-497,
+KIP-730.
 """
 
 from __future__ import annotations
@@ -25,6 +29,12 @@ class ToController:
         """Promise which partitions the broker still leads."""
         reply = Deferred()
         self._controller.controlled_shutdown(request, reply.complete)
+        return reply
+
+    def list_reassignments(self, request: Any, _exchange: Exchange) -> Deferred:
+        """Promise which partitions are on their way to other replicas."""
+        reply = Deferred()
+        self._controller.list_reassignments(request, reply.complete)
         return reply
 
     def alter_partition(self, request: Any, exchange: Exchange) -> Deferred:

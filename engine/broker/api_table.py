@@ -21,6 +21,7 @@ from engine.api.describe_log_dirs import DescribeLogDirs
 from engine.api.describe_producers import DescribeProducers
 from engine.api.describe_topic_partitions import DescribeTopicPartitions
 from engine.api.dispatch import DispatchTable, Rule
+from engine.api.elect_leaders import ElectLeaders
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.find_coordinator import FindCoordinator
@@ -40,6 +41,7 @@ from engine.controller.auto_creation import AutoCreation
 from engine.controller.config_admin import ConfigAdmin
 from engine.controller.controller import Controller
 from engine.controller.topic_admin import TopicAdmin
+from engine.controller.topic_waiting import TopicWaiting
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire.fetch_bytes import decode_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
@@ -62,6 +64,7 @@ class ServedApis:
         """Add all rows."""
         self._add_data(table)
         self._add_cluster(table)
+        self._add_leaders(table)
         self._add_configs(table)
         self._add_inter_broker(table)
 
@@ -146,6 +149,15 @@ class ServedApis:
             ("DeleteTopics", DeleteTopics(controller, admin, cache, is_enabled=can_delete)),
         ):
             table.serve(name, handler.handle, Rule.PER_RESOURCE)
+
+    def _add_leaders(self, table: DispatchTable) -> None:
+        cache, host = self._broker.cache, self._broker.host
+        waiting = TopicWaiting(cache, host.clock, host.timers)
+        cache.on_update(waiting.check)
+        elect = ElectLeaders(self._controller, cache, waiting, host.clock)
+        table.serve("ElectLeaders", elect.handle, Rule.CLUSTER_ALTER)
+        moves = ToController(self._controller).list_reassignments
+        table.serve("ListPartitionReassignments", moves, Rule.CLUSTER_DESCRIBE)
 
     def _add_configs(self, table: DispatchTable) -> None:
         broker = self._broker

@@ -33,7 +33,7 @@ from engine.znode.values import NO_LEADER
 
 _PREFERRED_LEADER_NOT_AVAILABLE = 80
 _ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
-_ELECTION_NOT_NEEDED = 84
+ELECTION_NOT_NEEDED = 84
 
 # Kafka's names of the two rules: kafka-leader-election prints them.
 _PREFERRED_RULE = "PreferredReplicaPartitionLeaderElectionStrategy"
@@ -51,7 +51,7 @@ class PartitionElection(NamedTuple):
 _UNKNOWN = PartitionElection(UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
 _GOING = PartitionElection(INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
 _NOT_NEEDED = PartitionElection(
-    _ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
+    ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
 )
 
 

@@ -3,12 +3,13 @@
 | operation | is done for a topic when |
 |---|---|
 | create, more partitions | each of its partitions has a leader in the metadata |
+| elect leaders | each partition that got a leader is led by it in the metadata |
 | delete | the metadata has no such topic |
 
 Those topics that are not done by the deadline are answered with REQUEST_TIMED_OUT; what was
 written goes on all the same.
 
-Source: DelayedCreatePartitions, DelayedDeleteTopics; ZkAdminManager's purgatory.
+Source: DelayedCreatePartitions, DelayedDeleteTopics, DelayedElectLeader.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from engine.host.ports import Clock, Timers
+from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.timing.purgatory import DelayedOperation, Purgatory
 from engine.timing.wheel import TimingWheel
@@ -79,6 +81,20 @@ class TopicWaiting:
             return led >= partition_counts[topic]
 
         self._wait(partition_counts, timeout_ms, is_done, on_waited)
+
+    def for_new_leaders(
+        self, leaders: Mapping[TopicPartition, int], timeout_ms: int, on_waited: OnWaited
+    ) -> None:
+        """Wait until the metadata shows partitions led by brokers."""
+        topics: dict[str, list[TopicPartition]] = {}
+        for partition in leaders:
+            topics.setdefault(partition.topic, []).append(partition)
+
+        def is_done(topic: str) -> bool:
+            found = ((each, self._cache.partition(each)) for each in topics[topic])
+            return all(it is not None and it.leader_id == leaders[each] for each, it in found)
+
+        self._wait(topics, timeout_ms, is_done, on_waited)
 
     def for_removal(self, topics: Iterable[str], timeout_ms: int, on_waited: OnWaited) -> None:
         """Wait until topics are gone."""
