@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
@@ -60,7 +61,7 @@ def compress(payload: Buffer, level: int | None, *, wrong_checksum: bool) -> byt
     the header checksum that clients of magic 0 wrote and expect.
     """
     hashed = _MAGIC + _DESCRIPTOR if wrong_checksum else _DESCRIPTOR
-    parts = [_MAGIC, _DESCRIPTOR, bytes(((xxh32(hashed) >> 8) & 0xFF,))]
+    parts = [_MAGIC, _DESCRIPTOR, bytes((_header_checksum(hashed),))]
     parts += _fast_blocks(payload) if level is None else _thorough_blocks(payload, level)
     parts.append(_WORD.pack(0))
     return b"".join(parts)
@@ -108,7 +109,7 @@ def pieces(
     largest. Errors: CompressedDataCorrupt.
     """
     frame = _read_header(data, ignore_header_checksum=ignore_header_checksum)
-    scratch = memoryview(bytearray(frame.block_bytes_max))
+    scratch: memoryview | None = None
     position, size = frame.first_block, 0
     while True:
         word = _read_word(data, position)
@@ -122,9 +123,10 @@ def pieces(
         block = data[position : position + length]
         piece = block
         if not word & _STORED:
-            room = scratch if arena is None else arena[size : size + frame.block_bytes_max]
-            target = room if len(room) == frame.block_bytes_max else scratch
-            piece = _decompress_block(block, target, position)
+            room = None if arena is None else arena[size : size + frame.block_bytes_max]
+            if room is None or len(room) < frame.block_bytes_max:
+                room = scratch = scratch or memoryview(bytearray(frame.block_bytes_max))
+            piece = _decompress_block(block, room, position)
         position += length
         if frame.has_block_checksums:
             _check_block(block, _read_word(data, position), position)
@@ -145,7 +147,7 @@ def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
     checksum_at = 14 if flags & _FLAG_CONTENT_SIZE else 6
     if checksum_at >= len(data):
         raise CompressedDataCorrupt("an lz4 frame header", "the end of the data", position=4)
-    expected = (xxh32(data[4:checksum_at]) >> 8) & 0xFF
+    expected = _header_checksum(bytes(data[4:checksum_at]))
     if data[checksum_at] != expected and not ignore_header_checksum:
         raise CompressedDataCorrupt(
             f"lz4 header checksum {expected:#x}", f"{data[checksum_at]:#x}", position=checksum_at
@@ -156,6 +158,12 @@ def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
         has_block_checksums=bool(flags & _FLAG_BLOCK_CHECKSUM),
         has_content_checksum=bool(flags & _FLAG_CONTENT_CHECKSUM),
     )
+
+
+@lru_cache(maxsize=64)
+def _header_checksum(hashed: bytes) -> int:
+    # Nearly all frames have the same two bytes, and hashing those takes as long as a small block.
+    return (xxh32(hashed) >> 8) & 0xFF
 
 
 def _read_word(data: memoryview, position: int) -> int:

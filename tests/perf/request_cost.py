@@ -28,7 +28,8 @@ from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from engine.records.builder import build_batch
+from engine.records.builder import BatchSettings, build_batch
+from engine.records.codec import Codec
 from engine.records.record import Record, TimestampType
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
@@ -91,14 +92,22 @@ def _framed(key: int, version: int, name: str, message: object) -> bytes:
     return _LENGTH.pack(len(frame)) + frame
 
 
-def produce_frame(topic: str, batch_bytes: int, acks: int = 1) -> bytes:
-    """Return a produce request with one batch of about that size."""
-    value = os.urandom(max(min(batch_bytes - 80, 1000), 1))
+def produce_frame(topic: str, batch_bytes: int, acks: int = 1, codec: Codec = Codec.NONE) -> bytes:
+    """Return a produce request with one batch of about that size before it is compressed."""
+    size = max(min(batch_bytes - 80, 1000), 1)
+    value = os.urandom(size)
     records = [
-        Record(n, round(time.time() * 1000), TimestampType.CREATE_TIME, None, value)
+        Record(
+            n,
+            round(time.time() * 1000),
+            TimestampType.CREATE_TIME,
+            None,
+            # Text of hexadecimal digits compresses to half of its size.
+            os.urandom(size // 2).hex().encode() if codec else value,
+        )
         for n in range(max(batch_bytes // 1000, 1))
     ]
-    batch = bytes(build_batch(records))
+    batch = bytes(build_batch(records, BatchSettings(codec=codec)))
     request = message_class("ProduceRequest")
     message = request(
         acks=acks,
@@ -189,6 +198,10 @@ def _produce(batch_bytes: int, window: int, tree: Tree, topic: str, count: int) 
     return _ask(tree, produce_frame(topic, batch_bytes), count, window)
 
 
+def _compressed(codec: Codec, batch_bytes: int, tree: Tree, topic: str, count: int) -> Cost:
+    return _ask(tree, produce_frame(topic, batch_bytes, codec=codec), count, 5)
+
+
 def _fetch(max_bytes: int, window: int, tree: Tree, topic: str, count: int) -> Cost:
     _ask(tree, produce_frame(topic, 100_000), max(2 * max_bytes // 100_000, 1), 5)
     return _ask(tree, fetch_frame(topic, 0, max_bytes), count, window)
@@ -232,6 +245,13 @@ CASES = (
     Case("produce 16 KB, 5 in flight", partial(_produce, 16_000, 5), 10_000),
     Case("produce 100 KB, 5 in flight", partial(_produce, 100_000, 5), 5_000),
     Case("produce 1 MB, 5 in flight", partial(_produce, 1_000_000, 5), 600),
+    Case("produce 16 KB of lz4, 5 in flight", partial(_compressed, Codec.LZ4, 16_000), 10_000),
+    Case("produce 100 KB of lz4, 5 in flight", partial(_compressed, Codec.LZ4, 100_000), 5_000),
+    Case("produce 100 KB of zstd, 5 in flight", partial(_compressed, Codec.ZSTD, 100_000), 5_000),
+    Case("produce 100 KB of gzip, 5 in flight", partial(_compressed, Codec.GZIP, 100_000), 2_000),
+    Case(
+        "produce 100 KB of snappy, 5 in flight", partial(_compressed, Codec.SNAPPY, 100_000), 5_000
+    ),
     Case("fetch 16 KB", partial(_fetch, 16_000, 1), 10_000),
     Case("fetch 1 MB", partial(_fetch, 1 << 20, 1), 2_000),
     Case("produce 100 B to a waiting fetch", _tail, 5_000),
