@@ -35,6 +35,7 @@ from engine.replication.replica_manager import (
 )
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
+_logs_log = logging.getLogger("kafka.log.LogManager")
 _STORE_PREFIX = "znodes.sqlite"
 
 
@@ -96,15 +97,15 @@ class Storage:
         """Open all logs and begin the periodic tasks; the errors are those of LogManager.start."""
         for path, found in self.logs.start().items():
             recovered = sum(report.recovered_segments > 0 for report in found.reports.values())
-            _log.info("%s: %d logs, %d recovered", path, len(found.logs), recovered)
+            _logs_log.info("%s: %d logs, %d recovered", path, len(found.logs), recovered)
             for failed in found.failed:
-                _log.error("%s is left alone: %s", failed.directory, failed.error)
+                _logs_log.error("%s is left alone: %s", failed.directory, failed.error)
             for name in found.unknown:
                 # A broker that is run alone keeps its metadata beside its logs.
                 if not name.startswith(_STORE_PREFIX):
-                    _log.warning("%s: %s is no partition and is left alone", path, name)
+                    _logs_log.warning("%s: %s is no partition and is left alone", path, name)
             for problem in found.problems:
-                _log.warning("%s: %s", path, problem)
+                _logs_log.warning("%s: %s", path, problem)
         config = self._live.config
         every_ms = config.replica_high_watermark_checkpoint_interval_ms
         self._tasks.every(

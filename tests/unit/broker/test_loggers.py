@@ -61,3 +61,9 @@ def test_loggers_of_libraries_and_places_in_the_tree_are_not_listed() -> None:
     root.manager.getLogger("kafka.a.b")
     root.manager.getLogger("state.change.logger")
     assert {"root", "kafka.a.b", "state.change.logger"} == set(found.levels())
+
+
+def test_what_is_said_of_log_directories_has_kafkas_logger() -> None:
+    import engine.broker.storage  # noqa: F401 - it asks for its loggers
+
+    assert {"kafka.log.LogManager", "kafka.server.ReplicaManager"} <= set(PythonLoggers().levels())
