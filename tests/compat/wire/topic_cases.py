@@ -313,6 +313,36 @@ def metadata(pair: Pair) -> None:
         pair.ask("id and a name", "Metadata", version, mixed)
 
 
+def leaders(pair: Pair) -> None:
+    """Elections where none is needed, of what is not there and of no known kind; reassignments."""
+    name = pair.topic("leaders", partitions=2)
+    asked = {
+        "both": [{"topic": name, "partitions": [0, 1]}],
+        "twice": [{"topic": name, "partitions": [0, 0]}],
+        "unknown": [{"topic": pair.name("gone"), "partitions": [0]}],
+        "partitions unknown": [{"topic": name, "partitions": [2, -1]}],
+        "empty name": [{"topic": "", "partitions": [0]}],
+        "no partitions": [{"topic": name, "partitions": []}],
+        "none": [],
+        "all": None,
+    }
+    for version in versions("ElectLeaders"):
+        for what, topics in asked.items():
+            for kind in (0, 1, 2, -1) if version else (0,):
+                sent = {"election_type": kind, "topic_partitions": topics, "timeout_ms": 1000}
+                pair.ask(f"{what} {kind}", "ElectLeaders", version, sent)
+        for timeout_ms in (0, -1):
+            sent = {"topic_partitions": asked["twice"], "timeout_ms": timeout_ms}
+            pair.ask(f"timeout {timeout_ms}", "ElectLeaders", version, sent)
+    for what, listed in {
+        "known": [{"name": name, "partition_indexes": [0, 1, 5, -1]}],
+        "unknown": [{"name": pair.name("gone"), "partition_indexes": [0]}],
+        "none": [],
+        "all": None,
+    }.items():
+        pair.ask(what, "ListPartitionReassignments", 0, {"topics": listed})
+
+
 def all_topics(pair: Pair) -> None:
     """Every topic that there is by now, so that nothing of the cases before differs unseen."""
     pair.settle(1.0)
@@ -326,5 +356,6 @@ CASES = {
     "topics.delete": delete,
     "topics.partitions": partitions,
     "topics.metadata": metadata,
+    "topics.leaders": leaders,
 }
 LAST = {"topics.all": all_topics}
