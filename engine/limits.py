@@ -41,6 +41,10 @@ WALK_COMPILE_DELAY_MS = 1500
 # Compiling takes some seconds at the lowest priority; nobody waits for it.
 WALK_COMPILE_POLL_MS = 500
 
+# How often a broker still looks for compiled code when its own compiler has ended without: another
+# broker's needs ten seconds on a busy machine.
+WALK_LOOKS_MAX = 40
+
 # The kernel takes this many buffers in one vectored write (IOV_MAX on Linux); more are written
 # in several calls.
 IOV_BUFFERS_MAX = 1024

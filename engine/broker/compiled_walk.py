@@ -79,6 +79,7 @@ class WalkTakeUp:
         self._clock = clock
         self._start = start
         self._pid = 0
+        self._looks_left = WALK_LOOKS_MAX
 
     def begin(self) -> None:
         """Look for kept code soon, and have it made if there is none."""
@@ -104,12 +105,13 @@ class WalkTakeUp:
             self._after(WALK_COMPILE_POLL_MS, self._poll)
 
     def _poll(self) -> None:
-        if processes.is_running(self._pid):
-            self._after(WALK_COMPILE_POLL_MS, self._poll)
-            return
-        path = kept_walk_path()
-        if path is not None:
-            self._take_up(path)
+        if not processes.is_running(self._pid):
+            path = kept_walk_path()
+            # It ended at once if that of another broker is at it.
+            self._looks_left -= 1
+            if path is None or self._take_up(path) or not self._looks_left:
+                return
+        self._after(WALK_COMPILE_POLL_MS, self._poll)
 
     def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
         self._timers.call_at(self._clock.monotonic_ms() + delay_ms, action)

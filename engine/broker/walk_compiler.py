@@ -13,6 +13,7 @@ import sys
 from engine.broker.compiled_walk import kept_walk_path, load_walk
 from engine.errors import StorageError
 from engine.host.flat_code import keep_flat
+from engine.host.kept_code import make_folder
 from engine.host.lock_file import acquire
 from engine.host.real import RealFiles
 from engine.records.record_walk import agrees
@@ -48,12 +49,11 @@ def compile_walk(path: str) -> bool:
 def main() -> int:
     """Compile if nobody else does; returns the exit code."""
     path = kept_walk_path()
-    if path is None:
+    if path is None or not make_folder():
         return 1
     os.nice(_LOWEST_PRIORITY)
     files = RealFiles()
     try:
-        files.make_dir(os.path.dirname(path))
         release = acquire(f"{path}.lock")
     except StorageError:
         return 1

@@ -39,12 +39,22 @@ def read_ours(files: RealFiles, path: str) -> bytes | None:
         return None
 
 
+def make_folder() -> bool:
+    """Make the folder, for its owner alone; tells whether it is there."""
+    try:
+        os.makedirs(kept_path(""), mode=0o700, exist_ok=True)
+    except OSError:
+        # A home that cannot be written costs the next run its time, no more.
+        return False
+    return True
+
+
 def keep(files: RealFiles, path: str, content: bytes) -> bool:
     """Write a file for later runs; tells whether that worked."""
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        if not make_folder():
+            return False
         files.replace_file(path, content)
-    except (StorageError, OSError):
-        # A home that cannot be written costs the next run its time, no more.
+    except StorageError:
         return False
     return True

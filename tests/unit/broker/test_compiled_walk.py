@@ -105,6 +105,20 @@ def test_a_compiler_that_cannot_be_started_is_not_asked_again() -> None:
 
 
 @pytest.mark.usefixtures("cache")
+def test_what_another_brokers_compiler_makes_is_taken_up_too() -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    beside = Beside(child.pid)
+    beside.after(WALK_TAKE_UP_DELAY_MS)
+    beside.after(WALK_COMPILE_DELAY_MS)
+    beside.after(WALK_COMPILE_POLL_MS)
+    was_put_there = _put_there()
+    beside.after(WALK_COMPILE_POLL_MS)
+    assert was_put_there == _is_compiled()
+    child.wait()
+
+
+@pytest.mark.usefixtures("cache")
 def test_code_that_is_not_the_walk_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_walk, "load_walk", lambda path: lambda data, position, count: None)
     beside = Beside()
