@@ -94,6 +94,14 @@ class SqliteJournal:
         """Release the file; closing twice is allowed."""
         self._database.close()
 
+    def __del__(self) -> None:
+        """Release what nobody closed, as happens to stores in memory; Python warns from 3.13 on."""
+        try:
+            self._database.close()
+        except (AttributeError, sqlite3.Error):
+            # It was never opened, or belongs to another thread.
+            return
+
     def _prepare(self) -> None:
         execute = self._database.execute
         # No other process may open the file, and no shared memory is needed for the WAL.
