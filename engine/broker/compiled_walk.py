@@ -25,6 +25,7 @@ from engine.limits import (
     COPIED_FOR_A_CALL_BYTES_MAX,
     WALK_COMPILE_DELAY_MS,
     WALK_COMPILE_POLL_MS,
+    WALK_LOOKS_MAX,
     WALK_TAKE_UP_DELAY_MS,
 )
 from engine.records import record_walk
