@@ -70,6 +70,6 @@ The broker of kctl also has a bound of its own, 200 connections.
     max.connections.per.ip
 The broker of kctl keeps and shows the value, and does not go by it.
     control.plane.listener.name max.connection.creation.rate max.connections.per.ip.overrides
-    max.request.partition.size.limit queued.max.* unstable.api.versions.enable
+    max.request.partition.size.limit queued.max.requests unstable.api.versions.enable
     zookeeper.max.in.flight.requests zookeeper.metadata.migration.min.batch.size
 """
