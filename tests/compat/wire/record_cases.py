@@ -89,6 +89,7 @@ def faults() -> dict[str, tuple[bytes, int]]:
         "length -1": {"length": -1},
         "length min": {"length": -_INT32 - 1},
         "length beyond all": {"length": 5000},
+        "length max": {"length": _INT32},
         "bytes left in it": {"behind": b"xyz"},
         "a record left in it": {"behind": record(2)},
         "header count -1": {"headers": number(-1)},
