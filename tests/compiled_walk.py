@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from functools import cache
+from importlib.util import find_spec
 
 from engine.broker.compiled_walk import kept_walk_path, load_walk
-from engine.broker.walk_compiler import main
 from engine.records.record_walk import RecordWalk
+
+_PATIENCE_S = 60
 
 
 @cache
@@ -16,14 +21,9 @@ def compiled_walk_here() -> RecordWalk | None:
     if path is None:
         return None
     walk = load_walk(path)
-    if walk is None and _compiled_in_a_process() == 0:
+    deadline = time.monotonic() + _PATIENCE_S
+    while walk is None and find_spec("numba") is not None and time.monotonic() < deadline:
+        # It ends at once while that of another test process is at it.
+        subprocess.run([sys.executable, "-m", "engine.broker.walk_compiler"], check=False)
         walk = load_walk(path)
     return walk
-
-
-def _compiled_in_a_process() -> int:
-    # Not in this one: the compiler goes to the lowest priority, and loads numba for good.
-    import subprocess
-    import sys
-
-    return subprocess.run([sys.executable, "-m", main.__module__], check=False).returncode
