@@ -32,7 +32,7 @@ from engine.host.ports import FileRegion, SendPart
 from engine.limits import FETCHED_TOPICS_KEPT
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint
-from engine.wire.read_parts import Refused, compact_string, long_varint
+from engine.wire.read_parts import Refused, array_count, compact_string
 from engine.wire.writer import varint_bytes
 
 FIRST_WITH_SESSIONS: Final = 7
@@ -172,16 +172,16 @@ def _read_flexible(body: bytes, version: int) -> FetchRequest:
         replica_id, max_wait, min_bytes, max_bytes, isolation, session_id, epoch = _HEAD_12(body, 0)
         at = 25
     topics: list[AskedTopic] = []
-    count, at = _count(body, at)
+    count, at = array_count(body, at)
     for _ in range(count):
         topic, at = _topic(body, at, end, version)
         partitions, at = _asked_12(body, at)
         topics.append((topic, partitions))
     forgotten: list[ForgottenTopic] = []
-    count, at = _count(body, at)
+    count, at = array_count(body, at)
     for _ in range(count):
         topic, at = _topic(body, at, end, version)
-        size, at = _count(body, at)
+        size, at = array_count(body, at)
         numbers = struct.unpack_from(f">{size}i", body, at) if at + 4 * size <= end else None
         at += 4 * size
         if numbers is None or body[at]:
@@ -201,17 +201,6 @@ def _read_flexible(body: bytes, version: int) -> FetchRequest:
     )  # fmt: skip
 
 
-def _count(body: bytes, at: int) -> tuple[int, int]:
-    """Return the count of a compact array, which must not be null, and where its items start."""
-    count = body[at]
-    at += 1
-    if count > 127:
-        count, at = long_varint(body, at, count)
-    if not count:
-        raise Refused
-    return count - 1, at
-
-
 def _topic(body: bytes, at: int, end: int, version: int) -> tuple[str | bytes, int]:
     if version < FIRST_WITH_TOPIC_IDS:
         return compact_string(body, at + 1, end, body[at])
@@ -223,7 +212,7 @@ def _topic(body: bytes, at: int, end: int, version: int) -> tuple[str | bytes, i
 
 def _asked_12(body: bytes, at: int) -> tuple[list[AskedPartition], int]:
     """Return the partitions of a topic, and where the next topic starts."""
-    count, at = _count(body, at)
+    count, at = array_count(body, at)
     partitions = []
     for _ in range(count):
         *asked, tag_count = _read_asked_12(body, at)

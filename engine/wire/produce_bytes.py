@@ -22,7 +22,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from engine.limits import PRODUCED_TOPICS_KEPT
 from engine.wire.codec import message_codec
-from engine.wire.read_parts import Refused, compact_string, long_varint, nullable_compact_string
+from engine.wire.read_parts import (
+    Refused,
+    array_count,
+    compact_string,
+    long_varint,
+    nullable_compact_string,
+)
 from engine.wire.structs import message_class
 from engine.wire.writer import STRING_BYTES_MAX, varint_bytes
 
@@ -167,11 +173,11 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
     first = body[0]
     transactional_id, at = nullable_compact_string(body, 1, end, first) if first else (None, 1)
     acks, timeout_ms = _ACKS_AND_TIMEOUT(body, at)
-    topic_count, at = _count(body, at + 6)
+    topic_count, at = array_count(body, at + 6)
     topics: list[ProducedTopic] = []
     for _ in range(topic_count):
         name, at = compact_string(body, at + 1, end, body[at])
-        partition_count, at = _count(body, at)
+        partition_count, at = array_count(body, at)
         partitions: list[ProducedRecords] = []
         for _ in range(partition_count):
             index, size = _INDEX_AND_BYTE(body, at)
@@ -195,17 +201,6 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
     if body[at]:
         raise Refused
     return _new_request(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
-
-
-def _count(body: memoryview, at: int) -> tuple[int, int]:
-    """Return the count of a compact array, which must not be null, and where its items start."""
-    count = body[at]
-    at += 1
-    if count > 127:
-        count, at = long_varint(body, at, count)
-    if not count:
-        raise Refused
-    return count - 1, at
 
 
 def _read_classic(body: memoryview, version: int) -> ProduceRequest:

@@ -30,6 +30,17 @@ def long_varint(buffer: Buffer, position: int, first: int) -> tuple[int, int]:
     raise Refused
 
 
+def array_count(buffer: Buffer, position: int) -> tuple[int, int]:
+    """Return the count of a compact array that must not be null, and where its items start."""
+    count = buffer[position]
+    position += 1
+    if count > 127:
+        count, position = long_varint(buffer, position, count)
+    if not count:
+        raise Refused
+    return count - 1, position
+
+
 def compact_string(buffer: Buffer, position: int, end: int, first: int) -> tuple[str, int]:
     """Finish a compact string that is long, or wrong, after the first byte of its length."""
     length = first
