@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
-from engine.host.processes import Started, ask_to_stop, is_running, kill, start_detached
+from engine.host.processes import (
+    Started,
+    ask_to_stop,
+    is_running,
+    kill,
+    start_beside,
+    start_detached,
+)
 
 _READY = "from engine.host.processes import say_ready; say_ready('here'); "
 
@@ -49,3 +57,9 @@ def test_its_session_is_its_own(tmp_path: Path) -> None:
     assert process.wait_until_ready(60) == b"here\n"
     wait_for_end(process)
     assert (tmp_path / "out.log").read_text() == "True\n"
+
+
+def test_a_module_runs_beside_until_it_has_ended() -> None:
+    pid = start_beside("this")
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert not is_running(pid)
