@@ -51,7 +51,8 @@ class ReceiveBuffers:
 
     def take(self, size: int) -> memoryview:
         """Return a buffer with room for so many bytes, or for up to twice as many if it is new."""
-        spare = self._spare
+        # Where there is no room, a small rest does not get a large buffer.
+        spare = [] if self.is_full else self._spare
         while spare:
             buffer = spare.pop()
             if len(buffer) >= size:

@@ -223,7 +223,7 @@ def test_unfinished_frames_have_a_bound_in_all_and_come_to_their_end_in_turn() -
         large = [_connected(echo) for _ in range(4)]
         for sock in large:
             _unfinished(echo, sock, 30_000)
-        assert buffers.is_full
+        _turn_until(echo, lambda: buffers.is_full)
         rest = _frame(bytes(LIMIT))[30_000:]
         senders = [threading.Thread(target=sock.sendall, args=(rest,)) for sock in large]
         for sender in senders:
@@ -244,20 +244,27 @@ def test_unfinished_frames_have_a_bound_in_all_and_come_to_their_end_in_turn() -
 
 def test_only_one_frame_goes_on_beyond_the_bound() -> None:
     limits = NetworkLimits(frame_bytes_max=LIMIT, in_flight_bytes_max=100_000)
-    with _server(limits=limits) as echo, _connected(echo) as first, _connected(echo) as second:
+    frame = _frame(bytes(LIMIT))
+    with _server(limits=limits) as echo, _connected(echo) as first:
         buffers = echo.network.buffers
-        _unfinished(echo, first, 60_000)
-        _unfinished(echo, second, 60_000)
-        more = _frame(bytes(LIMIT))[60_000:-1]
-        first.sendall(more)
-        second.sendall(more[:10_000])
+        _unfinished(echo, first, 30_000)
+        first.sendall(frame[30_000:-1])
         _turn_until(echo, lambda: buffers.in_flight_bytes >= LIMIT)
-        assert buffers.in_flight_bytes < 2 * LIMIT
-        # It gives up: the other one's turn.
-        first.close()
-        second.sendall(more[10_000:] + b"\0")
-        assert bytes(LIMIT) == _read_frame(second)
-        assert 0 == buffers.in_flight_bytes
+        taken = buffers.in_flight_bytes
+        with _connected(echo) as second:
+            _unfinished(echo, second, 10_000)
+            sender = threading.Thread(target=second.sendall, args=(frame[10_000:],))
+            sender.start()
+            with _connected(echo) as small:
+                # Each answer is a turn of the loop, in which the second could have taken more.
+                for _ in range(20):
+                    small.sendall(_frame(b"?"))
+                    assert b"?" == _read_frame(small)
+            assert buffers.in_flight_bytes < taken + 50_000
+            # It gives up: the next one's turn.
+            first.close()
+            assert bytes(LIMIT) == _read_frame(second)
+            sender.join()
 
 
 def test_who_waits_for_room_is_not_overdue() -> None:
