@@ -116,9 +116,15 @@ def decompress_into(
 
     Errors: DecompressedTooLarge when the arena ends first, CompressedDataCorrupt for damage.
     """
-    target = memoryview(arena)
+    source, target = memoryview(data), memoryview(arena)
+    if codec is Codec.LZ4 and magic:
+        from engine.records import lz4
+
+        found = lz4.decompress_ordinary(source, target)
+        if found is not None:
+            return found
     size = 0
-    for piece in _pieces(codec, memoryview(data), magic, len(target), arena=target):
+    for piece in _pieces(codec, source, magic, len(target), arena=target):
         end = size + len(piece)
         # Most pieces lie here already: copying them onto themselves costs next to nothing.
         target[size:end] = piece

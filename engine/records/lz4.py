@@ -18,8 +18,8 @@ Source: `Lz4BlockInputStream`, `Lz4BlockOutputStream`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from functools import lru_cache
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
@@ -30,6 +30,9 @@ _MAGIC = b"\x04\x22\x4d\x18"
 _DESCRIPTOR = b"\x60\x40"
 _WRITTEN_BLOCK_BYTES = 64 * 1024
 _WORD = struct.Struct("<I")
+_word_at = _WORD.unpack_from
+#: The header of the frames that Kafka's clients and librdkafka write.
+_ORDINARY_HEAD = _MAGIC + _DESCRIPTOR + b"\x82"
 _STORED = 0x80000000
 _HEADER_BYTES_MIN = 7
 
@@ -135,6 +138,38 @@ def pieces(
         yield piece
 
 
+def decompress_ordinary(data: memoryview, arena: memoryview) -> int | None:
+    """Put the content of an ordinary frame into an arena and return its size.
+
+    None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
+    """
+    if data[: len(_ORDINARY_HEAD)] != _ORDINARY_HEAD:
+        return None
+    decompress_into, failure = _block_reader()
+    position, size = len(_ORDINARY_HEAD), 0
+    end = len(data) - _WORD.size
+    while position <= end:
+        (word,) = _word_at(data, position)
+        position += _WORD.size
+        length = word & ~_STORED
+        if not length:
+            return size
+        stop = position + length
+        room = arena[size : size + _WRITTEN_BLOCK_BYTES]
+        if length > _WRITTEN_BLOCK_BYTES or stop > end or len(room) < _WRITTEN_BLOCK_BYTES:
+            return None
+        if word & _STORED:
+            room[:length] = data[position:stop]
+            size += length
+        else:
+            try:
+                size += decompress_into(data[position:stop], room)
+            except failure:
+                return None
+        position = stop
+    return None
+
+
 def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
     if len(data) < _HEADER_BYTES_MIN or data[:4] != _MAGIC:
         raise CompressedDataCorrupt("an lz4 frame", bytes(data[:7]).hex() or "nothing", position=0)
@@ -189,11 +224,18 @@ def _check_block(block: memoryview, stored: int, position: int) -> None:
         )
 
 
-def _decompress_block(block: memoryview, target: memoryview, position: int) -> memoryview:
+@cache
+def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
+    """Return what decompresses a block into a buffer, and what it raises."""
     from cramjam import DecompressionError, lz4
 
+    return lz4.decompress_block_into, DecompressionError
+
+
+def _decompress_block(block: memoryview, target: memoryview, position: int) -> memoryview:
+    decompress_into, failure = _block_reader()
     try:
-        size: int = lz4.decompress_block_into(block, target)
-    except DecompressionError as error:
+        size = decompress_into(block, target)
+    except failure as error:
         raise CompressedDataCorrupt("an lz4 block", error, position=position) from error
     return target[:size]
