@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
 from engine.api.config_alteration import ConfigAlteration
 from engine.api.create_partitions import CreatePartitions
@@ -66,6 +67,7 @@ class ServedApis:
         self._add_cluster(table)
         self._add_leaders(table)
         self._add_configs(table)
+        self._add_acls(table)
         self._add_inter_broker(table)
 
     def _add_data(self, table: DispatchTable) -> None:
@@ -175,6 +177,12 @@ class ServedApis:
             ("IncrementalAlterConfigs", IncrementalAlterConfigs(alteration, loggers)),
         ):
             table.serve(name, handler.handle, Rule.PER_RESOURCE)
+
+    def _add_acls(self, table: DispatchTable) -> None:
+        acls = Acls()
+        table.serve("DescribeAcls", acls.describe, Rule.CLUSTER_DESCRIBE)
+        table.serve("CreateAcls", acls.create, Rule.CLUSTER_ALTER)
+        table.serve("DeleteAcls", acls.delete, Rule.CLUSTER_ALTER)
 
     def _add_inter_broker(self, table: DispatchTable) -> None:
         broker = self._broker
