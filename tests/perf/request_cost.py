@@ -1,10 +1,11 @@
 """CPU time of one broker per request, by a client that costs next to nothing itself.
 
-    python -m tests.perf.request_cost [--tree NAME=DIRECTORY …] [--rounds 5] [--only TEXT]
+    python -m tests.perf.request_cost [--tree NAME=DIRECTORY …] [--peer NAME=HOST:PORT=PID …]
+                                      [--rounds 5] [--only TEXT]
 
 Frames are encoded once and sent over a raw socket, a window of them at a time, so that nearly all
-that is measured is the broker. Trees are checkouts to be compared; each has a broker of its own,
-and all are asked in turn, round after round. What counts is the CPU time of the broker's process,
+that is measured is the broker. Trees are checkouts to be compared; each has a broker of its own.
+Peers are brokers that run already. All are asked in turn, round after round. What counts is the CPU time of the broker's process,
 which other load on the machine changes little; the lowest of the rounds is shown, then the median.
 """
 
@@ -77,6 +78,12 @@ def _broker(name: str, directory: str, folder: str) -> Iterator[Tree]:
     finally:
         run([*kctl, "stop", *data])
         run([*kctl, "destroy", *data, "-y"])
+
+
+def _peer(text: str) -> Tree:
+    name, address, pid = text.split("=")
+    host, port = address.rsplit(":", 1)
+    return Tree(name, host, int(port), int(pid))
 
 
 def _used_s(pid: int) -> tuple[float, float]:
@@ -282,6 +289,7 @@ def main() -> None:
     """Print one line a case."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--tree", action="append", default=[], metavar="NAME=DIRECTORY")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=HOST:PORT=PID")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
@@ -293,6 +301,7 @@ def main() -> None:
             stack.enter_context(_broker(name, directory, f"{folder}/{name}"))
             for name, directory in trees
         ]
+        brokers += [_peer(text) for text in asked.peer]
         print(machine_line(), "\n\nCPU µs a request: least (median; in the kernel; by the clock)\n")
         print(f"| case | {' | '.join(tree.name for tree in brokers)} |")
         print("|---" * (1 + len(brokers)) + "|")
