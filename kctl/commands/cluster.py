@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-#: Options of `start` with a text, and what they are without one.
-_TEXTS = {"--data": None, "-o": "table", "--output": "table"}
+#: Options of `start` with a text, and what they are called.
+_TEXTS = {"--data": "data", "-o": "output", "--output": "output"}
 #: Those with a whole number, and the least and the largest one.
 _NUMBERS = {"--brokers": (1, 1 << 31), "--port": (0, 65535)}
 TIMEOUT_S = 300.0
@@ -31,7 +31,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
         if word == "--set":
             asked["settings"].append(value)
         elif word in _TEXTS:
-            asked["output" if word in ("-o", "--output") else "data"] = value
+            asked[_TEXTS[word]] = value
         elif word in _NUMBERS and value.isascii() and value.isdecimal():
             least, largest = _NUMBERS[word]
             if not least <= int(value) <= largest:
