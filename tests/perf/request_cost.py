@@ -5,8 +5,9 @@
 
 Frames are encoded once and sent over a raw socket, a window of them at a time, so that nearly all
 that is measured is the broker. Trees are checkouts to be compared; each has a broker of its own.
-Peers are brokers that run already. All are asked in turn, round after round. What counts is the CPU time of the broker's process,
-which other load on the machine changes little; the lowest of the rounds is shown, then the median.
+Peers are brokers that run already. All are asked in turn, round after round. What counts is the CPU
+time of the broker's process, which other load on the machine changes little; the lowest of the
+rounds is shown, then the median.
 """
 
 from __future__ import annotations
