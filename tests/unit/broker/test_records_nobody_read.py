@@ -1,4 +1,4 @@
-"""Records that no leader of ours has read, as logs of other brokers may have: no harm to readers."""
+"""Records that no leader of ours has read, as other brokers may leave: no harm to readers."""
 
 from __future__ import annotations
 
