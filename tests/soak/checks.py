@@ -203,10 +203,11 @@ class Checks:
                 "fetch.wait.max.ms": 50,
             }
         )
-        consumer.assign([TopicPartition(p.topic, p.partition, begin[p]) for p in missing])
+        consumer.assign(self._positions(begin, found, missing))
         while any(missing.values()):
             messages = consumer.consume(min(sum(missing.values()), 10_000), _DEADLINE_S)
             assert messages, f"not consumed in time: {missing}"
+            is_cut = False
             for message in messages:
                 place = Place(message.topic(), message.partition())
                 if message.error() is not None:
@@ -214,7 +215,7 @@ class Checks:
                     begin[place] = self._start_of(place)
                     found[place] = []
                     missing[place] = ends[place] - begin[place]
-                    consumer.seek(TopicPartition(*place, begin[place]))
+                    is_cut = True
                     continue
                 if not missing.get(place):
                     continue
@@ -222,8 +223,20 @@ class Checks:
                 assert message.offset() == begin[place] + len(entries), f"{place}: a gap"
                 entries.append(entry_of(message.value()))
                 missing[place] -= 1
+            if is_cut:
+                consumer.assign(self._positions(begin, found, missing))
         consumer.close()
         return found
+
+    @staticmethod
+    def _positions(
+        begin: dict[Place, int], found: dict[Place, list[Entry]], missing: dict[Place, int]
+    ) -> list[TopicPartition]:
+        return [
+            TopicPartition(place.topic, place.partition, begin[place] + len(found[place]))
+            for place, count in missing.items()
+            if count
+        ]
 
     def _start_of(self, place: Place) -> int:
         with RawClient(self._broker.address) as client:
