@@ -51,28 +51,19 @@ class Acls:
                 asked.permission_type,
             )
         response = message_class("CreateAclsResponse")
-        return response(
-            results=[
-                response.AclCreationResult(
-                    error_code=_SECURITY_DISABLED, error_message=_NO_AUTHORIZER
-                )
-                for _ in request.creations
-            ]
-        )
+        return response(results=_refusals(response.AclCreationResult, request.creations))
 
     def delete(self, request: Any, _exchange: Exchange) -> Any:
         """Return the refusal of each filter."""
         for asked in request.filters:
             _check_filter(asked)
         response = message_class("DeleteAclsResponse")
-        return response(
-            filter_results=[
-                response.DeleteAclsFilterResult(
-                    error_code=_SECURITY_DISABLED, error_message=_NO_AUTHORIZER
-                )
-                for _ in request.filters
-            ]
-        )
+        return response(filter_results=_refusals(response.DeleteAclsFilterResult, request.filters))
+
+
+def _refusals(result: Any, asked: list[Any]) -> list[Any]:
+    """Return one refusal for each thing that was asked for."""
+    return [result(error_code=_SECURITY_DISABLED, error_message=_NO_AUTHORIZER) for _ in asked]
 
 
 def _check_filter(asked: Any) -> None:
