@@ -42,7 +42,7 @@ CONFIG_COLUMNS = (
     Column("synonyms", "BEHIND IT", wide=True),
 )
 _DOCUMENTATION = Column("documentation", "DOCUMENTATION", beneath=True)
-# What Kafka writes its documentation with, %n by mistake; a placeholder such as <port> is no tag.
+# What Kafka writes its documentation with, %n by mistake; words such as <port> are no tags.
 _TAGS = r"</?(?:a|b|code|em|i|strong|tt)\b[^<>]*>"
 _BREAKS = r"</?(?:br|li|ol|p|pre|ul)\b[^<>]*>|%n"
 CHANGE_COLUMNS = (
