@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from engine.errors import ApiError, EngineError
 
 _BY_CODE = {
+    "OFFSET_OUT_OF_RANGE": "`kctl offsets get` shows where logs start and end",
     "UNKNOWN_TOPIC_OR_PARTITION": "`kctl topics list` shows what there is",
     "INVALID_TOPIC_EXCEPTION": "a name has up to 249 letters, digits, '.', '_' and '-'; '.' and "
     "'_' count as the same",
@@ -15,6 +16,7 @@ _BY_CODE = {
     "TOPIC_ALREADY_EXISTS": "`kctl topics describe` shows it; --if-not-exists takes it as it is",
     "INVALID_PARTITIONS": "partitions can be added and never taken away: give a larger number",
     "INVALID_REPLICATION_FACTOR": "`kctl brokers list` shows the brokers that are alive",
+    "BROKER_NOT_AVAILABLE": "`kctl brokers list` shows the brokers that are alive",
     "INVALID_CONFIG": "`kctl topics configs TOPIC --all --doc` says what each setting takes",
 }
 _FILES = "choose another path, or make this one readable and writable"

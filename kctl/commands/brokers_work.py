@@ -16,6 +16,7 @@ from engine.wire.headers import api
 from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
+from kctl.outcome import end_with
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import select_topics
 
@@ -69,7 +70,8 @@ class UnknownBroker(EngineError):
     hint = "`kctl brokers list` shows those that are"
 
     def __init__(self, broker_id: int, alive: list[int]) -> None:
-        super().__init__(f"no broker {broker_id} is alive; alive: {alive}")
+        known = ", ".join(map(str, alive)) or "none"
+        super().__init__(f"no broker {broker_id} is alive; alive: {known}")
         self.broker_id = broker_id
 
 
@@ -139,8 +141,7 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
         else:
             row["configs"] = {e.name: e.value for e in settings if not e.is_default}
         rows.append(row)
-    write_rows(DESCRIBE_COLUMNS, rows, output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(DESCRIBE_COLUMNS, rows, output, failures=failures)
 
 
 def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry] | EngineError]:
@@ -198,8 +199,12 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
                 if request.replicas
                 else [_log_dir_row(broker_id, log_dir)]
             )
-    write_rows(REPLICA_COLUMNS if request.replicas else LOG_DIR_COLUMNS, rows, request.output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(
+        REPLICA_COLUMNS if request.replicas else LOG_DIR_COLUMNS,
+        rows,
+        request.output,
+        failures=failures,
+    )
 
 
 def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, Any]:
@@ -244,8 +249,7 @@ def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> i
                 continue
             for key, versions in sorted(found.versions.items()):
                 rows.append({"broker_id": broker_id} | _api_row(key, versions))
-    write_rows(API_COLUMNS, rows, output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(API_COLUMNS, rows, output, failures=failures)
 
 
 def _api_row(key: int, versions: VersionRange) -> dict[str, Any]:

@@ -19,7 +19,8 @@ from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.setting_checks import missing, note_on_unknown, unset_errors, with_hint
 from kctl.connect import ClusterOptions, connect
-from kctl.render import Column, check_format, write_rows
+from kctl.outcome import end_with
+from kctl.render import TABLES, Column, check_format
 from kctl.selection import select_topics
 from kctl.words import UnreadableWord
 
@@ -134,8 +135,7 @@ def describe_topic_configs(
     for error in errors:
         report_error(error)
     if not topics:
-        write_rows(CONFIG_COLUMNS, [], output)
-        return exits.FAILED
+        return end_with(CONFIG_COLUMNS, [], output, failures=len(errors))
     resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
     request = DescribeRequest(resources, [], all=all_, doc=doc, output=output)
     code = describe_configs(options, request)
@@ -155,7 +155,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
         )
     rows: list[dict[str, Any]] = []
     failures = 0
-    is_table = request.output in ("table", "wide")
+    is_table = request.output in TABLES
     # A setting that is asked for by name is shown whatever its value.
     shows_all = request.all or bool(request.keys)
     for resource in request.resources:
@@ -170,8 +170,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
         shown = [entry for entry in entries if shows_all or not entry.is_default]
         rows += [_row(resource, entry, is_table=is_table) for entry in shown]
     columns = (*CONFIG_COLUMNS, _DOCUMENTATION) if request.doc else CONFIG_COLUMNS
-    write_rows(columns, rows, request.output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(columns, rows, request.output, failures=failures)
 
 
 def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
@@ -194,8 +193,7 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
         rows.append(_changed_row(resource, request, not_set.get(resource, [])))
         for line in note_on_unknown(resource, _names_set(request.changes)):
             say(line)
-    write_rows(CHANGE_COLUMNS, rows, request.output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(CHANGE_COLUMNS, rows, request.output, failures=failures)
 
 
 def _changed_row(

@@ -16,12 +16,12 @@ from kctl.commands.offset_points import parse_point, resolve
 from kctl.connect import ClusterOptions, connect
 from kctl.record_format import RecordFormat
 from kctl.record_rows import RECORD_COLUMNS, record_row
-from kctl.render import RowWriter, check_format
+from kctl.render import TABLES, RowWriter, check_format
 from kctl.selection import select_partitions
 from kctl.words import UnreadableWord
 
 _TEXT = "text"
-_FORMATS = (_TEXT, "table", "wide", "json", "ndjson", "yaml", "csv")
+_FORMATS = (_TEXT, *TABLES, "json", "ndjson", "yaml", "csv")
 _VALUES = "%s\\n"
 #: How long one wait for records lasts; Ctrl-C ends it at once.
 _WAIT_MS = 1_000
@@ -50,8 +50,8 @@ class Sink(Protocol):
         """Make what was written visible."""
         ...
 
-    def close(self) -> None:
-        """Complete the output."""
+    def close(self, *, failures: int) -> None:
+        """Complete the output; so many errors were told beside it."""
         ...
 
 
@@ -70,7 +70,7 @@ class TextSink:
         """Make what was written visible."""
         self._stream.flush()
 
-    def close(self) -> None:
+    def close(self, *, failures: int) -> None:  # a text has no heading
         """Make the last record visible."""
         self._stream.flush()
 
@@ -80,7 +80,7 @@ class RowSink:
 
     def __init__(self, output: str) -> None:
         self._writer = RowWriter(RECORD_COLUMNS, output)
-        self._is_table = output in ("table", "wide", "csv")
+        self._is_table = output in (*TABLES, "csv")
 
     def write(self, partition: TopicPartition, record: Record, leader_epoch: int) -> None:
         """Write one record."""
@@ -90,9 +90,9 @@ class RowSink:
         """Make what was written visible."""
         sys.stdout.flush()
 
-    def close(self) -> None:
+    def close(self, *, failures: int) -> None:
         """Complete the document."""
-        self._writer.close()
+        self._writer.close(failures=failures)
         sys.stdout.flush()
 
 
@@ -118,7 +118,7 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
             run.fetch_all(client, starts, is_committed=is_committed)
         finally:
             # A document that is cut short by Ctrl-C still ends as it should.
-            sink.close()
+            sink.close(failures=run.failures)
     return run.exit_code
 
 
@@ -138,11 +138,13 @@ class _Run:
         self._sink = sink
         self._left = max_messages
         self.ends: dict[TopicPartition, int] = {}
+        self.failures = 0
         self.exit_code = exits.OK
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
         """Tell the error of one partition; the others go on."""
         report_error(error, about)
+        self.failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
     def without_errors(

@@ -9,11 +9,11 @@ from engine.client.blocking import KafkaClient
 from engine.client.offsets import EARLIEST, LATEST
 from engine.errors import EngineError
 from engine.model import TopicPartition
-from kctl import exits
 from kctl.asking import confirm, report_error
 from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
 from kctl.connect import ClusterOptions, connect
-from kctl.render import Column, check_format, write_rows
+from kctl.outcome import end_with
+from kctl.render import Column, check_format
 from kctl.selection import select_partitions
 
 _START = Point(PointKind.TIMESTAMP, EARLIEST)
@@ -84,8 +84,7 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
                 },
             )
     rows, failures = _rows(partitions, found_per_column)
-    write_rows(columns, rows, request.output)
-    return exits.FAILED if failures or errors else exits.OK
+    return end_with(columns, rows, request.output, failures=failures + len(errors))
 
 
 def _rows(
@@ -137,8 +136,7 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
             confirm(what, yes=request.yes)
             rows, lost_rows = _delete(client, rows)
             failures += lost_rows
-    write_rows(DELETE_COLUMNS, rows, request.output)
-    return exits.FAILED if failures or errors else exits.OK
+    return end_with(DELETE_COLUMNS, rows, request.output, failures=failures + len(errors))
 
 
 def _delete(client: KafkaClient, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:

@@ -197,6 +197,7 @@ class _Report:
             check_format(output)
             self._writer = RowWriter(BATCH_COLUMNS, output)
         self._count = 0
+        self._failures = 0
         self.exit_code = exits.OK
 
     def take(self, results: Mapping[TopicPartition, Produced | EngineError]) -> None:
@@ -217,12 +218,13 @@ class _Report:
     def fail(self, error: EngineError, about: str | None = None) -> None:
         """Tell an error."""
         report_error(error, about)
+        self._failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
     def close(self) -> None:
         """Complete the rows and tell how many records were sent."""
         if self._writer is not None:
-            self._writer.close()
+            self._writer.close(failures=self._failures)
         say(f"{self._count} records")
 
 

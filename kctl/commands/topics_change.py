@@ -29,7 +29,8 @@ from kctl.asking import confirm, report_error, say
 from kctl.commands.setting_checks import unset_errors, with_hint
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, connect
-from kctl.render import Column, check_format, write_rows
+from kctl.outcome import end_with
+from kctl.render import Column, check_format
 from kctl.selection import select_topics
 from kctl.words import UnreadableWord
 
@@ -125,8 +126,7 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
             ]
             report_error(with_hint(result, Resource(ResourceType.TOPIC, "TOPIC"), settings), name)
             failures += 1
-    write_rows(CREATE_COLUMNS, rows, request.output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(CREATE_COLUMNS, rows, request.output, failures=failures)
 
 
 def _new_topic(name: str, request: CreateRequest) -> NewTopic:
@@ -199,8 +199,7 @@ def alter_topics(options: ClusterOptions, request: AlterRequest) -> int:
             failures += _grow(client, topics, request, added, rows)
         if changes and topics:
             failures += _configure(client, topics, changes, request, rows)
-    write_rows(ALTER_COLUMNS, rows, request.output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(ALTER_COLUMNS, rows, request.output, failures=failures)
 
 
 def _grow(
@@ -308,5 +307,4 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
         rows.append({"name": topic.name, "result": result, "partitions": len(topic.partitions)})
     if not topics and not failures:
         say("nothing to delete")
-    write_rows(DELETE_COLUMNS, rows, request.output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(DELETE_COLUMNS, rows, request.output, failures=failures)

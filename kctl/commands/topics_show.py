@@ -14,6 +14,7 @@ from engine.model import TopicPartition
 from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
+from kctl.outcome import end_with
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import name_matcher, select_topics
 
@@ -105,8 +106,9 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
             sizes, lost = _topic_sizes(client, topics)
             failures += lost
     columns = (*LIST_COLUMNS, SIZE_COLUMN) if request.size else LIST_COLUMNS
-    write_rows(columns, (_list_row(topic, sizes) for topic in topics), request.output)
-    return exits.FAILED if failures else exits.OK
+    return end_with(
+        columns, (_list_row(topic, sizes) for topic in topics), request.output, failures=failures
+    )
 
 
 def _failure(topic: TopicView) -> EngineError:

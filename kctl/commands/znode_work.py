@@ -17,10 +17,10 @@ from kctl import exits
 from kctl.asking import say
 from kctl.commands.znode_tree import write_tree
 from kctl.embedded import cluster_path
-from kctl.render import Column, RowWriter, check_format, write_object, write_rows
+from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
 
 _RAW = "raw"
-_FLUSHED = ("table", "wide", "ndjson", "csv", "name")
+_FLUSHED = (*TABLES, "ndjson", "csv", "name")
 STAT_COLUMNS = (
     Column("path", "PATH"),
     Column("child_count", "CHILDREN", right=True),
@@ -162,7 +162,7 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
     """Print a row for each change as it comes."""
     check_format(output)
     # Rows of a table are aligned when all are known; here each is printed when it comes.
-    writer = None if output in ("table", "wide") else RowWriter(CHANGE_COLUMNS, output)
+    writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
     with _reader(store) as reader:
         changes = reader.changes(path)
         try:
@@ -196,7 +196,7 @@ def _change_line(change: NodeChange) -> str:
 
 def _columns(output: str) -> tuple[Column, ...]:
     """Return the columns of nodes: times to read in tables, to reckon with elsewhere."""
-    if output in ("table", "wide"):
+    if output in TABLES:
         return STAT_COLUMNS
     plain = [column for column in STAT_COLUMNS if column.key not in ("ctime", "mtime")]
     return (*plain, *_MILLISECONDS)

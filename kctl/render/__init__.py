@@ -10,11 +10,30 @@
 | csv | heading line, RFC 4180 quoting | the same; null is an empty cell |
 | name | what rows are called by, a line each; null is no line | for scripts |
 
+A table without rows is a heading: there is nothing. Where errors are all there is, it is left out.
 What is one thing and never several (`write_object`) is one object in json and yaml.
 """
 
 from __future__ import annotations
 
-from kctl.render.rows import FORMATS, Column, RowWriter, check_format, write_object, write_rows
+from kctl.render.rows import (
+    FORMATS,
+    TABLES,
+    Column,
+    Row,
+    RowWriter,
+    check_format,
+    write_object,
+    write_rows,
+)
 
-__all__ = ["FORMATS", "Column", "RowWriter", "check_format", "write_object", "write_rows"]
+__all__ = [
+    "FORMATS",
+    "TABLES",
+    "Column",
+    "Row",
+    "RowWriter",
+    "check_format",
+    "write_object",
+    "write_rows",
+]

@@ -7,16 +7,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
 from engine.errors import EngineError
+from kctl import exits
 
 Row = Mapping[str, Any]
 
-FORMATS = ("table", "wide", "json", "yaml", "csv", "ndjson", "name")
+#: Those for people.
+TABLES = ("table", "wide")
+FORMATS = (*TABLES, "json", "yaml", "csv", "ndjson", "name")
 
 
 class UnknownFormat(EngineError):
     """An output format that does not exist was asked for."""
 
-    exit_code = 2
+    exit_code = exits.USAGE
 
     def __init__(self, name: str, allowed: Sequence[str]) -> None:
         super().__init__(f"unknown output format {name!r}: one of {', '.join(allowed)}")
@@ -67,15 +70,18 @@ class RowWriter:
         getattr(self, f"_write_{self._output}", self._held.append)(row)
         self._count += 1
 
-    def close(self) -> None:
-        """Write what was held back and end the document."""
+    def close(self, *, failures: int = 0) -> None:
+        """Write what was held back and end the document.
+
+        A table of nothing but failures, which were told, is left out.
+        """
         if self._output == "json":
             self._stream.write("\n]\n" if self._count else "[]\n")
         elif self._output == "csv" and not self._count:
             self._csv_line([column.key for column in self._columns])
         elif self._output == "yaml":
             self._close_yaml()
-        elif self._output in ("table", "wide"):
+        elif self._output in TABLES and (self._held or not failures):
             self._close_table()
 
     def _plain(self, row: Row) -> dict[str, Any]:
@@ -125,7 +131,12 @@ class RowWriter:
 
 
 def write_rows(
-    columns: Sequence[Column], rows: Iterable[Row], output: str, stream: TextIO | None = None
+    columns: Sequence[Column],
+    rows: Iterable[Row],
+    output: str,
+    stream: TextIO | None = None,
+    *,
+    failures: int = 0,
 ) -> int:
     """Write all rows in one format; returns how many there were."""
     writer = RowWriter(columns, output, stream)
@@ -133,7 +144,7 @@ def write_rows(
     for row in rows:
         writer.write(row)
         count += 1
-    writer.close()
+    writer.close(failures=failures)
     return count
 
 
