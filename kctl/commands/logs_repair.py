@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -14,9 +13,10 @@ from engine.log.repair import copy_state_files, repair_in_place, repair_into
 from engine.log.repair_actions import RepairOptions, RepairPlan
 from engine.log.repair_plan import plan_repair
 from kctl import exits
+from kctl.asking import confirm, report_error, say
 from kctl.commands.logs_progress import Progress
 from kctl.commands.logs_rows import ACTION_COLUMNS, action_row
-from kctl.commands.logs_work import log_bytes, report_error, say
+from kctl.commands.logs_work import log_bytes
 from kctl.render import RowWriter
 
 
@@ -38,15 +38,6 @@ class DirectoryInUse(EngineError):
     def __init__(self, path: str) -> None:
         super().__init__(f"{path}: another process holds the lock of this log directory")
         self.path = path
-
-
-class NotConfirmed(EngineError):
-    """Data would be cut, and no one said yes."""
-
-    hint = "look at it with --dry-run, then repeat with --yes"
-
-    def __init__(self) -> None:
-        super().__init__("nothing was changed: records would be cut")
 
 
 class RepairRequest(NamedTuple):
@@ -77,13 +68,13 @@ def repair_dir(path: str, request: RepairRequest) -> int:
     for plan in plans:
         for action in plan.actions:
             writer.write(action_row(plan, action))
-    writer.close()
+    writer.close(failures=failures)
     _summarize(plans)
     if request.dry_run:
         pending = any(plan.actions for plan in plans)
         return exits.FAILED if failures else exits.CHANGES_PENDING if pending else exits.OK
-    if request.in_place and not request.yes and any(plan.lost_bytes for plan in plans):
-        _confirm()
+    if request.in_place and any(plan.lost_bytes for plan in plans):
+        confirm("Cut these records", yes=request.yes)
     failures += _perform(plans, request, found)
     return exits.FAILED if failures else exits.OK
 
@@ -104,7 +95,8 @@ def _plan_all(found: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], 
             try:
                 plan = plan_repair(RealFiles(), partition, options, on_read=progress.advance)
             except EngineError as error:
-                failures += report_error(error)
+                report_error(error)
+                failures += 1
             else:
                 plans.append(plan)
     return plans, failures
@@ -131,7 +123,8 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, found: LogDir) -> 
                 for name in repair_in_place(files, plan, backup=request.backup):
                     say(f"kept {plan.path}/{name}")
         except EngineError as error:
-            failures += report_error(error)
+            report_error(error)
+            failures += 1
     return failures
 
 
@@ -144,13 +137,3 @@ def _summarize(plans: list[RepairPlan]) -> None:
                 f"{plan.name}: ends at offset {plan.end_offset}; "
                 f"{plan.lost_bytes} bytes from there on are cut"
             )
-
-
-def _confirm() -> None:
-    """Ask before records are cut; raises NotConfirmed unless the answer is yes."""
-    if not sys.stdin.isatty():
-        raise NotConfirmed
-    sys.stderr.write("Cut these records? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise NotConfirmed

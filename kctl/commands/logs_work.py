@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from engine.log.verify import (
     verify_partition,
 )
 from kctl import exits
+from kctl.asking import report_error, say
 from kctl.commands.logs_progress import Progress
 from kctl.commands.logs_rows import (
     DIFF_COLUMNS,
@@ -62,10 +62,11 @@ def list_dirs(paths: list[str], output: str) -> int:
             try:
                 summary = summarize(RealFiles(), partition, log_dir.state)
             except EngineError as error:
-                failures += report_error(error)
+                report_error(error)
+                failures += 1
             else:
                 writer.write(dirs_row(summary))
-    writer.close()
+    writer.close(failures=failures)
     return exits.FAILED if failures else exits.OK
 
 
@@ -89,14 +90,15 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
                     RealFiles(), partition, log_dir.state, options, on_read=progress.advance
                 )
             except EngineError as error:
-                failures += report_error(error)
+                report_error(error)
+                failures += 1
                 continue
             batches += report.batches
             problems += report.problems
             for finding in report.findings:
                 if finding.is_problem or request.notes:
                     writer.write(finding_row(finding, report.name))
-    writer.close()
+    writer.close(failures=failures)
     partitions = len(_kept(found))
     say(f"{partitions} partitions, {batches} batches: {problems} problems")
     if failures:
@@ -126,26 +128,14 @@ def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
         try:
             found.append(find_log_dir(RealFiles(), path))
         except EngineError as error:
-            failures += report_error(error)
+            report_error(error)
+            failures += 1
     return found, failures
 
 
 def log_bytes(dirs: Iterable[LogDir]) -> int:
     """Return how much there is to read."""
     return sum(partition.files.log_bytes for _, partition in _kept(dirs))
-
-
-def report_error(error: EngineError) -> int:
-    """Tell an error of one item and go on; returns 1, to be counted."""
-    say(f"error: {error}")
-    if error.hint:
-        say(f"hint: {error.hint}")
-    return 1
-
-
-def say(line: str) -> None:
-    """Print a line for people."""
-    sys.stderr.write(f"{line}\n")
 
 
 def _kept(dirs: Iterable[LogDir]) -> list[tuple[LogDir, Partition]]:
