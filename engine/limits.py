@@ -189,6 +189,13 @@ RECEIVE_BUFFER_BYTES = 1 << 20
 # queued.max.request.bytes is set.
 IN_FLIGHT_BYTES_MAX = 1 << 28
 
+# Connections that wait to be accepted, where no setting says how many: what both Kafka and
+# ZooKeeper have.
+LISTEN_BACKLOG = 50
+
+# So many are accepted before those that are there already have their turn again.
+ACCEPTS_PER_TURN_MAX = 512
+
 # What one read takes when that is used up: requests of this size are still served, and the rests of
 # as many connections as there may be stay below a quarter of the bound.
 SMALL_READ_BYTES = 1 << 14

@@ -24,7 +24,7 @@ from engine.api.dispatch import ApiRow, DispatchTable
 from engine.api.exchange import CloseConnection, Deferred, EncodedReply, Exchange, Session
 from engine.errors import WireError
 from engine.host.ports import Clock, Connection, Network, SendPart
-from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
+from engine.limits import LISTEN_BACKLOG, OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
@@ -56,13 +56,15 @@ class RequestServer:
         self._network = network
         self._clients: set[ClientConnection] = set()
 
-    def listen(self, host: str, port: int, listener: str = "PLAINTEXT") -> int:
+    def listen(
+        self, host: str, port: int, listener: str = "PLAINTEXT", backlog: int = LISTEN_BACKLOG
+    ) -> int:
         """Serve clients on an address; returns the port."""
 
         def accept(connection: Connection) -> None:
             self._clients.add(ClientConnection(self, connection, listener))
 
-        return self._network.listen(host, port, accept)
+        return self._network.listen(host, port, accept, backlog)
 
     def forget(self, client: ClientConnection) -> None:
         """Let go of a connection that has ended."""

@@ -164,8 +164,12 @@ class Broker:
         )
         ServedApis(self, self.controller).fill(self.table)
         for listener in self.live.config.bound_listeners:
-            port = self.server.listen(listener.host or "0.0.0.0", listener.port, listener.name)
-            self.ports[listener.name] = port
+            self.ports[listener.name] = self.server.listen(
+                listener.host or "0.0.0.0",
+                listener.port,
+                listener.name,
+                self.live.config.socket_listen_backlog_size,
+            )
 
     def _channel(self) -> BothChannels:
         far = RemoteChannel(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from engine.host.memory import ManualClock
 from engine.host.ports import Connection, FileRegion, SendPart
+from engine.limits import LISTEN_BACKLOG
 
 
 class MemoryTimers:
@@ -122,13 +123,22 @@ class MemoryNetwork:
         self._timers = timers
         self._listeners: dict[tuple[str, int], Callable[[Connection], None]] = {}
         self._next_port = 20_000
+        #: How many may wait at each port.
+        self.backlogs: dict[int, int] = {}
 
-    def listen(self, host: str, port: int, on_connect: Callable[[Connection], None]) -> int:
+    def listen(
+        self,
+        host: str,
+        port: int,
+        on_connect: Callable[[Connection], None],
+        backlog: int = LISTEN_BACKLOG,
+    ) -> int:
         """Accept connections; returns the port, the next free one when 0 was asked."""
         if port == 0:
             self._next_port += 1
             port = self._next_port
         self._listeners[host, port] = on_connect
+        self.backlogs[port] = backlog
         return port
 
     def connect(self, host: str, port: int) -> MemoryConnection:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.errors import StorageError
+from engine.limits import LISTEN_BACKLOG
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -233,8 +234,17 @@ class Connection(Protocol):
 class Network(Protocol):
     """Listening and connecting by host and port."""
 
-    def listen(self, host: str, port: int, on_connect: Callable[[Connection], None]) -> int:
-        """Accept connections; returns the port, chosen by the host when 0 was asked."""
+    def listen(
+        self,
+        host: str,
+        port: int,
+        on_connect: Callable[[Connection], None],
+        backlog: int = LISTEN_BACKLOG,
+    ) -> int:
+        """Accept connections; returns the port, chosen by the host when 0 was asked.
+
+        Up to `backlog` wait until they are accepted; the system has a bound of its own.
+        """
         ...
 
     def connect(self, host: str, port: int) -> Connection:

@@ -18,15 +18,16 @@ from engine.host.ports import Clock, Connection
 from engine.host.real_connection import RealConnection
 from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
+    ACCEPTS_PER_TURN_MAX,
     CONNECTIONS_MAX,
     CONNECTIONS_PER_ADDRESS_MAX,
     FRAME_BYTES_MAX,
     IN_FLIGHT_BYTES_MAX,
+    LISTEN_BACKLOG,
 )
 
 _AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _SWEEP_MS = 5000
-_BACKLOG = 512
 
 
 def local_host_name() -> str:
@@ -87,14 +88,23 @@ class RealNetwork:
         self._limits = limits
         self.buffers.in_flight_bytes_max = limits.in_flight_bytes_max
 
-    def listen(self, host: str, port: int, on_connect: Callable[[Connection], None]) -> int:
-        """Accept connections; returns the port. Raises CannotListen."""
+    def listen(
+        self,
+        host: str,
+        port: int,
+        on_connect: Callable[[Connection], None],
+        backlog: int = LISTEN_BACKLOG,
+    ) -> int:
+        """Accept connections, up to `backlog` of them waiting; returns the port.
+
+        Raises CannotListen.
+        """
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, port))
-            listener.listen(_BACKLOG)
+            listener.listen(backlog)
         except OSError as error:
             listener.close()
             raise CannotListen(host, port, error.strerror or str(error)) from error
@@ -105,7 +115,7 @@ class RealNetwork:
         return int(listener.getsockname()[1])
 
     def _accept(self, listener: socket.socket, on_connect: Callable[[Connection], None]) -> None:
-        for _ in range(_BACKLOG):
+        for _ in range(ACCEPTS_PER_TURN_MAX):
             try:
                 sock, address = listener.accept()
             except OSError as error:

@@ -60,8 +60,6 @@ The broker of kctl has no remote tier and refuses it.
     remote.storage.enable
 The broker of kctl has none of Java's metrics: there the value is kept and shown only.
     auto.include.jmx.reporter kafka.metrics.* metric.reporters metrics.*
-The broker of kctl takes 512.
-    socket.listen.backlog.size
 The broker of kctl takes the system's size where it is not set.
     socket.receive.buffer.bytes socket.send.buffer.bytes
 The broker of kctl also has a bound of its own, 2000 connections, and closes what comes beyond.

@@ -18,6 +18,16 @@ from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient
 from tests.unit.log.writing import sent
 
 
+@pytest.mark.parametrize(
+    ("settings", "backlog"), [({}, 50), ({"socket_listen_backlog_size": "7"}, 7)]
+)
+def test_as_many_connections_may_wait_as_the_settings_say(
+    settings: dict[str, str], backlog: int
+) -> None:
+    stage = MemoryBroker(**settings).start()
+    assert {stage.broker.ports["PLAINTEXT"]: backlog} == stage.network.backlogs
+
+
 def create_topic(client: MemoryClient, name: str, **configs: str) -> Any:
     request = message_class("CreateTopicsRequest")
     topic = request.CreatableTopic(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from engine.host.real_network import CannotListen, NetworkLimits, RealNetwork
 from engine.limits import HALF_FRAME_DEADLINE_MS
 
 LIMIT = 1_000_000
+# States of Linux, the first byte of TCP_INFO.
+_ESTABLISHED, _SYN_SENT = 1, 2
 
 
 class Echo:
@@ -407,6 +410,32 @@ def test_an_address_in_use_is_a_typed_error() -> None:
         with pytest.raises(CannotListen):
             other.listen("127.0.0.1", echo.port, lambda _c: None)
         loop.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other kernels count otherwise")
+@pytest.mark.parametrize("backlog", [1, 3])
+def test_so_many_and_one_more_may_wait_to_be_accepted(backlog: int) -> None:
+    loop = EventLoop()
+    network = RealNetwork(loop, RealClock())
+    # The loop never turns: nothing is accepted, and the kernel leaves the last one's SYN alone.
+    port = network.listen("127.0.0.1", 0, lambda _c: None, backlog)
+    waiting = [_connecting(port) for _ in range(backlog + 2)]
+    assert [_ESTABLISHED] * (backlog + 1) + [_SYN_SENT] == [_tcp_state(sock) for sock in waiting]
+    for sock in waiting:
+        sock.close()
+    network.close()
+    loop.close()
+
+
+def _connecting(port: int) -> socket.socket:
+    sock = socket.socket()
+    sock.setblocking(False)
+    sock.connect_ex(("127.0.0.1", port))
+    return sock
+
+
+def _tcp_state(sock: socket.socket) -> int:
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
 
 
 def test_nothing_is_left_after_the_end() -> None:

@@ -10,6 +10,7 @@ from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection
 from engine.host.real import RealClock, RealEntropy
 from engine.host.real_network import RealNetwork
+from engine.limits import LISTEN_BACKLOG
 from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
 from engine.znode.model import SessionEvent
 from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
@@ -32,14 +33,20 @@ class LoopServer:
         self.port = ZookeeperServer(self.store, RealEntropy()).listen(self, "127.0.0.1", 0)
         self.clients: list[KazooZnodeClient] = []
 
-    def listen(self, host: str, port: int, on_connect: Callable[[Connection], None]) -> int:
+    def listen(
+        self,
+        host: str,
+        port: int,
+        on_connect: Callable[[Connection], None],
+        backlog: int = LISTEN_BACKLOG,
+    ) -> int:
         """Listen as the network does, keeping the connections."""
 
         def note(connection: Connection) -> None:
             self.connections.append(connection)
             on_connect(connection)
 
-        return self.network.listen(host, port, note)
+        return self.network.listen(host, port, note, backlog)
 
     def connect(self, host: str, port: int) -> Connection:
         return self.network.connect(host, port)
