@@ -24,6 +24,7 @@ from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
 from engine.cluster.ensemble import Ensemble
+from engine.cluster.network_limits import keep_limits
 from engine.cluster.plan import ClusterPlan, broker_settings
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
@@ -32,11 +33,9 @@ from engine.host.event_loop import EventLoop
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
 from engine.host.real import RealClock, RealEntropy, RealFiles
-from engine.host.real_network import NetworkLimits, RealNetwork, local_host_name
-from engine.limits import CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, IN_FLIGHT_BYTES_MAX
+from engine.host.real_network import RealNetwork, local_host_name
 
 _EXIT_KILLED = 137
-_KERNELS_OWN = -1
 _log = logging.getLogger("kafka.cluster")
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 
@@ -77,7 +76,8 @@ class Process:
         """
         self._finish(cluster.start())
         for broker in cluster.brokers:
-            self._limit(broker)
+            keep_limits(self.network, broker.live)
+            self.network.on_refused = broker.refusals.note
             broker.on_fatal = self._give_up
         _when_informed(cluster.brokers, on_ready)
         WalkTakeUp(self.loop, self.clock, start_compiler).begin()
@@ -100,24 +100,6 @@ class Process:
             promise.watch(self.loop.stop)
             self.loop.run()
         promise.result()
-
-    def _limit(self, broker: Broker) -> None:
-        config = broker.live.config
-        queued = config.queued_max_request_bytes
-        self.network.limits = NetworkLimits(
-            frame_bytes_max=config.socket_request_max_bytes,
-            connections_max=min(config.max_connections, CONNECTIONS_MAX),
-            connections_per_address_max=min(
-                config.max_connections_per_ip, CONNECTIONS_PER_ADDRESS_MAX
-            ),
-            idle_ms=config.connections_max_idle_ms,
-            send_buffer_bytes=_if_set(broker, "socket.send.buffer.bytes"),
-            receive_buffer_bytes=_if_set(broker, "socket.receive.buffer.bytes"),
-            in_flight_bytes_max=min(queued, IN_FLIGHT_BYTES_MAX)
-            if queued > 0
-            else IN_FLIGHT_BYTES_MAX,
-        )
-        self.network.on_refused = broker.refusals.note
 
     def _give_up(self, reason: str) -> None:
         _log.critical("%s", reason)
@@ -199,13 +181,6 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
         _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
 
     process.run(cluster, ready)
-
-
-def _if_set(broker: Broker, name: str) -> int:
-    """Return a size that somebody set, −1 for Kafka's default: the kernel's own sizes cost less."""
-    settings = broker.live.settings
-    value = settings.value(name) if settings.set_text(name) is not None else None
-    return value if isinstance(value, int) else _KERNELS_OWN
 
 
 def log_to_stderr() -> None:
