@@ -32,6 +32,13 @@ WALK_ARENA_BYTES = 1 << 18
 # memory stays small. Larger ones take fresh memory each time.
 WALK_ARENA_BYTES_MAX = 1 << 22
 
+# Kept code that no process has loaded for so long is of a version that is gone. If it comes back,
+# it compiles again.
+KEPT_CODE_UNUSED_MS = 30 * 86_400_000
+
+# That kept code is used is noted no more often: each time is a write.
+KEPT_CODE_NOTED_MS = 86_400_000
+
 # Looking for compiled code, and mapping it, takes some ms that a start does not have.
 WALK_TAKE_UP_DELAY_MS = 200
 

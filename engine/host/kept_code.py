@@ -1,15 +1,25 @@
-"""The folder that compiled code is kept in, and whose files there are trusted.
+"""The folder that compiled code is kept in, whose files there are trusted, and when they go.
 
 `native_code.py` keeps object code there, `flat_code.py` code that needs no loader.
+
+Each version of the sources has files of its own, and several versions may share the folder. Loading
+a file makes its time new; what has been loaded by nobody for long is removed when something new is
+kept. Any process may do that at any time: code that is mapped stays until its process ends, and
+whoever finds no file compiles again.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
+from contextlib import suppress
 
 from engine.errors import StorageError
-from engine.host.real import RealFiles
+from engine.host.real import RealClock, RealFiles
+from engine.limits import KEPT_CODE_NOTED_MS, KEPT_CODE_UNUSED_MS
+
+# Code, the locks of those who compile it, and what a process left that was killed meanwhile.
+_ENDINGS = (".o", ".flat", ".lock", ".trial", ".tmp")
 
 
 def kept_path(name: str) -> str:
@@ -34,9 +44,15 @@ def read_ours(files: RealFiles, path: str) -> bytes | None:
     try:
         status = os.stat(path)
         is_ours = status.st_uid == os.getuid() and not status.st_mode & 0o022
-        return files.read_bytes(path) if is_ours else None
+        content = files.read_bytes(path) if is_ours else None
     except (StorageError, OSError):
         return None
+    if content is not None:
+        # Another process may remove it just now; where nothing can be written, nothing is removed.
+        with suppress(StorageError, OSError):
+            if _age_ms(files, path) > KEPT_CODE_NOTED_MS:
+                os.utime(path)
+    return content
 
 
 def make_folder() -> bool:
@@ -50,11 +66,31 @@ def make_folder() -> bool:
 
 
 def keep(files: RealFiles, path: str, content: bytes) -> bool:
-    """Write a file for later runs; tells whether that worked."""
+    """Write a file for later runs, and remove what is of no use; tells whether that worked."""
     try:
         if not make_folder():
             return False
         files.replace_file(path, content)
     except StorageError:
         return False
+    with suppress(StorageError):
+        _remove_unused(files, path)
     return True
+
+
+def _remove_unused(files: RealFiles, kept: str) -> None:
+    """Remove what nobody has loaded for long; what belongs to the kept file stays."""
+    folder, _, own = kept.rpartition("/")
+    own = own.partition(".")[0]
+    for name in files.list_dir(folder):
+        path = f"{folder}/{name}"
+        if name.partition(".")[0] == own or not name.endswith(_ENDINGS):
+            continue
+        # Another process may remove it at the same moment.
+        with suppress(StorageError):
+            if _age_ms(files, path) > KEPT_CODE_UNUSED_MS:
+                files.remove(path)
+
+
+def _age_ms(files: RealFiles, path: str) -> int:
+    return RealClock().wall_ms() - files.modified_ms(path)

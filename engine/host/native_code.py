@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from engine.errors import StorageError
 from engine.host.kept_code import keep, kept_path, key_of, read_ours, sources_of
 from engine.host.real import RealFiles
 
@@ -40,7 +41,11 @@ def load_native(
     except ImportError:
         return None
     files = RealFiles()
-    path = kept_path(f"{name}-{_key(llvmlite, llvm, files, beside, sources)}.o")
+    try:
+        path = kept_path(f"{name}-{_key(llvmlite, llvm, files, beside, sources)}.o")
+    except StorageError:
+        # Installed without its sources.
+        return None
     kept = _read(files, path)
     if kept is None:
         if compiler is None:
