@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.perf.librdkafka import BatchConsumer, BatchProducer, Failed
+
 _PIPELINED_REQUESTS = 40_000
 _SYNC_REQUESTS = 4_000
 _IN_FLIGHT = 16
@@ -38,10 +40,6 @@ class Outcome(NamedTuple):
     figure: float
     unit: str
     cpu: float
-
-
-class Failed(Exception):
-    """A record was not taken."""
 
 
 def _values(size: int) -> list[bytes]:
@@ -72,31 +70,15 @@ class _Topic:
             future.result()
 
 
-def _producer(address: str, **more: Any) -> Producer:
-    return Producer(
-        {
-            "bootstrap.servers": address,
-            "acks": "1",
-            "queue.buffering.max.messages": 1_000_000,
-            "queue.buffering.max.kbytes": 512_000,
-            "socket.nagle.disable": True,
-            **more,
-        }
-    )
-
-
-def _send(producer: Producer, topic: str, values: list[bytes], count: int) -> None:
-    """Produce values; a callback for each would cost the client more than the broker does."""
-    kinds = len(values)
-    for n in range(count):
-        while True:
-            try:
-                producer.produce(topic, values[n % kinds], partition=0)
-                break
-            except BufferError:
-                producer.poll(0.01)
-    if producer.flush(_FLUSH_S):
-        raise Failed(f"not all of {count} records were taken")
+def _settings(address: str, **more: Any) -> dict[str, Any]:
+    return {
+        "bootstrap.servers": address,
+        "acks": "1",
+        "queue.buffering.max.messages": 1_000_000,
+        "queue.buffering.max.kbytes": 64_000,
+        "socket.nagle.disable": True,
+        **more,
+    }
 
 
 def _check_end(address: str, topic: str, count: int) -> None:
@@ -109,7 +91,7 @@ def _check_end(address: str, topic: str, count: int) -> None:
 
 
 def _fill(load: Load, address: str, topic: str, size_bytes: int) -> None:
-    producer = _producer(
+    settings = _settings(
         address,
         **{
             "linger.ms": 20,
@@ -119,7 +101,8 @@ def _fill(load: Load, address: str, topic: str, size_bytes: int) -> None:
             "compression.type": load.codec,
         },
     )
-    _send(producer, topic, _values(load.value_bytes), size_bytes // load.value_bytes)
+    with BatchProducer(settings, topic, _values(load.value_bytes)) as producer:
+        producer.send(size_bytes // load.value_bytes, _FLUSH_S)
 
 
 def produce(load: Load, broker: Broker, size_bytes: int) -> Outcome:
@@ -137,7 +120,7 @@ def produce(load: Load, broker: Broker, size_bytes: int) -> Outcome:
 def produce_pipelined(broker: Broker, _size_bytes: int) -> Outcome:
     """Produce one record a request, several requests in flight."""
     with _Topic(broker.address) as topic:
-        producer = _producer(
+        settings = _settings(
             broker.address,
             **{
                 "linger.ms": 0,
@@ -145,17 +128,18 @@ def produce_pipelined(broker: Broker, _size_bytes: int) -> Outcome:
                 "max.in.flight.requests.per.connection": _IN_FLIGHT,
             },
         )
-        _send(producer, topic, _values(100), 100)
-        start, cpu_s = time.perf_counter(), broker.cpu_s()
-        _send(producer, topic, _values(100), _PIPELINED_REQUESTS)
-        took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
+        with BatchProducer(settings, topic, _values(100)) as producer:
+            producer.send(100, _FLUSH_S)
+            start, cpu_s = time.perf_counter(), broker.cpu_s()
+            producer.send(_PIPELINED_REQUESTS, _FLUSH_S)
+            took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
     return Outcome(_PIPELINED_REQUESTS / took_s, "records/s", cpu_s / _PIPELINED_REQUESTS * 1e6)
 
 
 def produce_sync(broker: Broker, _size_bytes: int) -> Outcome:
     """Produce one record, wait for its answer, produce the next."""
     with _Topic(broker.address) as topic:
-        producer = _producer(broker.address, **{"linger.ms": 0})
+        producer = Producer(_settings(broker.address, **{"linger.ms": 0}))
         value = _values(100)[0]
         for _ in range(100):
             producer.produce(topic, value, partition=0)
@@ -176,23 +160,16 @@ def consume(broker: Broker, size_bytes: int) -> Outcome:
     load = Load(value_bytes=1000, batch_bytes=100_000)
     with _Topic(broker.address) as topic:
         _fill(load, broker.address, topic, size_bytes)
-        consumer = Consumer(
-            {
-                "bootstrap.servers": broker.address,
-                "group.id": "perf",
-                "enable.auto.commit": False,
-                "fetch.message.max.bytes": 1 << 20,
-                "queued.max.messages.kbytes": 64_000,
-                "queued.min.messages": 100_000,
-                "check.crcs": False,
-            }
-        )
-        wanted = size_bytes // load.value_bytes
-        start, cpu_s = time.perf_counter(), broker.cpu_s()
-        consumer.assign([TopicPartition(topic, 0, 0)])
-        count = 0
-        while count < wanted:
-            count += len(consumer.consume(10_000, 1.0))
-        took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
-        consumer.close()
+        settings = {
+            "bootstrap.servers": broker.address,
+            "enable.auto.commit": False,
+            "fetch.message.max.bytes": 1 << 20,
+            "queued.max.messages.kbytes": 64_000,
+            "queued.min.messages": 100_000,
+            "check.crcs": False,
+        }
+        with BatchConsumer(settings, topic) as consumer:
+            start, cpu_s = time.perf_counter(), broker.cpu_s()
+            consumer.read(size_bytes // load.value_bytes, _FLUSH_S)
+            took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
     return Outcome(size_bytes / took_s / 1e6, "MB/s", cpu_s / size_bytes * 1e9)
