@@ -152,6 +152,10 @@ DOWN_CONVERSION_CHUNK_BYTES = 128 << 10
 # five times as much at 1 MiB).
 SENDFILE_BYTES_MIN = 128 << 10
 
+# Up to this size records are joined with what stands around them and leave as one: copying them
+# costs less than going on with three parts.
+JOINED_FETCH_BYTES_MAX = 4096
+
 # An index entry is followed by 4 KiB of batches, so one read of this size mostly finds the batch
 # that is looked for.
 HEADER_WALK_BYTES = 4096

@@ -35,6 +35,7 @@ from engine.api.fetch_session import (
     FetchSessionCache,
     SessionPartition,
 )
+from engine.api.ordinary_fetch import Asked, OrdinaryFetch
 from engine.api.produce_leaders import CurrentLeaders
 from engine.host.ports import SendPart
 from engine.model import TopicPartition
@@ -79,16 +80,22 @@ class FetchDeps(NamedTuple):
 
 
 class Fetch:
-    """Answers Fetch; takes requests as `decode_fetch_request` reads them."""
+    """Answers Fetch; takes requests as `read_fetch_request` reads them."""
 
     def __init__(self, deps: FetchDeps) -> None:
         self._manager = deps.manager
         self._metadata = deps.metadata
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
+        self._answer_ordinary = OrdinaryFetch(*deps, self._answer_anew).answer
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Read and return the answer, or a promise of it."""
+        answer = self._answer_ordinary(request, exchange)
+        return self.answer_any(request, exchange) if answer is None else answer
+
+    def answer_any(self, request: FetchRequest, exchange: Exchange) -> Any:
+        """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
         if version >= _FIRST_WITH_IDS and _opens_session_without_id(request):
             return EncodedReply(self._failed(request, version), None)
@@ -113,15 +120,34 @@ class Fetch:
             read.complete([])
 
         def answer(results: FetchResults) -> EncodedReply:
-            records = FetchedRecords(exchange.api_version)
-            answers = [
-                (partition, self.answer_of(partition, result, records))
-                for partition, (_, result) in zip(interesting, results, strict=True)
-            ]
-            parts = self.encoded(context, answers + refused, exchange)
-            return EncodedReply(parts, records.release if records.has_regions else None)
+            return self._reply(context, interesting, results, refused, exchange)
 
         return answer(read.reply) if read.is_complete else read.then(answer)
+
+    def _answer_anew(self, asked: Asked, context: FetchContext) -> EncodedReply:
+        """Answer what has waited, with what is there now."""
+        partition, spec, params, _, _, exchange = asked
+        assert partition.topic_partition is not None
+        results: FetchResults = []
+        specs = [(partition.topic_partition, spec)]
+        self._manager.fetch(params._replace(max_wait_ms=0), specs, results.extend)
+        return self._reply(context, [partition], results, [], exchange)
+
+    def _reply(
+        self,
+        context: FetchContext,
+        partitions: list[SessionPartition],
+        results: FetchResults,
+        refused: Answers,
+        exchange: Exchange,
+    ) -> EncodedReply:
+        records = FetchedRecords(exchange.api_version)
+        answers = [
+            (partition, self.answer_of(partition, result, records))
+            for partition, (_, result) in zip(partitions, results, strict=True)
+        ]
+        parts = self.encoded(context, answers + refused, exchange)
+        return EncodedReply(parts, records.release if records.has_regions else None)
 
     @staticmethod
     def _failed(request: FetchRequest, version: int) -> list[SendPart]:

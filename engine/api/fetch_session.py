@@ -42,12 +42,16 @@ from engine.wire.fetch_bytes import (
 NO_SESSION = 0
 #: What asks for a new session.
 INITIAL_EPOCH = 0
-_FINAL_EPOCH = -1
+#: What asks for none, and ends the one of the request.
+FINAL_EPOCH = -1
 _EPOCH_MAX = 0x7FFFFFFF
 _SESSION_IDS = 0x7FFFFFFE
 _ID_NOT_FOUND = 70
 _INVALID_EPOCH = 71
 _TOPIC_ID_ERROR = 106
+
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new = tuple.__new__
 
 #: A topic's name or id as the client said it, and the partition.
 SessionKey: TypeAlias = tuple[str | bytes, int]
@@ -70,7 +74,7 @@ class SessionPartition:
 
     def __init__(self, key: SessionKey, asked: AskedPartition, metadata: MetadataCache) -> None:
         self.key = key
-        self.spec = _spec_of(asked)
+        self.spec = spec_of(asked)
         self.high_watermark = -1
         self.log_start_offset = -1
         self.topic_partition: TopicPartition | None = None
@@ -80,7 +84,7 @@ class SessionPartition:
             self.topic_id_text = uuid_text(topic)
             self.resolve(metadata)
         else:
-            self.topic_partition = TopicPartition(topic, index)
+            self.topic_partition = _new(TopicPartition, (topic, index))
 
     def resolve(self, metadata: MetadataCache) -> None:
         """Look again for the name behind an id."""
@@ -90,16 +94,20 @@ class SessionPartition:
 
     def ask_for(self, asked: AskedPartition) -> None:
         """Take what a later request asks for."""
-        self.spec = _spec_of(asked)
+        self.spec = spec_of(asked)
+
+    def note_offsets(self, high_watermark: int, log_start_offset: int) -> bool:
+        """Remember what the client is told of a partition; tells whether that is news."""
+        if self.high_watermark == high_watermark and self.log_start_offset == log_start_offset:
+            return False
+        self.high_watermark = high_watermark
+        self.log_start_offset = log_start_offset
+        return True
 
     def note(self, found: FetchedPartition) -> bool:
         """Remember what the client is told; tells whether there is news in it."""
-        is_news = bool(found.records) or found.diverging is not None
-        if self.high_watermark != found.high_watermark:
-            self.high_watermark = found.high_watermark
-            is_news = True
-        if self.log_start_offset != found.log_start_offset:
-            self.log_start_offset = found.log_start_offset
+        is_news = self.note_offsets(found.high_watermark, found.log_start_offset)
+        if found.records or found.diverging is not None:
             is_news = True
         if found.error_code:
             # The next answer without an error is news, too.
@@ -112,14 +120,18 @@ class SessionPartition:
 Answers: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 
 
-def _spec_of(asked: AskedPartition) -> FetchSpec:
+def spec_of(asked: AskedPartition) -> FetchSpec:
+    """Return what a replica is asked for."""
     _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = asked
-    return FetchSpec(
-        offset,
-        max_bytes,
-        leader_epoch if leader_epoch >= 0 else None,
-        fetched_epoch if fetched_epoch >= 0 else None,
-        log_start,
+    return _new(
+        FetchSpec,
+        (
+            offset,
+            max_bytes,
+            leader_epoch if leader_epoch >= 0 else None,
+            fetched_epoch if fetched_epoch >= 0 else None,
+            log_start,
+        ),
     )
 
 
@@ -224,10 +236,10 @@ class _FullContext(FetchContext):
 class _IncrementalContext(FetchContext):
     __slots__ = ("_epoch", "_session")
 
-    def __init__(self, session: FetchSession) -> None:
+    def __init__(self, session: FetchSession, epoch: int) -> None:
         super().__init__(session.partitions.values())
         self._session = session
-        self._epoch = session.epoch
+        self._epoch = epoch
 
     def answer(self, answers: Answers) -> SessionAnswer:
         session = self._session
@@ -269,10 +281,10 @@ class FetchSessionCache:
         """Return what a request reads; moves the session on that it belongs to."""
         uses_ids = api_version >= FIRST_WITH_TOPIC_IDS
         epoch = request.session_epoch
-        if epoch in (INITIAL_EPOCH, _FINAL_EPOCH):
+        if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
             asked = self._asked(request).values()
-            if epoch == _FINAL_EPOCH:
+            if epoch == FINAL_EPOCH:
                 return FetchContext(asked)
             is_follower = request.replica_id >= 0
             return _FullContext(asked, self, now_ms, is_follower=is_follower, uses_ids=uses_ids)
@@ -308,18 +320,37 @@ class FetchSessionCache:
                 else:
                     known.ask_for(asked)
         _forget(partitions, request.forgotten)
-        # Moved to the end: the order is that of use.
-        del self._sessions[session.id]
         if not partitions:
+            del self._sessions[session.id]
             return FetchContext(())
-        self._sessions[session.id] = session
-        session.last_used_ms = now_ms
-        session.epoch = _next_epoch(session.epoch)
+        self.go_on(session, now_ms)
         if session.uses_ids:
             for partition in partitions.values():
                 if partition.topic_partition is None:
                     partition.resolve(self._metadata)
-        return _IncrementalContext(session)
+        return _IncrementalContext(session, session.epoch)
+
+    def find_ongoing(self, session_id: int, epoch: int, *, uses_ids: bool) -> FetchSession | None:
+        """Return the session that a request of this epoch goes on with, None if there is none."""
+        session = self._sessions.get(session_id)
+        if session is None or session.epoch != epoch or session.uses_ids != uses_ids:
+            return None
+        return session
+
+    def go_on(self, session: FetchSession, now_ms: int) -> int:
+        """Move a session on by one request; returns the epoch of the next."""
+        # Moved to the end: the order is that of use.
+        session_id = session.id
+        del self._sessions[session_id]
+        self._sessions[session_id] = session
+        session.last_used_ms = now_ms
+        epoch = session.epoch = _next_epoch(session.epoch)
+        return epoch
+
+    @staticmethod
+    def context_of(session: FetchSession, epoch: int) -> FetchContext:
+        """Return what a request reads whose session went on to this epoch."""
+        return _IncrementalContext(session, epoch)
 
     def maybe_create(
         self,

@@ -44,7 +44,7 @@ from engine.controller.controller import Controller
 from engine.controller.topic_admin import TopicAdmin
 from engine.controller.topic_waiting import TopicWaiting
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
-from engine.wire.fetch_bytes import decode_fetch_request
+from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
 
@@ -83,7 +83,7 @@ class ServedApis:
             Rule.PER_RESOURCE,
             decode=decode_produce_request,
         )
-        table.serve("Fetch", fetch.handle, Rule.PER_RESOURCE, decode=decode_fetch_request)
+        table.serve("Fetch", fetch.handle, Rule.PER_RESOURCE, decode=read_fetch_request)
         for name, handler in (
             ("ListOffsets", ListOffsets(replicas, broker.host.clock)),
             ("DeleteRecords", DeleteRecords(replicas, cache)),

@@ -94,7 +94,7 @@ def _slice_from(
         segment = following
         place = segment.translate(start_offset)
         if place is not None:
-            limit = _limit_in(segments, segment, bounds)
+            limit = limit_in(segments, segment, bounds)
             start = OffsetMetadata(start_offset, segment.base_offset, place.position)
             size = max(max_bytes, place.size_bytes) if at_least_one_batch else max_bytes
             size = min(limit - place.position, size)
@@ -112,7 +112,7 @@ def _slice_from(
     return FetchSlice(end_of(segments, bounds.log_end_offset))
 
 
-def _limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
+def limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int:
     """Return the position in a segment that a read must not pass."""
     upper = bounds.upper_bound
     if upper >= bounds.log_end_offset:

@@ -70,6 +70,8 @@ class Segment:
         "_bytes_since_entry",
         "_file",
         "_files",
+        "_found",
+        "_found_offset",
         "_index",
         "_index_entries_max",
         "_largest",
@@ -116,6 +118,9 @@ class Segment:
         # Where the newest chunk starts, which most readers want next.
         self._last_base = -1
         self._last_position = 0
+        # What was looked for last: several readers, or one again, often want the same.
+        self._found_offset: int | None = None
+        self._found: BatchAt | None = None
         #: Whether the files of the indexes say less than the memory.
         self.has_unwritten_index = False
         self._log_borrows = 0
@@ -256,6 +261,7 @@ class Segment:
         """Cut the .log to a size; its indexes must be given anew after this."""
         self._file.truncate(size_bytes)
         self.size_bytes = size_bytes
+        self._found_offset = None
 
     def add_aborted(self, entry: AbortedTransaction) -> None:
         """Append to the transaction index, whose file starts with its first entry."""
@@ -322,6 +328,7 @@ class Segment:
             self._rolling_timestamp_ms = None
         self._bytes_since_entry = 0
         self._last_base = -1
+        self._found_offset = None
         self._largest = self._scanned_largest()
         # The files of a segment that was closed have its old entries.
         self.write_indexes()
@@ -398,10 +405,19 @@ class Segment:
 
         Raises CorruptRecord at damage.
         """
+        if offset == self._found_offset:
+            return self._found
         if offset == self._last_base:
             position = self._last_position
         else:
             position = self.index.lookup(offset).position
+        found = self._walk_to(offset, position)
+        if found is not None:
+            self._found_offset, self._found = offset, found
+        return found
+
+    def _walk_to(self, offset: int, position: int) -> BatchAt | None:
+        """Walk over the headers from a position on to the batch that holds `offset`."""
         end = self.size_bytes
         chunk, chunk_at = b"", 0
         while position < end - HEADER_UP_TO_MAGIC_BYTES:
@@ -426,6 +442,26 @@ class Segment:
                 return BatchAt(position, length + LOG_OVERHEAD_BYTES, last)
             position += length + LOG_OVERHEAD_BYTES
         return None
+
+    def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
+        """Return position and size of what a reader gets from the batch that holds `offset` on.
+
+        That batch is whole whatever `max_bytes` says, and nothing lies at or behind the position
+        `end`. None without such a batch before it. Raises CorruptRecord as `translate` does.
+        """
+        if offset == self._last_base:
+            position = self._last_position
+            size = end - position
+            if 0 < size <= max_bytes:
+                # The newest chunk fits: its batches need no look.
+                return position, size
+        place = self.translate(offset)
+        if place is None:
+            return None
+        position, first_bytes, _ = place
+        size = max_bytes if max_bytes > first_bytes else first_bytes
+        size = min(size, end - position)
+        return (position, size) if size >= first_bytes else None
 
     def batches_from(self, offset: int) -> Iterator[RecordBatch]:
         """Yield the batches that end at or behind `offset`, views of a reused buffer."""

@@ -23,10 +23,12 @@ from engine.log.local_log import LocalLog
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import (
     AppendInfo,
+    FetchSlice,
     OffsetAndTimestamp,
     OffsetMetadata,
     OffsetOutOfRange,
 )
+from engine.log.plain_read import has_aborted_behind, read_plainly
 from engine.log.producer_state import AppendOrigin
 from engine.records.record import NO_TIMESTAMP
 from engine.replication.effects import (
@@ -57,6 +59,7 @@ from engine.replication.partition_types import (
     LeaderAppend,
     PartitionRead,
     PartitionState,
+    PlainRead,
     ReplicationConfig,
     RoleChange,
 )
@@ -315,6 +318,36 @@ class Partition:
                 diverging,
             ),
         )
+
+    def read_plainly(
+        self, spec: FetchSpec, max_bytes: int, *, is_committed: bool
+    ) -> PlainRead | None:
+        """Return what `read` finds for a consumer with at least one batch, where that is ordinary.
+
+        None where there is more to it than records below the reader's bound: an error, a diverging
+        log, aborted transactions. Raises CorruptRecord at damage.
+        """
+        offset, partition_max_bytes, leader_epoch, fetched_epoch, _ = spec
+        if (
+            self.leader_id != self.broker_id
+            or fetched_epoch is not None
+            or (leader_epoch is not None and leader_epoch != self.leader_epoch)
+        ):
+            return None
+        max_bytes = min(max_bytes, partition_max_bytes)
+        log = self.log
+        watermark = self.high_watermark
+        stable = log.last_stable_offset(watermark)
+        end = stable if is_committed else watermark
+        records: bytes | FetchSlice | None = None
+        if offset < end:
+            if not (is_committed and has_aborted_behind(log, offset)):
+                records = read_plainly(log, offset, max_bytes, end)
+        elif offset == end >= log.log_start_offset:
+            records = b""
+        if records is None:
+            return None
+        return _new(PlainRead, (records, watermark, stable, log.log_start_offset))
 
     def _require_assigned(self, replica_id: int, current_leader_epoch: int | None) -> None:
         if replica_id in self.followers:

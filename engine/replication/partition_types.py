@@ -94,6 +94,15 @@ class PartitionRead(NamedTuple):
     diverging_epoch: EpochEnd | None = None
 
 
+class PlainRead(NamedTuple):
+    """What an ordinary read found: bytes, or a region of a file that is to be released."""
+
+    records: bytes | FetchSlice
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+
+
 class EnoughReplicas(NamedTuple):
     """Whether the in-sync set has an offset, and whether it is still large enough."""
 

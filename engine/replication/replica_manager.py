@@ -37,6 +37,7 @@ from engine.replication.delayed_delete_records import (
 )
 from engine.replication.delayed_fetch import (
     DelayedFetch,
+    DelayedTail,
     FetchReply,
     FetchResult,
     FetchResults,
@@ -108,7 +109,7 @@ class ReplicaManager:
         self._produces: Purgatory[DelayedProduce] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
         )
-        self._fetches: Purgatory[DelayedFetch] = Purgatory(
+        self._fetches: Purgatory[DelayedFetch | DelayedTail] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
         )
         self._deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
@@ -317,7 +318,7 @@ class ReplicaManager:
             operation = DelayedFetch(deadline_ms, params, waiting, self.find, reply)
             keys = [topic_partition for topic_partition, _ in specs]
             if self._fetches.try_complete_else_watch(operation, keys):
-                self._answer_fetch(operation)
+                operation.answer(self._read_anew)
             else:
                 self._ports.on_waiting(deadline_ms)
         self.perform(effects)
@@ -367,9 +368,25 @@ class ReplicaManager:
                 effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
         return results
 
-    def _answer_fetch(self, operation: DelayedFetch) -> None:
-        specs = [(waiting.topic_partition, waiting.spec) for waiting in operation.waiting]
-        operation.reply(self._read(operation.params, specs, None))
+    def wait_at_end(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: WaitingPartition,
+        on_over: Callable[[], None],
+    ) -> None:
+        """Let a consumer wait that has just read one partition to its end.
+
+        `on_over` is run as a reply is, when the wait is over.
+        """
+        tail = DelayedTail(deadline_ms, params, waiting, self._partitions, on_over)
+        self._fetches.watch(tail, waiting[0])
+        self._ports.on_waiting(deadline_ms)
+
+    def _read_anew(
+        self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
+    ) -> FetchResults:
+        return self._read(params, specs, None)
 
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
@@ -453,7 +470,7 @@ class ReplicaManager:
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._fetch_keys:
             for fetch in self._fetches.check(topic_partition):
-                self._answer_fetch(fetch)
+                fetch.answer(self._read_anew)
 
     def advance(self) -> None:
         """Answer what is past its deadline."""
@@ -463,7 +480,7 @@ class ReplicaManager:
         for deletion in self._deletes.advance(now_ms):
             deletion.reply(deletion.results())
         for fetch in self._fetches.advance(now_ms):
-            self._answer_fetch(fetch)
+            fetch.answer(self._read_anew)
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
@@ -490,7 +507,7 @@ class ReplicaManager:
         for deletion in self._deletes.drain():
             deletion.reply(deletion.results())
         for fetch in self._fetches.drain():
-            self._answer_fetch(fetch)
+            fetch.answer(self._read_anew)
 
 
 def _release(results: FetchResults) -> None:

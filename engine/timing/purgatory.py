@@ -120,6 +120,21 @@ class Purgatory(Generic[Op]):
             self._maybe_purge()
         return False
 
+    def watch(self, operation: Op, key: Hashable) -> None:
+        """Let an operation wait for one key, whose owner knows that it cannot complete yet.
+
+        Nothing has happened since it looked, as nothing here runs beside it.
+        """
+        watchers = self._watchers.get(key)
+        if watchers is None:
+            self._watchers[key] = {operation: None}
+        else:
+            watchers[operation] = None
+        self._watched_estimate += 1
+        self._wheel.insert(operation)
+        if self._watched_estimate > self._purge_interval:
+            self._maybe_purge()
+
     def check(self, key: Hashable) -> list[Op]:
         """Return the operations under a key that an event completed; their replies are owed."""
         watchers = self._watchers.get(key)

@@ -38,7 +38,7 @@ from engine.wire.writer import varint_bytes
 FIRST_WITH_SESSIONS: Final = 7
 FIRST_FLEXIBLE: Final = 12
 FIRST_WITH_TOPIC_IDS: Final = 13
-_FIRST_WITH_REPLICA_STATE: Final = 15
+FIRST_WITH_REPLICA_STATE: Final = 15
 _UUID_BYTES: Final = 16
 _BAD_BYTES: Final = (Refused, struct.error, IndexError, UnicodeDecodeError)
 
@@ -164,7 +164,7 @@ def decode_fetch_request(body: memoryview, version: int) -> FetchRequest:
 
 def _read_flexible(body: bytes, version: int) -> FetchRequest:
     end = len(body)
-    if version >= _FIRST_WITH_REPLICA_STATE:
+    if version >= FIRST_WITH_REPLICA_STATE:
         replica_id = -1
         max_wait, min_bytes, max_bytes, isolation, session_id, epoch = _HEAD_15(body, 0)
         at = 21
@@ -228,7 +228,7 @@ def _asked_12(body: bytes, at: int) -> tuple[list[AskedPartition], int]:
 def _replica_state(body: bytes, at: int, version: int) -> tuple[int, int, int]:
     """Return who a follower is, if that is all that the tags say, and where they end."""
     count, tag, size, replica_id, epoch, inside = _REPLICA_STATE.unpack_from(body, at)
-    if (count, tag, size, inside) != (1, 1, 13, 0) or version < _FIRST_WITH_REPLICA_STATE:
+    if (count, tag, size, inside) != (1, 1, 13, 0) or version < FIRST_WITH_REPLICA_STATE:
         raise Refused
     return replica_id, epoch, at + _REPLICA_STATE.size
 
@@ -316,7 +316,7 @@ def _from_message(message: Any, version: int) -> FetchRequest:
         for topic in message.forgotten_topics_data
     ]
     state = message.replica_state
-    has_state = version >= _FIRST_WITH_REPLICA_STATE
+    has_state = version >= FIRST_WITH_REPLICA_STATE
     return FetchRequest(
         state.replica_id if has_state else message.replica_id,
         message.max_wait_ms,
@@ -355,7 +355,7 @@ def _plain_response(
         return None
     size = records.length if isinstance(records, FileRegion) else len(records)
     _, error_code, session_id, _ = answer
-    head = _HEAD_OF_ANSWER(0, error_code, session_id) + _before_one(version, topic)
+    head = _HEAD_OF_ANSWER(0, error_code, session_id) + bytes_before_one(version, topic)
     numbers = found[:_NUMBER_COUNT]
     if version >= FIRST_FLEXIBLE:
         # No aborted transactions, no preferred replica; no tags of partition, topic and response.
@@ -366,7 +366,7 @@ def _plain_response(
 
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
-def _before_one(version: int, topic: str | bytes) -> bytes:
+def bytes_before_one(version: int, topic: str | bytes) -> bytes:
     """Return what stands before the only partition of a response: counts and the topic."""
     writer = _Writer(version)
     writer.count(1)

@@ -119,6 +119,33 @@ def test_an_offset_is_found_in_the_batch_that_holds_it_or_the_next_one() -> None
     assert found.translate(113) is None
 
 
+def test_a_batch_that_was_found_is_not_found_where_a_cut_took_it() -> None:
+    _, found = segment()
+    size = add(found, 100, 3)
+    assert found.translate(101) == found.translate(101) == BatchAt(0, size, 102)
+    add(found, 103)
+    place = found.translate(103)
+    assert place is not None
+    found.truncate_to(103, NOW_MS)
+    assert found.translate(103) is None
+    found.translate(100)
+    found.cut_at(0)
+    assert found.translate(100) is None
+
+
+def test_a_span_has_its_first_batch_whole_and_ends_where_it_must() -> None:
+    _, found = segment()
+    size = add(found, 100, 3)
+    add(found, 103, 2)
+    end = found.size_bytes
+    assert [(0, size), (0, size), (0, size + 1), (0, end)] == [
+        found.span_from(101, limit, end) for limit in (0, size, size + 1, end + 1)
+    ]
+    assert (0, size) == found.span_from(100, end, size)
+    assert (size, end - size) == found.span_from(103, 1, end)
+    assert [None, None] == [found.span_from(100, end, size - 1), found.span_from(105, end, end)]
+
+
 def test_old_messages_of_the_smallest_size_are_found() -> None:
     _, found = segment(0)
     kind = TimestampType.CREATE_TIME

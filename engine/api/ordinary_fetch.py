@@ -1,0 +1,274 @@
+"""The ordinary fetch: one partition for a consumer, answered without the general way's detours.
+
+```
+request ─ one partition, with or without a session? ─ read ─┬─ enough bytes ──────────> reply
+                                                            └─ at the end ─ DelayedTail ─> read anew
+```
+
+Whatever is not ordinary is left to the general way, which then finds everything as it was:
+followers, new sessions, several partitions, whatever is refused, records that are converted,
+aborted transactions. What is answered here is byte for byte what the general way would answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+from typing import Any, NamedTuple, TypeAlias
+
+from engine.api.exchange import Deferred, EncodedReply, Exchange
+from engine.api.fetch_session import (
+    FINAL_EPOCH,
+    FetchContext,
+    FetchSession,
+    FetchSessionCache,
+    SessionPartition,
+    spec_of,
+)
+from engine.errors import ApiError, StorageError
+from engine.host.ports import FileRegion
+from engine.limits import JOINED_FETCH_BYTES_MAX
+from engine.log.log_types import FetchSlice, OffsetMetadata
+from engine.replication.delayed_fetch import WaitingPartition
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition_types import CONSUMER_ID, FetchParams, FetchSpec, PlainRead
+from engine.replication.replica_manager import ReplicaManager
+from engine.replication.watermark import Isolation
+from engine.wire.fetch_bytes import (
+    FIRST_FLEXIBLE,
+    FIRST_WITH_TOPIC_IDS,
+    AskedTopic,
+    FetchRequest,
+)
+from engine.wire.ordinary_fetch import TAGS_BEHIND_RECORDS, answer_without_news, head_of_one
+
+#: Records leave as they are, whatever their codec.
+_FIRST_ORDINARY = 10
+_FIRST_FROM_FOLLOWERS = 11
+_READ_COMMITTED = 1
+_NO_PARTITIONS: Container[int] = ()
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new = tuple.__new__
+
+
+class Asked(NamedTuple):
+    """What one fetch asks for; `epoch` is that of its session's next request."""
+
+    partition: SessionPartition
+    spec: FetchSpec
+    params: FetchParams
+    session: FetchSession | None
+    epoch: int
+    exchange: Exchange
+
+
+#: Reads and answers the general way what was asked and has waited.
+GeneralAnswer: TypeAlias = Callable[[Asked, FetchContext], EncodedReply]
+
+
+class OrdinaryFetch:
+    """Answers fetches of one partition; `answer_anew` is the general way for one that waited."""
+
+    def __init__(
+        self,
+        manager: ReplicaManager,
+        metadata: MetadataCache,
+        sessions: FetchSessionCache,
+        max_bytes: int,
+        answer_anew: GeneralAnswer,
+    ) -> None:
+        self._manager = manager
+        self._partitions = manager.partitions
+        self._metadata = metadata
+        self._sessions = sessions
+        self._max_bytes = max_bytes
+        self._answer_generally = answer_anew
+
+    def answer(self, request: FetchRequest, exchange: Exchange) -> Any:
+        """Return the answer, or a promise of it; None if nothing has been done."""
+        (
+            replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
+            forgotten, _, _,
+        ) = request  # fmt: skip
+        version = exchange[2]
+        if replica_id >= 0 or forgotten or version < _FIRST_ORDINARY or not 0 <= isolation <= 1:
+            return None
+        session: FetchSession | None = None
+        if epoch > 0:
+            uses_ids = version >= FIRST_WITH_TOPIC_IDS
+            session = self._sessions.find_ongoing(session_id, epoch, uses_ids=uses_ids)
+            if session is None:
+                return None
+            found = _only_of(session, topics)
+        elif epoch == FINAL_EPOCH and not session_id:
+            found = self._only_in(topics)
+        else:
+            return None
+        if found is None:
+            return None
+        partition, spec = found
+        max_bytes = min(max_bytes, self._max_bytes)
+        is_committed = isolation == _READ_COMMITTED
+        read = self._read(partition, spec, max_bytes, is_committed)
+        if read is None:
+            return None
+        records = read[0]
+        size = len(records) if isinstance(records, bytes) else records.size_bytes
+        if size < min_bytes and size < max_bytes and max_wait_ms > 0:
+            if size:
+                _release(records)
+                return None
+            params = _new(
+                FetchParams,
+                (
+                    CONSUMER_ID,
+                    max_wait_ms,
+                    min(min_bytes, max_bytes),
+                    max_bytes,
+                    Isolation.COMMITTED if is_committed else Isolation.HIGH_WATERMARK,
+                    version < _FIRST_FROM_FOLLOWERS,
+                    False,
+                ),
+            )
+            return self._wait(partition, spec, params, session, exchange)
+        if session is not None:
+            self._sessions.go_on(session, exchange[5])
+            partition.spec = spec
+        return _encoded(partition, session, read, version, has_aborted=is_committed)
+
+    def _only_in(self, topics: list[AskedTopic]) -> tuple[SessionPartition, FetchSpec] | None:
+        """Return the only partition that a request names."""
+        if len(topics) != 1:
+            return None
+        ((topic, partitions),) = topics
+        if len(partitions) != 1:
+            return None
+        (asked,) = partitions
+        partition = SessionPartition((topic, asked[0]), asked, self._metadata)
+        return partition, partition.spec
+
+    def _read(
+        self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, is_committed: bool
+    ) -> PlainRead | None:
+        topic_partition = partition.topic_partition
+        if topic_partition is None:
+            return None
+        topic, index = topic_partition
+        here = self._partitions.get(topic_partition)
+        if here is None or index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
+            return None
+        id_text = partition.topic_id_text
+        if id_text is not None and here.log.topic_id not in (None, id_text):
+            return None
+        try:
+            return here.read_plainly(spec, max_bytes, is_committed=is_committed)
+        except (ApiError, StorageError):
+            # The general way meets it again, and tells it.
+            return None
+
+    def _wait(
+        self,
+        partition: SessionPartition,
+        spec: FetchSpec,
+        params: FetchParams,
+        session: FetchSession | None,
+        exchange: Exchange,
+    ) -> Deferred | None:
+        """Promise an answer to a consumer that has read all that it may see."""
+        topic_partition = partition.topic_partition
+        assert topic_partition is not None
+        log = self._partitions[topic_partition].log
+        offset = spec[0]
+        if offset != log.log_end_offset:
+            return None
+        received_ms = exchange[5]
+        epoch = 0
+        if session is not None:
+            epoch = self._sessions.go_on(session, received_ms)
+            partition.spec = spec
+        active = log.active_segment
+        start = _new(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
+        waiting = _new(WaitingPartition, (topic_partition, spec, start))
+        asked = _new(Asked, (partition, spec, params, session, epoch, exchange))
+        promise = Deferred()
+        self._manager.wait_at_end(
+            received_ms + params[1], params, waiting, lambda: promise.complete(self._after(asked))
+        )
+        return promise
+
+    def _after(self, asked: Asked) -> bytes | EncodedReply:
+        """Return the answer after a wait."""
+        partition, spec, params, session, epoch, exchange = asked
+        if session is None or session.epoch == epoch:
+            is_committed = params[4] is Isolation.COMMITTED
+            read = self._read(partition, spec, params[3], is_committed)
+            if read is not None:
+                version = exchange[2]
+                return _encoded(partition, session, read, version, has_aborted=is_committed)
+        if session is None:
+            return self._answer_generally(asked, FetchContext((partition,)))
+        return self._answer_generally(asked, self._sessions.context_of(session, epoch))
+
+
+def _only_of(
+    session: FetchSession, topics: list[AskedTopic]
+) -> tuple[SessionPartition, FetchSpec] | None:
+    """Return the only partition of a session, with what a request newly asks of it."""
+    partitions = session.partitions
+    if len(partitions) != 1:
+        return None
+    (partition,) = partitions.values()
+    if not topics:
+        return partition, partition.spec
+    if len(topics) != 1 or len(topics[0][1]) != 1:
+        return None
+    ((topic, (asked,)),) = topics
+    return (partition, spec_of(asked)) if partition.key == (topic, asked[0]) else None
+
+
+def _release(records: bytes | FetchSlice) -> None:
+    if isinstance(records, FetchSlice):
+        records.release()
+
+
+def _encoded(
+    partition: SessionPartition,
+    session: FetchSession | None,
+    read: PlainRead,
+    version: int,
+    *,
+    has_aborted: bool,
+) -> bytes | EncodedReply:
+    """Return an answer of one partition, or of none if there is no news in it."""
+    records, watermark, stable, log_start = read
+    on_sent: Callable[[], None] | None = None
+    part: bytes | FileRegion
+    if isinstance(records, bytes):
+        part, size = records, len(records)
+    else:
+        part, size, on_sent = _region_of(records)
+    session_id = 0
+    if session is not None:
+        session_id = session.id
+        is_news = partition.note_offsets(watermark, log_start)
+        if not (size or is_news):
+            return answer_without_news(version, session_id)
+    topic, index = partition.key
+    offsets = (index, watermark, stable, log_start)
+    head = head_of_one(version, session_id, topic, offsets, size, has_aborted=has_aborted)
+    if size <= JOINED_FETCH_BYTES_MAX and isinstance(part, bytes):
+        return head + part + TAGS_BEHIND_RECORDS if version >= FIRST_FLEXIBLE else head + part
+    parts = [head, part, TAGS_BEHIND_RECORDS] if version >= FIRST_FLEXIBLE else [head, part]
+    return _new(EncodedReply, (parts, on_sent))
+
+
+def _region_of(
+    found: FetchSlice,
+) -> tuple[bytes | FileRegion, int, Callable[[], None] | None]:
+    """Return a region of a file as it is sent, its size, and what lets the file go."""
+    size = found.size_bytes
+    descriptor = None if found.file is None else found.file.fileno()
+    if descriptor is None:
+        data = found.read()
+        found.release()
+        return data, len(data), None
+    return _new(FileRegion, (descriptor, found.position, size)), size, found.release
