@@ -76,8 +76,12 @@ class OtherPlan(EngineError):
 
 
 def status_of(data: DataDirectory) -> ClusterStatus:
-    """Return what is known of a cluster."""
-    state = data.state()
+    """Return what is known of a cluster; not to be asked by who runs it."""
+    return status_as(data, data.state())
+
+
+def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
+    """Return what is known of a cluster that is in this state."""
     running = data.running() if state is ClusterState.RUNNING else None
     if running is None:
         return ClusterStatus(state, None, [], data.path, {}, None)
@@ -92,22 +96,20 @@ def status_of(data: DataDirectory) -> ClusterStatus:
 
 
 def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
-    """Keep a plan, start its cluster, and return when that is ready.
+    """Start the cluster of a plan, which is kept, and return when that is ready.
 
-    A plan that does not start is not kept: the next start would fail by it again.
-    Errors: ClusterInUse, ClusterDidNotStart.
+    Errors: ClusterInUse, ClusterDidNotStart; the plan is not kept then.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
-    kept = data.plan() or ClusterPlan(plan.broker_count)
-    data.write_plan(plan)
-    command = [sys.executable, "-m", _PROGRAM, data.path]
-    log_end = _size(files, data.log_path)
-    process = processes.start_detached(command, data.log_path)
-    said = process.wait_until_ready(timeout_s)
-    if said:
-        return
-    data.write_plan(kept)
+    with data.trying(plan) as started:
+        command = [sys.executable, "-m", _PROGRAM, data.path]
+        log_end = _size(files, data.log_path)
+        process = processes.start_detached(command, data.log_path)
+        said = process.wait_until_ready(timeout_s)
+        if said:
+            started()
+            return
     if said is None:
         processes.ask_to_stop(process.pid)
         raise ClusterDidNotStart(data.path, f"not ready after {timeout_s:.0f} s")
@@ -148,8 +150,20 @@ def plan_for(data: DataDirectory, asked: ClusterPlan, given: frozenset[str]) -> 
     )
 
 
+def directories_that_stay(data: DataDirectory) -> list[str]:
+    """Return the log directories that the settings name: `destroy` removes only its own."""
+    plan = data.plan() or ClusterPlan()
+    named = plan.settings.get("log.dirs") or plan.settings.get("log.dir") or ""
+    own = [data.broker_path(broker_id) for broker_id in plan.broker_ids()]
+    paths = [path.strip() for path in named.split(",")]
+    return [path for path in paths if path and path not in own]
+
+
 def destroy(data: DataDirectory, files: Files) -> None:
-    """Remove a stopped cluster with all its data; raises NoClusterThere, ClusterInUse."""
+    """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse.
+
+    What lies in `directories_that_stay` is left.
+    """
     state = data.state()
     if state is ClusterState.ABSENT:
         raise NoClusterThere(data.path)

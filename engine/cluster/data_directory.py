@@ -22,6 +22,8 @@ broker-<id>/     the log directory of a broker
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -128,6 +130,27 @@ class DataDirectory:
             "settings": plan.settings,
         }
         self._write(self._plan_path, content)
+
+    @contextmanager
+    def trying(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:
+        """Keep a plan while its cluster starts; yields what says that it has started.
+
+        If that is not said, what was kept before comes back: the next start would fail by the
+        plan again.
+        """
+        kept = self.plan() or ClusterPlan(plan.broker_count)
+        has_started = False
+
+        def started() -> None:
+            nonlocal has_started
+            has_started = True
+
+        self.write_plan(plan)
+        try:
+            yield started
+        finally:
+            if not has_started:
+                self.write_plan(kept)
 
     def running(self) -> RunningCluster | None:
         """Return the process that runs or ran the cluster; raises BadClusterFile."""

@@ -25,7 +25,7 @@ from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
 from engine.cluster.ensemble import Ensemble
 from engine.cluster.network_limits import keep_limits
-from engine.cluster.plan import ClusterPlan, broker_settings
+from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 from engine.host.coroutine import drive
@@ -115,46 +115,64 @@ class Process:
         self.loop.stop()
 
 
-def run_cluster(data: DataDirectory, plan: ClusterPlan) -> None:
-    """Run a cluster of a data directory until a signal.
+def run_cluster(
+    data: DataDirectory, plan: ClusterPlan, on_ready: Callable[[], None] = lambda: None
+) -> None:
+    """Run a cluster of a data directory until a signal; `on_ready` runs once clients can connect.
 
-    Errors: ClusterInUse; those of the settings, the store and the logs.
+    Errors: ClusterInUse; those of the plan, the settings, the store and the logs. The plan is kept
+    unless it does not start.
     """
+    check_plan(plan)
     process = Process()
     process.files.make_dir(data.path)
     try:
         release = acquire(data.lock_path)
     except LockHeld as error:
         raise ClusterInUse(data.path) from error
-    data.remove_running()
-    data.write_plan(plan)
-    store = MetadataStore(data.store_path, process.clock, process.loop)
-    znode_port = store.listen(process.network, plan.host, 0, process.host.entropy)
-
-    def settings_of(broker_id: int) -> BrokerSettings:
-        settings = broker_settings(plan, data.broker_path(broker_id), broker_id)
-        # It is one for whoever connects there.
-        settings["zookeeper.connect"] = f"{plan.host}:{znode_port}"
-        return BrokerSettings(settings)
-
-    def ready() -> None:
-        addresses = {
-            str(broker.broker_id): broker.address_for_clients() for broker in cluster.brokers
-        }
-        servers = ",".join(addresses.values())
-        data.write_running(
-            RunningCluster(os.getpid(), servers, addresses, f"{plan.host}:{znode_port}")
-        )
-        _log.info("ready: %s", servers)
-        say_ready(servers)
-
-    cluster = Cluster(plan, store, process.host, settings_of)
     try:
+        data.remove_running()
+        with data.trying(plan) as started:
+
+            def ready() -> None:
+                started()
+                on_ready()
+
+            _run_cluster(process, data, plan, ready)
+    finally:
+        data.remove_running()
+        release()
+
+
+def _run_cluster(
+    process: Process, data: DataDirectory, plan: ClusterPlan, on_ready: Callable[[], None]
+) -> None:
+    store = MetadataStore(data.store_path, process.clock, process.loop)
+    try:
+        znode_port = store.listen(process.network, plan.host, 0, process.host.entropy)
+        znode_address = f"{plan.host}:{znode_port}"
+
+        def settings_of(broker_id: int) -> BrokerSettings:
+            settings = broker_settings(plan, data.broker_path(broker_id), broker_id)
+            # It is one for whoever connects there.
+            settings["zookeeper.connect"] = znode_address
+            return BrokerSettings(settings)
+
+        cluster = Cluster(plan, store, process.host, settings_of)
+
+        def ready() -> None:
+            addresses = {
+                str(broker.broker_id): broker.address_for_clients() for broker in cluster.brokers
+            }
+            servers = ",".join(addresses.values())
+            data.write_running(RunningCluster(os.getpid(), servers, addresses, znode_address))
+            _log.info("ready: %s", servers)
+            on_ready()
+            say_ready(servers)
+
         process.run(cluster, ready)
     finally:
         store.close()
-        data.remove_running()
-        release()
 
 
 def run_broker(settings: BrokerSettings, store_path: str | None) -> None:

@@ -11,14 +11,17 @@ from engine.cluster import daemon
 from engine.cluster.daemon import ClusterStatus, NoClusterThere
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.cluster.plan import ClusterPlan, check_plan
+from engine.config.key import broker_keys
+from engine.errors import ConfigError
 from engine.host.ports import FileMissing
 from engine.host.real import RealClock, RealFiles
 from engine.limits import COPY_CHUNK_BYTES
 from kctl import exits
 from kctl.asking import confirm, say
-from kctl.commands.setting_words import settings_of
+from kctl.commands.setting_words import hint_on_settings, settings_of
 from kctl.embedded import cluster_path
-from kctl.render import Column, write_object
+from kctl.hints import did_you_mean
+from kctl.render import Column, check_format, write_object
 
 STATUS_COLUMNS = (
     Column("state", "STATE"),
@@ -49,19 +52,21 @@ def _directory(data: str | None) -> DataDirectory:
 
 def start_cluster(request: StartRequest) -> int:
     """Start a cluster here or as a process of its own."""
+    check_format(request.output)
     data = _directory(request.data)
     plan = _plan(data, request)
     if request.foreground:
         from engine.cluster.run import log_to_stderr, run_cluster
 
         log_to_stderr()
-        run_cluster(data, plan)
+        run_cluster(data, plan, lambda: _show_own(data, request.output))
         return exits.OK
     _check(plan)
     if data.state() is ClusterState.RUNNING:
         say(f"the cluster in {data.path} is running already")
         if plan != data.plan():
-            say("hint: other settings count from a start on: stop it first, `kctl cluster stop`")
+            stop = f"`kctl cluster stop --data {data.path}`"
+            say(f"hint: other settings count from a start on: stop it first, {stop}")
     else:
         daemon.start(data, RealFiles(), plan, request.timeout_s)
     return _show(daemon.status_of(data), request.output)
@@ -81,8 +86,15 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
 
 def _check(plan: ClusterPlan) -> None:
     """Find out what is wrong with a plan before a process is started for it."""
-    for name in check_plan(plan):
-        say(f"warning: {name} is no setting of brokers and is passed over")
+    try:
+        unknown = check_plan(plan)
+    except ConfigError as error:
+        error.hint = hint_on_settings({error.key: str(error.value)}, broker_keys())
+        raise
+    for name in unknown:
+        question = did_you_mean(name, broker_keys())
+        line = f"warning: {name} is no setting of brokers and is passed over"
+        say(f"{line}; {question}" if question else line)
 
 
 def stop_cluster(data: str | None, timeout_s: float) -> int:
@@ -104,6 +116,12 @@ def _pause(duration_ms: int) -> None:
 def show_status(data: str | None, output: str) -> int:
     """Print what is known of a cluster; it is an answer too that it does not run."""
     return _show(daemon.status_of(_directory(data)), output)
+
+
+def _show_own(data: DataDirectory, output: str) -> None:
+    """Print what this process runs; asking for its lock would lose it."""
+    _show(daemon.status_as(data, ClusterState.RUNNING), output)
+    sys.stdout.flush()
 
 
 def _show(status: ClusterStatus, output: str) -> int:
@@ -152,9 +170,14 @@ def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
     directory = _directory(data)
     if directory.state() is ClusterState.ABSENT:
         raise NoClusterThere(directory.path)
+    stays = daemon.directories_that_stay(directory)
     what = f"remove the cluster in {directory.path} with all its data"
+    if stays:
+        what = f"{what} but that in {', '.join(stays)}"
     confirm(what, yes=yes, can_be_tried=False)
     daemon.stop(directory, RealClock(), timeout_s, _pause)
     daemon.destroy(directory, RealFiles())
     say(f"the cluster in {directory.path} is gone")
+    for path in stays:
+        say(f"note: its log directory {path} stays")
     return exits.OK

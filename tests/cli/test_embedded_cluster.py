@@ -85,6 +85,32 @@ def test_what_is_wrong_is_said_before_anything_is_made(shell: Shell) -> None:
     assert shell.run("cluster", "destroy", "-y").returncode == 1
 
 
+@pytest.mark.parametrize(
+    ("setting", "code", "said"),
+    [
+        ("num.partiions=3", 0, "is passed over; did you mean num.partitions?"),
+        ("log.retention.ms=7d", 1, "hint: log.retention.ms is in milliseconds: 7d is 604800000"),
+    ],
+)
+def test_a_setting_that_may_be_mistyped_is_asked_about(
+    shell: Shell, setting: str, code: int, said: str
+) -> None:
+    done = shell.run("cluster", "start", "--port", "0", "--set", setting)
+    assert (code, True) == (done.returncode, said in done.stderr), done.stderr
+
+
+def test_a_cluster_in_the_foreground_says_where_it_is_until_a_signal(shell: Shell) -> None:
+    with shell.popen("cluster", "start", "--foreground", "--port", "0", "-o", "ndjson") as process:
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        assert ("running", [process.pid]) == (told["state"], told["pids"])
+        shell.ok("brokers", "list", "-b", told["bootstrap_servers"])
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert 0 == process.returncode
+    assert "stopped" == shell.status()["state"]
+
+
 def test_a_port_that_is_taken_is_named(shell: Shell, tmp_path: Path) -> None:
     shell.ok("cluster", "start", "--port", "0")
     port = shell.status()["bootstrap_servers"].rpartition(":")[2]

@@ -12,6 +12,8 @@ from engine.cluster import daemon
 from engine.cluster.daemon import ClusterDidNotStart, NoClusterThere, OtherPlan
 from engine.cluster.data_directory import ClusterInUse, DataDirectory
 from engine.cluster.plan import ClusterPlan
+from engine.cluster.run import run_cluster
+from engine.errors import EngineError
 from engine.host.real import RealFiles
 
 FILES = RealFiles()
@@ -58,6 +60,25 @@ def test_a_plan_that_does_not_start_is_not_kept(data: DataDirectory) -> None:
     assert data.plan() == MADE
 
 
+@pytest.mark.parametrize(
+    "bad",
+    [
+        MADE._replace(settings={"num.partitions": "abc"}),
+        MADE._replace(broker_count=3),
+        MADE._replace(settings={"zookeeper.connect": "else:2181"}),
+        MADE._replace(port=0, settings={"log.dirs": "/proc/none"}),
+    ],
+    ids=["a bad value", "too many brokers", "another store", "a bad folder"],
+)
+def test_a_plan_that_does_not_start_in_this_process_is_not_kept_either(
+    data: DataDirectory, bad: ClusterPlan
+) -> None:
+    data.write_plan(MADE)
+    with pytest.raises(EngineError):
+        run_cluster(data, bad)
+    assert data.plan() == MADE
+
+
 def test_a_process_without_a_plan_says_so(data: DataDirectory) -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "engine.cluster", data.path],
@@ -67,6 +88,18 @@ def test_a_process_without_a_plan_says_so(data: DataDirectory) -> None:
     )
     assert ended.returncode == 1
     assert ended.stderr == f"error: there is no cluster in {data.path}\n"
+
+
+def test_log_directories_elsewhere_stay_and_are_named(data: DataDirectory, tmp_path: Path) -> None:
+    here, there = f"{data.path}/disk-1", str(tmp_path / "disk-2")
+    data.write_plan(MADE._replace(settings={"log.dirs": f"{here}, {there},{data.path}/broker-1"}))
+    (tmp_path / "disk-2").mkdir()
+    (tmp_path / "cluster" / "disk-1").mkdir()
+    assert [here, there] == daemon.directories_that_stay(data)
+    daemon.destroy(data, FILES)
+    assert (tmp_path / "disk-2").is_dir()
+    data.write_plan(MADE)
+    assert [] == daemon.directories_that_stay(data)
 
 
 def test_only_what_is_the_clusters_is_removed(data: DataDirectory, tmp_path: Path) -> None:
