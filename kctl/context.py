@@ -44,7 +44,8 @@ class NoCluster(EngineError):
     exit_code = exits.USAGE
     hint = (
         "start one: kctl cluster start; or give -b HOST:PORT, set KCTL_BOOTSTRAP_SERVER, "
-        "or keep one: kctl context set NAME -b HOST:PORT"
+        "or keep one: kctl context set NAME -b HOST:PORT; "
+        "`kctl cluster status --data DIR` shows where one with a directory of its own listens"
     )
 
     def __init__(self) -> None:

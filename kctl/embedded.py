@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from kctl.words import UnreadableWord
+
 _BELOW_DATA_HOME = "kctl/cluster"
 
 
 def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
-    """Return the data directory that is meant, as an absolute path."""
+    """Return the data directory that is meant, as an absolute path; raises UnreadableWord."""
+    if data == "":
+        raise UnreadableWord("a directory", data, "a path")
     if data is not None:
         return os.path.abspath(data)
     home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"

@@ -100,11 +100,14 @@ def test_no_cluster_at_all_names_the_options(run: Run, args: tuple[str, ...]) ->
         ("context", "set", "c"),
         ("context", "use", "none"),
         ("topics", "list", "--timeout", "0"),
+        ("cluster", "start", "--data", ""),
+        ("cluster", "start", "--foreground", "-o", "xml"),
+        ("znode", "ls", "--data", ""),
     ],
     ids=" ".join,
 )
 def test_wrong_usage_is_exit_2_before_anything_is_asked(run: Run, args: tuple[str, ...]) -> None:
-    where = () if args[0] == "context" else ("-b", NOWHERE)
+    where = () if args[0] in ("context", "cluster", "znode") else ("-b", NOWHERE)
     code, out, err = run(*args, *where)
     assert (exits.USAGE, "") == (code, out)
     assert "error: " in err
