@@ -28,6 +28,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from confluent_kafka import TopicCollection
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from engine.records.builder import BatchSettings, build_batch
@@ -39,7 +40,7 @@ from engine.wire.structs import message_class
 from tests.perf.ratios import machine_line
 
 _PRODUCE, _PRODUCE_VERSION = 0, 9
-_FETCH, _FETCH_VERSION = 1, 11
+_FETCH, _FETCH_VERSION, _SESSION_FETCH_VERSION = 1, 11, 17
 _LENGTH = struct.Struct(">i")
 _RECEIVED_BYTES = 4 << 20
 
@@ -144,6 +145,23 @@ def fetch_frame(topic: str, offset: int, max_bytes: int) -> bytes:
     return _framed(_FETCH, _FETCH_VERSION, "Fetch", message)
 
 
+def session_frame(
+    topic_id: bytes, max_bytes: int, session_id: int = 0, session_epoch: int = 0
+) -> bytes:
+    """Return a fetch request of a consumer with a session, as Java's are."""
+    request = message_class("FetchRequest")
+    asked = request.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=max_bytes)
+    message = request(
+        max_wait_ms=500,
+        min_bytes=1,
+        max_bytes=50 << 20,
+        session_id=session_id,
+        session_epoch=session_epoch,
+        topics=[request.FetchTopic(topic_id=topic_id, partitions=[asked])],
+    )
+    return _framed(_FETCH, _SESSION_FETCH_VERSION, "Fetch", message)
+
+
 class _Answers:
     """Counts the frames that come back, without keeping them."""
 
@@ -210,9 +228,50 @@ def _compressed(codec: Codec, batch_bytes: int, tree: Tree, topic: str, count: i
     return _ask(tree, produce_frame(topic, batch_bytes, codec=codec), count, 5)
 
 
-def _fetch(max_bytes: int, window: int, tree: Tree, topic: str, count: int) -> Cost:
-    _ask(tree, produce_frame(topic, 100_000), max(2 * max_bytes // 100_000, 1), 5)
-    return _ask(tree, fetch_frame(topic, 0, max_bytes), count, window)
+def _fill(tree: Tree, topic: str, max_bytes: int) -> None:
+    """Produce more than one fetch takes, in batches that are no larger than it wants."""
+    batch_bytes = min(max_bytes, 100_000)
+    _ask(tree, produce_frame(topic, batch_bytes), max(2 * max_bytes // batch_bytes, 1), 5)
+
+
+def _fetch(max_bytes: int, tree: Tree, topic: str, count: int) -> Cost:
+    _fill(tree, topic, max_bytes)
+    return _ask(tree, fetch_frame(topic, 0, max_bytes), count, 1)
+
+
+def _fetch_in_session(max_bytes: int, tree: Tree, topic: str, count: int) -> Cost:
+    """Fetch as Java's clients do: one partition in the session, which each request names anew."""
+    _fill(tree, topic, max_bytes)
+    with socket.create_connection((tree.host, tree.port)) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        topic_id = _topic_id(tree, topic)
+        sock.sendall(session_frame(topic_id, max_bytes))
+        # Behind correlation id, tags, throttle time and error.
+        session_id = int.from_bytes(_frame_from(sock)[11:15])
+        answers = _Answers(sock)
+        before, start = _used_s(tree.pid), time.perf_counter()
+        for epoch in range(1, count + 1):
+            sock.sendall(session_frame(topic_id, max_bytes, session_id, epoch))
+            while not answers.wait():
+                pass
+        took_s, after = time.perf_counter() - start, _used_s(tree.pid)
+    return Cost(
+        *((b - a) / count * 1e6 for a, b in zip(before, after, strict=True)), took_s / count * 1e6
+    )
+
+
+def _topic_id(tree: Tree, topic: str) -> bytes:
+    admin = AdminClient({"bootstrap.servers": f"{tree.host}:{tree.port}"})
+    found = admin.describe_topics(TopicCollection([topic]))[topic].result().topic_id
+    halves = found.get_most_significant_bits(), found.get_least_significant_bits()
+    return struct.pack(">qq", *halves)
+
+
+def _frame_from(sock: socket.socket) -> bytes:
+    """Read one frame; returns what is behind its length."""
+    with sock.makefile("rb") as stream:
+        (size,) = _LENGTH.unpack(stream.read(4))
+        return stream.read(size)
 
 
 def _tail(tree: Tree, topic: str, count: int) -> Cost:
@@ -260,8 +319,10 @@ CASES = (
     Case(
         "produce 100 KB of snappy, 5 in flight", partial(_compressed, Codec.SNAPPY, 100_000), 5_000
     ),
-    Case("fetch 16 KB", partial(_fetch, 16_000, 1), 10_000),
-    Case("fetch 1 MB", partial(_fetch, 1 << 20, 1), 2_000),
+    Case("fetch 16 KB", partial(_fetch, 16_000), 10_000),
+    Case("fetch 16 KB in a session", partial(_fetch_in_session, 16_000), 5_000),
+    Case("fetch 100 KB", partial(_fetch, 100_000), 5_000),
+    Case("fetch 1 MB", partial(_fetch, 1 << 20), 2_000),
     Case("produce 100 B to a waiting fetch", _tail, 5_000),
 )
 
