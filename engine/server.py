@@ -24,7 +24,11 @@ from engine.api.dispatch import ApiRow, DispatchTable
 from engine.api.exchange import CloseConnection, Deferred, EncodedReply, Exchange, Session
 from engine.errors import WireError
 from engine.host.ports import Clock, Connection, Network, SendPart
-from engine.limits import LISTEN_BACKLOG, OPEN_REQUESTS_PER_CONNECTION_MAX
+from engine.limits import (
+    JOINED_SEND_BYTES_MAX,
+    LISTEN_BACKLOG,
+    OPEN_REQUESTS_PER_CONNECTION_MAX,
+)
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
@@ -163,9 +167,15 @@ class ClientConnection:
             self._server.events.on_fault(row, error)
             self._connection.close("the broker failed to serve a request")
             return
-        if type(reply) is bytes and not self._slots:
+        if self._slots:
+            self._answer(row, exchange, reply)
+        elif type(reply) is bytes:
             head = response_header_bytes(row[0], version, exchange[3])
             self._connection.send((head + reply,), None)
+        elif type(reply) is EncodedReply:
+            head = response_header_bytes(row[0], version, exchange[3])
+            parts, on_sent = reply
+            self._connection.send(_behind(head, parts), on_sent)
         else:
             self._answer(row, exchange, reply)
 
@@ -230,7 +240,15 @@ def _parts_of(
     _, key, version, correlation_id, _, _ = exchange
     head = response_header_bytes(key, version, correlation_id)
     if isinstance(reply, bytes):
-        return (head, reply), None
+        return (head + reply,), None
     if isinstance(reply, EncodedReply):
-        return (head, *reply.parts), reply.on_sent
+        return _behind(head, reply.parts), reply.on_sent
     return (head, message_codec(f"{row.name}Response", version).encode(reply)), None
+
+
+def _behind(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:
+    """Return parts behind a header, which a short first one is joined with."""
+    first = parts[0]
+    if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
+        return [head + first, *parts[1:]]
+    return [head, *parts]

@@ -24,6 +24,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from engine.host.ports import FileRegion, SendPart
@@ -269,21 +270,19 @@ class RealConnection:
                 on_sent()
             return
         queue = self._queue
-        if not queue:
-            self._unsent_since_ms = self._network.clock.monotonic_ms()
         first = parts[0]
-        if len(parts) == 1 and type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
-            # As most answers are.
+        if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
+            # As most answers are, or begin.
             size = len(first)
-            queue.append(_length_bytes(size) + first)
+            if len(parts) == 1:
+                queue.append(_length_bytes(size) + first)
+            else:
+                behind = parts[1:]
+                size += self._count(behind)
+                queue.append(_length_bytes(size) + first)
+                queue.extend(behind)
         else:
-            size = 0
-            for part in parts:
-                if isinstance(part, FileRegion):
-                    size += part.length
-                    self._region_count += 1
-                else:
-                    size += len(part)
+            size = self._count(parts)
             queue.append(_length_bytes(size))
             queue.extend(parts)
         self._queued_bytes = end = self._queued_bytes + size + 4
@@ -294,6 +293,17 @@ class RealConnection:
         elif not self._is_dirty and not self._waits_to_write:
             self._is_dirty = True
             self._network.flush_later(self)
+
+    def _count(self, parts: Sequence[SendPart]) -> int:
+        """Return the bytes of parts that are queued, and count their regions."""
+        size = 0
+        for part in parts:
+            if type(part) is FileRegion:
+                size += part[2]
+                self._region_count += 1
+            else:
+                size += len(part)
+        return size
 
     def flush(self) -> None:
         """Write what is queued as far as the socket takes it."""
@@ -319,26 +329,36 @@ class RealConnection:
     def _write_some(self) -> int:
         """Write from the queue's front; returns the bytes that the socket took."""
         queue = self._queue
-        if (
-            not self._region_count
-            and self._queued_bytes - self._sent_bytes <= JOINED_SEND_BYTES_MAX
-        ):
+        if self._region_count:
+            return self._write_with_regions()
+        if self._queued_bytes - self._sent_bytes <= JOINED_SEND_BYTES_MAX:
             return self._sock.send(b"".join(queue))  # type: ignore[arg-type]
-        first = queue[0]
-        if isinstance(first, FileRegion):
-            return os.sendfile(self._descriptor, first.descriptor, first.position, first.length)
-        buffers: list[bytes | bytearray | memoryview] = []
-        size = 0
+        if len(queue) <= IOV_BUFFERS_MAX:
+            return self._sock.sendmsg(queue)  # type: ignore[arg-type]
+        return self._sock.sendmsg(tuple(islice(queue, IOV_BUFFERS_MAX)))  # type: ignore[arg-type]
+
+    def _write_with_regions(self) -> int:
+        """Write parts one by one for as long as each is taken whole."""
+        queue = self._queue
+        taken = 0
+        left = len(queue)
         for part in queue:
-            if isinstance(part, FileRegion):
-                return self._sock.sendmsg(buffers, (), _MORE)
-            if len(buffers) == IOV_BUFFERS_MAX:
+            left -= 1
+            try:
+                if type(part) is FileRegion:
+                    descriptor, position, size = part
+                    sent = os.sendfile(self._descriptor, descriptor, position, size)
+                else:
+                    size = len(part)
+                    sent = self._sock.send(part, _MORE if left else 0)  # type: ignore[arg-type]
+            except OSError as error:
+                if taken and error.errno in _AGAIN:
+                    break
+                raise
+            taken += sent
+            if sent < size:
                 break
-            buffers.append(part)
-            size += len(part)
-        if size <= JOINED_SEND_BYTES_MAX:
-            return self._sock.send(b"".join(buffers))
-        return self._sock.sendmsg(buffers)
+        return taken
 
     def _drop_sent(self, sent: int) -> None:
         """Take what has been sent off the queue, and tell who waits for that."""
@@ -351,13 +371,14 @@ class RealConnection:
             self._unsent_since_ms = self._network.clock.monotonic_ms()
             while queue:
                 part = queue[0]
-                size = part.length if isinstance(part, FileRegion) else len(part)
+                is_region = type(part) is FileRegion
+                size = part[2] if is_region else len(part)
                 if sent < size:
                     if sent:
                         queue[0] = _rest_of(part, sent)
                     break
                 sent -= size
-                self._region_count -= isinstance(part, FileRegion)
+                self._region_count -= is_region
                 queue.popleft()
         while self._on_sent and self._on_sent[0][0] <= self._sent_bytes:
             self._on_sent.popleft()[1]()
@@ -365,11 +386,12 @@ class RealConnection:
     def _wait_to_write(self) -> None:
         if not self._waits_to_write:
             self._waits_to_write = True
+            self._unsent_since_ms = self._network.clock.monotonic_ms()
             self._network.loop.watch_writable(self._descriptor, self.flush)
 
     def overdue(self, now_ms: int) -> str | None:
         """Return why the connection has waited too long for something, None if it has not."""
-        if self._queue and now_ms - self._unsent_since_ms > UNSENT_DEADLINE_MS:
+        if self._waits_to_write and now_ms - self._unsent_since_ms > UNSENT_DEADLINE_MS:
             return "it does not read its answers"
         if self._is_held:
             return None

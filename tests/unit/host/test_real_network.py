@@ -17,8 +17,9 @@ import pytest
 from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection, FileRegion
 from engine.host.real import RealClock
+from engine.host.real_connection import RealConnection
 from engine.host.real_network import CannotListen, NetworkLimits, RealNetwork
-from engine.limits import HALF_FRAME_DEADLINE_MS
+from engine.limits import HALF_FRAME_DEADLINE_MS, IOV_BUFFERS_MAX, UNSENT_DEADLINE_MS
 
 LIMIT = 1_000_000
 # States of Linux, the first byte of TCP_INFO.
@@ -333,6 +334,57 @@ def test_file_regions_are_sent_between_buffers(tmp_path: Path) -> None:
         assert b"head" + content[5:-5] + b"tail" == _read_frame(sock)
         assert sent.wait(20)
     os.close(descriptor)
+
+
+def test_answers_with_regions_keep_their_order_when_the_socket_is_full(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    content = os.urandom(1_000_000)
+    path.write_bytes(content)
+    descriptor = os.open(path, os.O_RDONLY)
+
+    def answer(connection: Connection, frame: bytes) -> None:
+        number = frame[0]
+        region = FileRegion(descriptor, number, len(content) - number)
+        parts = ([b"head", region], [b"head", b"more", region, b"tail"], [region], [frame])
+        connection.send(parts[number % 4])
+
+    def expected(number: int) -> bytes:
+        part = content[number:]
+        return (b"head" + part, b"headmore" + part + b"tail", part, bytes((number,)))[number % 4]
+
+    with _server(answer) as echo, _connected(echo) as sock:
+        sock.sendall(b"".join(_frame(bytes((number,))) for number in range(40)))
+        for number in range(40):
+            assert expected(number) == _read_frame(sock)
+    os.close(descriptor)
+
+
+def test_an_answer_may_have_more_parts_than_one_call_takes() -> None:
+    parts = [bytes((number % 251,)) * 40 for number in range(IOV_BUFFERS_MAX * 2 + 5)]
+    with _server(lambda connection, _f: connection.send(parts)) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"?"))
+        assert b"".join(parts) == _read_frame(sock)
+
+
+def test_who_does_not_read_its_answers_is_overdue() -> None:
+    found: list[str | None] = []
+    big = bytes(30_000_000)
+
+    def answer(connection: Connection, frame: bytes) -> None:
+        assert isinstance(connection, RealConnection)
+        if frame == b"big":
+            connection.send([big])
+        else:
+            now_ms = RealClock().monotonic_ms()
+            for late_ms in (0, UNSENT_DEADLINE_MS + 1):
+                found.append(connection.overdue(now_ms + late_ms))
+
+    with _server(answer) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"big"))
+        sock.recv(1)
+        sock.sendall(_frame(b"?"))
+        _turn_until(echo, lambda: len(found) == 2)
+    assert [None, "it does not read its answers"] == found
 
 
 def test_a_region_that_its_file_no_longer_has_ends_the_connection(tmp_path: Path) -> None:
