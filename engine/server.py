@@ -9,6 +9,9 @@ For each frame:
 4. The handler gives the reply, or promises it; the request's slot keeps its place meanwhile.
 5. Slots leave from the front as they fill: answers keep the order of their requests.
 
+Usual frames of the API that is asked most take a lane of their own past all of that
+(`DispatchTable.lane`), if no request before them is open.
+
 A connection with too many open slots is paused until some leave. A fault of a handler itself ends
 the connection and is told to `on_fault`: the broker lives.
 """
@@ -99,6 +102,7 @@ class ClientConnection:
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
         self._server = server
         self._row_of = server.table.row
+        self._lane = server.table.lane
         self._connection = connection
         self._session = Session(connection.peer, listener)
         # Requests without an answer, and those behind them.
@@ -110,6 +114,17 @@ class ClientConnection:
 
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 4)."""
+        if not self._slots:
+            try:
+                answer = self._lane(frame, self._session)
+            except Exception as error:
+                row = self._row_of(self._server.table.lane_key)
+                assert row is not None
+                self._fault(row, error)
+                return
+            if answer is not None:
+                self._connection.send((answer,), None)
+                return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
             row = self._row_of(key)
@@ -164,8 +179,7 @@ class ClientConnection:
         except (WireError, CloseConnection):
             raise
         except Exception as error:
-            self._server.events.on_fault(row, error)
-            self._connection.close("the broker failed to serve a request")
+            self._fault(row, error)
             return
         if self._slots:
             self._answer(row, exchange, reply)
@@ -178,6 +192,10 @@ class ClientConnection:
             self._connection.send(_behind(head, parts), on_sent)
         else:
             self._answer(row, exchange, reply)
+
+    def _fault(self, row: ApiRow, error: Exception) -> None:
+        self._server.events.on_fault(row, error)
+        self._connection.close("the broker failed to serve a request")
 
     def _answer(self, row: ApiRow, exchange: Exchange, reply: Any) -> None:
         """Send a reply, or keep its place among those that are owed."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.api.exchange import Handler
+from engine.api.exchange import Handler, Session
 from engine.wire.headers import api
 
 
@@ -26,6 +26,14 @@ class Rule(Enum):
 
 #: Makes a request of a body (a view of the frame) and the version; raises WireError.
 RequestDecoder: TypeAlias = Callable[[memoryview, int], Any]
+
+
+#: Serves a whole frame of the usual form and returns its answer; None with nothing done.
+Lane: TypeAlias = Callable[[memoryview, Session], bytes | None]
+
+
+def _no_lane(_frame: memoryview, _session: Session) -> bytes | None:
+    return None
 
 
 class ApiRow(NamedTuple):
@@ -55,6 +63,9 @@ class DispatchTable:
 
     def __init__(self) -> None:
         self._rows: dict[int, ApiRow] = {}
+        #: Is asked before the rows are, for every frame that has no open request before it.
+        self.lane: Lane = _no_lane
+        self.lane_key = -1
 
     def serve(
         self,
@@ -66,8 +77,12 @@ class DispatchTable:
         is_inter_broker: bool = False,
         decode: RequestDecoder | None = None,
         is_advertised: bool = True,
+        lane: Lane | None = None,
     ) -> None:
-        """Add a row for all stable versions of an API, or those up to `highest`."""
+        """Add a row for all stable versions of an API, or those up to `highest`.
+
+        One of the rows may have a lane.
+        """
         found = api(name)
         assert found.key not in self._rows, name
         top = found.stable.highest if highest is None else highest
@@ -82,6 +97,9 @@ class DispatchTable:
             decode,
             is_advertised,
         )
+        if lane is not None:
+            assert self.lane_key < 0, name
+            self.lane, self.lane_key = lane, found.key
 
     def row(self, key: int) -> ApiRow | None:
         """Return the row of a key, None if it is not served."""

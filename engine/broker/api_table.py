@@ -33,6 +33,7 @@ from engine.api.list_offsets import ListOffsets
 from engine.api.metadata import Metadata
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
+from engine.api.produce_lane import ProduceLane
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
@@ -77,11 +78,13 @@ class ServedApis:
         slots = config.max_incremental_fetch_session_cache_slots
         sessions = FetchSessionCache(cache, broker.host.entropy, slots=slots)
         fetch = Fetch(FetchDeps(replicas, cache, sessions, config.fetch_max_bytes))
+        produce = Produce(replicas, cache)
         table.serve(
             "Produce",
-            Produce(replicas, cache).handle,
+            produce.handle,
             Rule.PER_RESOURCE,
             decode=decode_produce_request,
+            lane=ProduceLane(produce, cache, broker.host.clock).answer,
         )
         table.serve("Fetch", fetch.handle, Rule.PER_RESOURCE, decode=read_fetch_request)
         for name, handler in (

@@ -16,6 +16,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Any
 
 from engine.errors import StorageError
 from engine.host import processes
@@ -61,10 +62,16 @@ def compiled_walk(address: int) -> RecordWalk:
 
     def walk(data: Buffer, position: int, count: int) -> Walked:
         size = len(data) - position
-        if size < COPIED_FOR_A_CALL_BYTES_MAX or not isinstance(data, memoryview) or data.readonly:
-            call(result, None, bytes(data[position:]), size, count, out)
+        block: Any
+        if size < COPIED_FOR_A_CALL_BYTES_MAX:
+            block = bytes(data[position:])
         else:
-            call(result, None, by_reference(byte_in(data, position)), size, count, out)
+            try:
+                block = by_reference(byte_in(data, position))
+            except TypeError:
+                # It is not writable: nothing gives its address away.
+                block = bytes(data[position:])
+        call(result, None, block, size, count, out)
         answer, least, greatest = numbers
         return (least, greatest, answer == 2) if answer else None
 

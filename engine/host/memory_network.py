@@ -88,7 +88,7 @@ class MemoryConnection:
 
     def _hand_on(self) -> None:
         while self._arrived and not self._is_paused and not self.is_closed:
-            self.on_frame(memoryview(self._arrived.popleft()))
+            self.on_frame(memoryview(bytearray(self._arrived.popleft())))
 
     def pause(self) -> None:
         """Take no more frames until `resume`."""

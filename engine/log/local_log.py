@@ -29,7 +29,7 @@ chunk larger than segment.bytes is split at batches, not refused.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from engine.errors import StorageError
 from engine.host.ports import Buffer, Files
@@ -63,11 +63,11 @@ from engine.records.record import NO_TIMESTAMP, increment_sequence
 _set_base_offset = struct.Struct(">q").pack_into
 _set_leader_epoch = struct.Struct(">i").pack_into
 _LEADER_EPOCH_AT = 12
-# Attributes of a plain batch: a codec and the transactional bit, nothing else.
-_PLAIN_FLAGS = ~0x17
 _CODEC_BITS = 0x07
-_LAST_CODEC = 4
 _TRANSACTIONAL_BIT = 0x10
+#: Attributes of a batch that says no more than its codec, in no transaction.
+CODECS_ALONE = frozenset(range(5))
+_TAKEN_FLAGS = CODECS_ALONE | {codec | _TRANSACTIONAL_BIT for codec in CODECS_ALONE}
 _header_in = HEADER.unpack_from
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_info = tuple.__new__
@@ -112,7 +112,7 @@ class LocalLog:
         self._flush_messages = config.flush_messages
         self._active = self.segments.active
         for segment in self.segments:
-            segment.config = config
+            segment.configure(config)
 
     @property
     def active_segment(self) -> Segment:
@@ -149,56 +149,69 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        # The way of nearly every request: one usual batch that needs its offset and epoch set.
-        if self._is_plain and len(batches) >= HEADER_BYTES:
-            (
-                base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
-                producer_id, producer_epoch, base_sequence, count,
-            ) = _header_in(batches)  # fmt: skip
-            if (
-                length + 12 == len(batches) <= self._batch_bytes_max
-                and magic == MAGIC
-                and not base_offset
-                and not flags & _PLAIN_FLAGS
-                and flags & _CODEC_BITS <= _LAST_CODEC
-                and 0 < count == delta + 1
-                and (producer_id < 0 or base_sequence >= 0)
-                and crc == crc32c(batches[CHECKED_FROM:])
-                and self._is_usual(batches, flags & _CODEC_BITS, count, (base_ms, max_ms), now_ms)
-            ):
-                first = self.log_end_offset
-                is_transactional = flags & _TRANSACTIONAL_BIT != 0
-                if producer_id >= 0:
-                    last_sequence = increment_sequence(base_sequence, delta)
-                    known = self.producers.check_data(
-                        producer_id,
-                        producer_epoch,
-                        base_sequence,
-                        last_sequence,
-                        is_transactional=is_transactional,
-                        origin=origin,
-                    )
-                    if known is not None:
-                        return self._duplicate(known, leader_epoch)
-                _set_base_offset(batches, 0, first)
-                _set_leader_epoch(batches, _LEADER_EPOCH_AT, leader_epoch)
-                if leader_epoch != self.epochs.latest_epoch:
-                    self.epochs.assign(leader_epoch, first)
-                last = first + delta
-                self._write(batches, first, last, (max_ms, last), now_ms)
-                if producer_id >= 0:
-                    self.producers.append_data(
-                        producer_id,
-                        producer_epoch,
-                        WrittenBatch(last_sequence, last, delta, max_ms),
-                        is_transactional=is_transactional,
-                    )
-                return _new_info(
-                    AppendInfo,
-                    (first, last, max_ms, -1, self.log_start_offset, length + 12, leader_epoch,
-                     False),
-                )  # fmt: skip
-        return self._append_carefully(batches, leader_epoch, now_ms, origin)
+        info = self.append_usual(batches, leader_epoch, now_ms, _TAKEN_FLAGS, origin)
+        return info or self._append_carefully(batches, leader_epoch, now_ms, origin)
+
+    def append_usual(
+        self,
+        batches: memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        taken_flags: Container[int],
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> AppendInfo | None:
+        """Append one batch that only needs its offset and epoch set, as nearly all are.
+
+        None with nothing done for any other, and for attributes that are not in `taken_flags`.
+        Errors: those of `producer_state.py`; nothing is written then.
+        """
+        if not self._is_plain or len(batches) < HEADER_BYTES:
+            return None
+        (
+            base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
+            producer_id, producer_epoch, base_sequence, count,
+        ) = _header_in(batches)  # fmt: skip
+        if not (
+            length + 12 == len(batches) <= self._batch_bytes_max
+            and magic == MAGIC
+            and not base_offset
+            and flags in taken_flags
+            and 0 < count == delta + 1
+            and (producer_id < 0 or base_sequence >= 0)
+            and crc == crc32c(batches[CHECKED_FROM:])
+            and self._is_usual(batches, flags & _CODEC_BITS, count, base_ms, max_ms, now_ms)
+        ):
+            return None
+        first = self.log_end_offset
+        if producer_id >= 0:
+            last_sequence = increment_sequence(base_sequence, delta)
+            known = self.producers.check_data(
+                producer_id,
+                producer_epoch,
+                base_sequence,
+                last_sequence,
+                is_transactional=flags & _TRANSACTIONAL_BIT != 0,
+                origin=origin,
+            )
+            if known is not None:
+                return self._duplicate(known, leader_epoch)
+        _set_base_offset(batches, 0, first)
+        _set_leader_epoch(batches, _LEADER_EPOCH_AT, leader_epoch)
+        if leader_epoch != self.epochs.latest_epoch:
+            self.epochs.assign(leader_epoch, first)
+        last = first + delta
+        self._write(batches, first, last, (max_ms, last), now_ms)
+        if producer_id >= 0:
+            self.producers.append_data(
+                producer_id,
+                producer_epoch,
+                WrittenBatch(last_sequence, last, delta, max_ms),
+                is_transactional=flags & _TRANSACTIONAL_BIT != 0,
+            )
+        start = self.log_start_offset
+        return _new_info(
+            AppendInfo, (first, last, max_ms, -1, start, length + 12, leader_epoch, False)
+        )
 
     def _append_carefully(
         self, batches: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin

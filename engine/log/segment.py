@@ -45,6 +45,9 @@ from engine.records.batch import MAGIC
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
+_NOTHING_SURE = -1
+# A NamedTuple's own constructor is Python code and takes twice as long as this.
+_new = tuple.__new__
 # baseOffset batchLength … magic, and for magic 2 lastOffsetDelta: what a walk over batches needs.
 _prologue_in = struct.Struct(">qi4xb").unpack_from
 _delta_in = struct.Struct(">i").unpack_from
@@ -79,6 +82,9 @@ class Segment:
         "_last_position",
         "_log_borrows",
         "_rolling_timestamp_ms",
+        "_sure_bytes",
+        "_sure_ms",
+        "_sure_offset",
         "_time_entries_max",
         "_time_index",
         "_txn_entries",
@@ -112,6 +118,9 @@ class Segment:
         self._txn_entries: list[AbortedTransaction] | None = None
         self._largest: TimestampOffset | None = None
         self._rolling_timestamp_ms: int | None = None
+        # What `should_roll` need not look further at; see `_note_bounds`.
+        self._sure_bytes = _NOTHING_SURE
+        self._sure_ms = self._sure_offset = 0
         self._bytes_since_entry = 0
         self._index_entries_max = config.segment_index_bytes // offset_index.ENTRY_BYTES
         self._time_entries_max = config.segment_index_bytes // time_index.ENTRY_BYTES
@@ -175,6 +184,7 @@ class Segment:
     def use_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
         """Take indexes that were rebuilt; they are written with the next flush or close."""
         self._index, self._time_index = index, times
+        self._sure_bytes = _NOTHING_SURE
         self._largest = None
         self.has_unwritten_index = True
 
@@ -240,11 +250,8 @@ class Segment:
         self.size_bytes = position + size_bytes
         if position == 0:
             self._rolling_timestamp_ms = largest[0]
-        known = self._largest
-        if known is None:
-            known = self.largest
-        if largest[0] > known[0]:
-            self._largest = TimestampOffset(*largest)
+        if largest[0] > (self._largest or self.largest)[0]:
+            self._largest = _new(TimestampOffset, largest)
         if self._bytes_since_entry > self.config.index_interval_bytes:
             self._add_entry(last_offset, position)
         self._bytes_since_entry += size_bytes
@@ -254,6 +261,8 @@ class Segment:
         self.index.append(last_offset, position)
         timestamp_ms, offset = self._largest or self.largest
         self.time_index.maybe_append(timestamp_ms, offset)
+        if self._has_full_index():
+            self._sure_bytes = _NOTHING_SURE
         self._bytes_since_entry = 0
         self.has_unwritten_index = True
 
@@ -262,6 +271,11 @@ class Segment:
         self._file.truncate(size_bytes)
         self.size_bytes = size_bytes
         self._found_offset = None
+
+    def configure(self, config: LogConfig) -> None:
+        """Take new settings; those of the sizes of indexes count from the next segment on."""
+        self.config = config
+        self._sure_bytes = _NOTHING_SURE
 
     def add_aborted(self, entry: AbortedTransaction) -> None:
         """Append to the transaction index, whose file starts with its first entry."""
@@ -276,8 +290,14 @@ class Segment:
         self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
     ) -> bool:
         """Tell whether a chunk belongs into a new segment; see the module's rules."""
-        config = self.config
         size = self.size_bytes
+        if (
+            size + size_bytes <= self._sure_bytes
+            and max_timestamp_ms <= self._sure_ms
+            and last_offset <= self._sure_offset
+        ):
+            return False
+        config = self.config
         if size > config.segment_bytes - size_bytes:
             return True
         if not 0 <= last_offset - self.base_offset <= _INT_MAX:
@@ -290,13 +310,24 @@ class Segment:
                 waited_ms = max_timestamp_ms - rolling
             if waited_ms > config.segment_ms - self.roll_jitter_ms:
                 return True
-        index, times = self._index, self._time_index
-        if index is None or times is None:
-            index, times = self.index, self.time_index
+        if self._has_full_index():
+            return True
+        self._note_bounds()
+        return False
+
+    def _has_full_index(self) -> bool:
         return (
-            len(index.positions) >= self._index_entries_max
-            or len(times.timestamps) >= self._time_entries_max - 1
+            len(self.index.positions) >= self._index_entries_max
+            or len(self.time_index.timestamps) >= self._time_entries_max - 1
         )
+
+    def _note_bounds(self) -> None:
+        """Note up to where no rule rolls, as long as there is room in the indexes."""
+        rolling = self._rolling_timestamp_ms
+        if self.size_bytes and rolling is not None and rolling >= 0:
+            self._sure_bytes = self.config.segment_bytes
+            self._sure_ms = rolling + self.config.segment_ms - self.roll_jitter_ms
+            self._sure_offset = self.base_offset + _INT_MAX
 
     def _waited_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
         rolling = self._rolling_timestamp_ms
@@ -326,6 +357,7 @@ class Segment:
         if self.size_bytes == 0:
             self.created_ms = now_ms
             self._rolling_timestamp_ms = None
+            self._sure_bytes = _NOTHING_SURE
         self._bytes_since_entry = 0
         self._last_base = -1
         self._found_offset = None

@@ -183,13 +183,14 @@ class LeaderRules:
         data: memoryview,
         codec_number: int,
         count: int,
-        times_ms: tuple[int, int],
+        base_ms: int,
+        max_ms: int,
         now_ms: int,
     ) -> bool:
         """Tell whether the records of one whole batch of magic 2 break no rule.
 
-        `times_ms` are the base time and the largest one of its header, which must have been looked
-        at and say that the producer set the times. False says nothing yet.
+        The base time and the largest one are those of its header, which must have been looked at
+        and say that the producer set the times. False says nothing yet.
         """
         if codec_number:
             walked = walk_compressed(data, Codec(codec_number), count, self._limit_bytes)
@@ -197,7 +198,6 @@ class LeaderRules:
             walked = WalkTier.walk(data, HEADER_BYTES, count)
         if walked is None:
             return False
-        base_ms, max_ms = times_ms
         least, greatest, has_null_key = walked
         # No sum wraps here: the largest time is one, and deltas are far below 2^63.
         if max_ms != base_ms + greatest or max_ms < NO_TIMESTAMP:
@@ -303,11 +303,11 @@ class LeaderRules:
 
     def _largest_time(self, batch: BatchView, now_ms: int) -> int:
         """Return the largest time of a batch whose records stay as they are, and are right."""
-        times_ms = (batch.base_timestamp_ms, batch.max_timestamp_ms)
+        base_ms, max_ms = batch.base_timestamp_ms, batch.max_timestamp_ms
         is_producers = batch.timestamp_type is TimestampType.CREATE_TIME
         codec, count = batch.codec, batch.record_count
-        if is_producers and self.is_usual(batch.raw, codec, count, times_ms, now_ms):
-            return batch.max_timestamp_ms
+        if is_producers and self.is_usual(batch.raw, codec, count, base_ms, max_ms, now_ms):
+            return max_ms
         is_in_order, latest_ms = True, NO_TIMESTAMP
         records = batch.records_for_leader(is_skimmed=True, limit_bytes=self._limit_bytes)
         for index, record in enumerate(self._judged(batch, records, now_ms)):

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.host.ports import Clock
-from engine.log.local_log import LocalLog
+from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import (
     AppendInfo,
@@ -245,6 +245,24 @@ class Partition:
                 LogEndMoved(self.topic_partition, log.log_end_offset),
             )
         return _new(LeaderAppend, (info, end, effects))
+
+    def append_usual(self, batches: memoryview) -> AppendInfo | None:
+        """Append one usual batch as `append` would for acks=1; the caller tells who waits for it.
+
+        None with nothing done for any other batch, and on a broker that does not lead. Errors:
+        those of the log; nothing is written then.
+        """
+        if self.leader_id != self.broker_id:
+            return None
+        info = self.log.append_usual(
+            batches, self.leader_epoch, self._clock.wall_ms(), CODECS_ALONE
+        )
+        if info is not None and not info[7]:
+            if self.followers:
+                self._maybe_move_high_watermark()
+            elif info[1] >= self.high_watermark:
+                self.high_watermark = info[1] + 1
+        return info
 
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int

@@ -239,29 +239,44 @@ class ReplicaManager:
         *,
         is_internal_allowed: bool = False,
     ) -> ProduceResult | None:
-        """Append what a client sent to one partition and return its answer, without a wait.
+        """Append one usual batch of a client to a partition and return its answer, without a wait.
 
-        None when nothing has been done: the partition is not here, or the answer may have to wait
-        or needs a closer look. `append_records` is then the way.
+        None when nothing has been done: the partition is not here, the batch or the answer needs
+        a closer look, or the answer may have to wait. `append_records` is then the way.
         """
         partition = self._partitions.get(topic_partition)
         if (
             partition is None
-            or (required_acks != ACKS_LEADER and (required_acks != ACKS_ALL or partition.followers))
+            or (
+                required_acks != ACKS_LEADER
+                and (required_acks != ACKS_ALL or partition.followers or partition.is_under_min_isr)
+            )
             or (topic_partition[0] in INTERNAL_TOPICS and not is_internal_allowed)
         ):
             return None
+        watermark = partition.high_watermark
         try:
-            info, _, moved = partition.append(batches, required_acks)
+            info = partition.append_usual(batches)
         except (ApiError, StorageError) as failure:
             return self._failed_append(topic_partition, failure)
-        if moved and (
+        if info is None:
+            return None
+        if (self._fetch_keys or self._produce_keys or self._delete_keys) and not info[7]:
+            self._tell_waiting(partition, watermark)
+        return _new_result(ProduceResult, (None, info[0], info[3], info[4]))
+
+    def _tell_waiting(self, partition: Partition, earlier_watermark: int) -> None:
+        """Complete what waits for the records that have just been appended."""
+        topic_partition, watermark = partition.topic_partition, partition.high_watermark
+        if (
             topic_partition in self._fetch_keys
             or topic_partition in self._produce_keys
             or topic_partition in self._delete_keys
         ):
-            self.perform(moved)
-        return _new_result(ProduceResult, (None, info[0], info[3], info[4]))
+            if watermark > earlier_watermark:
+                self.perform((HighWatermarkMoved(topic_partition, watermark),))
+            else:
+                self.perform((LogEndMoved(topic_partition, partition.log.log_end_offset),))
 
     def _await_offsets(
         self,
@@ -508,6 +523,13 @@ class ReplicaManager:
             deletion.reply(deletion.results())
         for fetch in self._fetches.drain():
             fetch.answer(self._read_anew)
+
+
+def _is_leader_enough(partition: Partition, required_acks: int) -> bool:
+    """Tell whether an append of these acks, other than 1, can be answered without a wait."""
+    return (
+        required_acks == ACKS_ALL and not partition.followers and not partition.is_under_min_isr
+    )
 
 
 def _release(results: FetchResults) -> None:

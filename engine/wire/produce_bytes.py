@@ -33,6 +33,7 @@ from engine.wire.structs import message_class
 from engine.wire.writer import STRING_BYTES_MAX, varint_bytes
 
 FIRST_FLEXIBLE: Final = 9
+LAST_VERSION: Final = 11
 _FIRST_TRANSACTIONAL: Final = 3
 _BAD_BYTES: Final = (Refused, struct.error, IndexError, UnicodeDecodeError)
 
@@ -139,7 +140,7 @@ def _read_one(body: memoryview) -> ProduceRequest | None:
     Small requests are of this shape, and for them each step counts.
     """
     at = _NAME_OF_ONE_AT + body[_NAME_OF_ONE_AT - 1] + _PARTITION_OF_ONE_BYTES
-    found = _head_of_one(bytes(body[: at - 1]))
+    found = head_of_one(bytes(body[: at - 1]))
     if found is None:
         return None
     acks, timeout_ms, name, index = found
@@ -154,7 +155,7 @@ def _read_one(body: memoryview) -> ProduceRequest | None:
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
-def _head_of_one(head: bytes) -> tuple[int, int, str, int] | None:
+def head_of_one(head: bytes) -> tuple[int, int, str, int] | None:
     """Return acks, timeout, topic and index from what stands before the records' size.
 
     A producer sends the same again and again. None for what is not of the one shape.
@@ -269,12 +270,12 @@ def encode_produced(
     `offsets` are the base offset, the append time and the log's start; from version 5 on, which
     has all of them.
     """
-    before, behind = _around_one(version, topic)
+    before, behind = around_one(version, topic)
     return before + _NUMBERS(partition, 0, *offsets) + behind
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
-def _around_one(version: int, topic: str) -> tuple[bytes, bytes]:
+def around_one(version: int, topic: str) -> tuple[bytes, bytes]:
     """Return what stands before and behind the numbers of a response for one partition."""
     whole = _encode_plain(version, [(topic, [ProducedPartition(0, 0)])])
     # No text has bytes of 0xff, which offsets of −1 are made of.

@@ -368,7 +368,7 @@ def test_usual_batches_are_told_from_those_that_break_a_rule(codec: Codec) -> No
     ):
         view = BatchView(data)
         times_ms = (view.base_timestamp_ms, view.max_timestamp_ms)
-        found = LeaderRules(config).is_usual(data, codec, view.record_count, times_ms, NOW_MS)
+        found = LeaderRules(config).is_usual(data, codec, view.record_count, *times_ms, NOW_MS)
         assert found is is_usual
 
 

@@ -140,10 +140,10 @@ def test_an_append_at_once_answers_like_the_long_way_and_wakes_who_waits(acks: i
 
 def test_an_append_at_once_refuses_like_the_long_way() -> None:
     broker = Broker()
-    broken = sent()
-    broken[-1] ^= 1
-    result = broker.manager.append_at_once(PARTITION, memoryview(bytearray(broken)), 1)
-    broker.produce(broken)
+    assert broker.manager.append_at_once(PARTITION, sent_by(5, 0), 1) is not None
+    out_of_order = sent_by(5, 7)
+    result = broker.manager.append_at_once(PARTITION, memoryview(bytearray(out_of_order)), 1)
+    broker.produce(out_of_order)
     (answer,) = broker.produced[0].values()
     assert result is not None and result.error is not None and answer.error is not None
     assert (answer.error.code, *answer[1:]) == (result.error.code, *result[1:])
