@@ -1,4 +1,4 @@
-"""Words on the command line that were not understood."""
+"""Words on the command line that were not understood, and counts in those of ours."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ class UnreadableWord(EngineError):
         super().__init__(f"not {what}: {text!r}; expected {expected}")
         self.text = text
         self.expected = expected
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless it is one."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

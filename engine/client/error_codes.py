@@ -14,10 +14,15 @@ from typing import Final, NamedTuple
 from engine.errors import ApiError
 
 NONE: Final = 0
+OFFSET_OUT_OF_RANGE: Final = 1
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 NOT_LEADER_OR_FOLLOWER: Final = 6
 UNSUPPORTED_VERSION: Final = 35
+TOPIC_ALREADY_EXISTS: Final = 36
+INVALID_PARTITIONS: Final = 37
+INVALID_CONFIG: Final = 40
 NOT_CONTROLLER: Final = 41
+INVALID_REQUEST: Final = 42
 UNKNOWN_TOPIC_ID: Final = 100
 
 _TABLE: Final = """\

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from engine.client import topic_admin
 from engine.client.blocking import KafkaClient
+from engine.client.error_codes import OFFSET_OUT_OF_RANGE, api_error
 from engine.client.offsets import EARLIEST, LATEST
 from engine.errors import EngineError
 from engine.model import TopicPartition
@@ -15,6 +16,7 @@ from kctl.connect import ClusterOptions, connect
 from kctl.outcome import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_partitions
+from kctl.words import counted
 
 _START = Point(PointKind.TIMESTAMP, EARLIEST)
 _END = Point(PointKind.TIMESTAMP, LATEST)
@@ -127,16 +129,31 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
             "before_offset": resolve(client, partitions, point),
         }
         rows, failures = _rows(partitions, found)
+        rows, beyond = _within_logs(rows)
+        failures += beyond
         for row in rows:
             row["offsets_lost"] = max(row["before_offset"] - row["start_offset"], 0)
             row["result"] = "would be deleted"
         if rows and not request.dry_run:
             lost = sum(row["offsets_lost"] for row in rows)
-            what = f"Delete up to {lost} records of {len(rows)} partitions"
+            what = f"Delete up to {counted(lost, 'record')} of {counted(len(rows), 'partition')}"
             confirm(what, yes=request.yes)
             rows, lost_rows = _delete(client, rows)
             failures += lost_rows
     return end_with(DELETE_COLUMNS, rows, request.output, failures=failures + len(errors))
+
+
+def _within_logs(rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows whose partition reaches so far, and how many do not (told)."""
+    kept = []
+    for row in rows:
+        if row["before_offset"] <= row["end_offset"]:
+            kept.append(row)
+            continue
+        detail = f"{row['before_offset']} lies behind the end, {row['end_offset']}"
+        partition = TopicPartition(row["topic"], row["partition"])
+        report_error(api_error(OFFSET_OUT_OF_RANGE, detail), str(partition))
+    return kept, len(rows) - len(kept)
 
 
 def _delete(client: KafkaClient, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], int]:

@@ -22,12 +22,13 @@ from engine.client.config_admin import (
     Resource,
     ResourceType,
 )
+from engine.client.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from engine.errors import ApiError, EngineError
 from kctl.commands.setting_words import hint_on_settings
 from kctl.hints import did_you_mean
 
-# INVALID_CONFIG of topics, INVALID_REQUEST of brokers.
-_REFUSED_CODES = (40, 42)
+# What topics answer, and what brokers do.
+_REFUSED_CODES = (INVALID_CONFIG, INVALID_REQUEST)
 
 _OWN_SOURCES = (
     ConfigSource.DYNAMIC_TOPIC_CONFIG,

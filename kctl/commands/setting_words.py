@@ -29,14 +29,16 @@ _NAMES = {"ms": "milliseconds", "bytes": "bytes"}
 
 
 def settings_of(words: Iterable[str]) -> dict[str, str]:
-    """Return the settings that words say, the last one of a key; raises UnreadableWord."""
-    settings = {}
-    for word in words:
-        key, separator, value = word.partition("=")
-        if not separator or not key.strip():
-            raise UnreadableWord("a setting", word, "KEY=VALUE, as in num.partitions=3")
-        settings[key.strip()] = value.strip()
-    return settings
+    """Return the settings that words give, the last of a key; raises UnreadableWord."""
+    return dict(parse_setting(word) for word in words)
+
+
+def parse_setting(word: str) -> tuple[str, str]:
+    """Return key and value of KEY=VALUE; raises UnreadableWord."""
+    key, equals, value = word.partition("=")
+    if not key.strip() or not equals:
+        raise UnreadableWord("a setting", word, "KEY=VALUE, as in num.partitions=3")
+    return key.strip(), value.strip()
 
 
 def hint_on_settings(settings: Mapping[str, str | None], known: Iterable[str]) -> str | None:

@@ -13,6 +13,11 @@ from engine.client.config_admin import (
     ResourceType,
     alter_configs,
 )
+from engine.client.error_codes import (
+    INVALID_PARTITIONS,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.client.metadata import TopicView
 from engine.client.topic_admin import (
     BROKER_DEFAULT,
@@ -27,15 +32,16 @@ from engine.errors import ApiError, EngineError
 from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.setting_checks import unset_errors, with_hint
+from kctl.commands.setting_words import parse_setting, settings_of
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, connect
 from kctl.outcome import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_topics
-from kctl.words import UnreadableWord
+from kctl.words import UnreadableWord, counted
 
-_TOPIC_ALREADY_EXISTS = 36
-_UNKNOWN_TOPIC_OR_PARTITION = 3
+# A topic that is not there yet, in hints.
+_ANY_TOPIC = Resource(ResourceType.TOPIC, "TOPIC")
 
 CREATE_COLUMNS = (
     Column("name", "TOPIC"),
@@ -118,13 +124,10 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
     for name, result in results.items():
         if isinstance(result, CreatedTopic):
             rows.append(_created_row(result, dry_run=request.dry_run))
-        elif result.code == _TOPIC_ALREADY_EXISTS and request.if_not_exists:
+        elif result.code == TOPIC_ALREADY_EXISTS and request.if_not_exists:
             rows.append({"name": name, "result": "exists"})
         else:
-            settings = [
-                ConfigChange(ConfigOp.SET, *parse_setting(text)) for text in request.configs
-            ]
-            report_error(with_hint(result, Resource(ResourceType.TOPIC, "TOPIC"), settings), name)
+            report_error(with_hint(result, _ANY_TOPIC, _settings(request.configs)), name)
             failures += 1
     return end_with(CREATE_COLUMNS, rows, request.output, failures=failures)
 
@@ -140,7 +143,7 @@ def _new_topic(name: str, request: CreateRequest) -> NewTopic:
         request.partitions or BROKER_DEFAULT,
         request.replication_factor or BROKER_DEFAULT,
         parse_assignment(request.assignment),
-        dict(parse_setting(text) for text in request.configs),
+        settings_of(request.configs),
     )
 
 
@@ -167,12 +170,8 @@ def parse_assignment(text: str | None) -> tuple[tuple[int, ...], ...]:
         raise UnreadableWord("an assignment", text, "broker ids such as 1:2,2:3") from None
 
 
-def parse_setting(text: str) -> tuple[str, str]:
-    """Return key and value of `key=value`; raises UnreadableWord."""
-    key, equals, value = text.partition("=")
-    if not key or not equals:
-        raise UnreadableWord("a setting", text, "KEY=VALUE")
-    return key, value
+def _settings(words: Sequence[str]) -> list[ConfigChange]:
+    return [ConfigChange(ConfigOp.SET, *parse_setting(word)) for word in words]
 
 
 # -- alter
@@ -181,12 +180,13 @@ def parse_setting(text: str) -> tuple[str, str]:
 def alter_topics(options: ClusterOptions, request: AlterRequest) -> int:
     """Grow topics or change their settings; prints a row for each change."""
     check_format(request.output)
-    changes = [ConfigChange(ConfigOp.SET, *parse_setting(text)) for text in request.configs] + [
-        ConfigChange(ConfigOp.DELETE, key) for key in request.delete_configs
-    ]
+    changes = _settings(request.configs)
+    changes += [ConfigChange(ConfigOp.DELETE, key) for key in request.delete_configs]
     added = parse_assignment(request.assignment)
     if request.partitions is None and not changes:
-        raise ContradictoryOptions("nothing to change: give --partitions or --config")
+        raise ContradictoryOptions(
+            "nothing to change: give --partitions, --config or --delete-config"
+        )
     if added and request.partitions is None:
         raise ContradictoryOptions("--replica-assignment needs --partitions")
     with connect(options) as client:
@@ -212,9 +212,12 @@ def _grow(
     total = request.partitions or 0
     if not request.dry_run:
         names = _few([topic.name for topic in topics])
-        confirm(f"Grow {names} to {total} partitions, for good", yes=request.yes)
+        confirm(f"Grow {names} to {counted(total, 'partition')}, for good", yes=request.yes)
     wanted = {topic.name: NewPartitions(total, added) for topic in topics}
     results = create_partitions(client, wanted, validate_only=request.dry_run)
+    for error in results.values():
+        if error is not None and error.code == INVALID_PARTITIONS:
+            error.hint = "partitions can be added and never taken away: give a larger number"
     changes = {t.name: f"partitions {len(t.partitions)} -> {total}" for t in topics}
     return _collect(results, changes, rows, dry_run=request.dry_run)
 
@@ -285,7 +288,7 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
         _, topics, errors = select_topics(client, request.names, request.match)
         failures = 0
         for error in errors:
-            is_gone = isinstance(error, ApiError) and error.code == _UNKNOWN_TOPIC_OR_PARTITION
+            is_gone = isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
             if not (is_gone and request.if_exists):
                 report_error(error)
                 failures += 1
@@ -293,8 +296,7 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
         if topics and not request.dry_run:
             count = sum(len(topic.partitions) for topic in topics)
             names = _few([topic.name for topic in topics])
-            partitions = "1 partition" if count == 1 else f"{count} partitions"
-            confirm(f"Delete {names} with {partitions}", yes=request.yes)
+            confirm(f"Delete {names} with {counted(count, 'partition')}", yes=request.yes)
             results = ask_to_delete(client, list(results))
     rows = []
     for topic in topics:

@@ -48,6 +48,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         ("configs set --broker 1 broker.id=7", 1, "--all -o wide` says what can be changed"),
         ("configs set --broker-logger 1 no.such=INFO", 1, "--broker-logger 1` shows the loggers"),
         ("configs unset --topic clicks no.such", 1, "there is no setting no.such"),
+        ("records delete clicks --before 5 --dry-run", 1, "5 lies behind the end, 0"),
+        ("records delete clicks:0 --before end", 2, "Delete up to 0 records of 1 partition: needs"),
+        ("topics alter clicks -p 1 -y", 1, "give a larger number"),
+        ("topics create t -p 100001", 1, "INVALID_PARTITIONS"),
         ("brokers log-dirs --topic clikcs", 1, "did you mean clicks?"),
         ("brokers describe 7", 1, "`kctl brokers list` shows those that are"),
     ],
@@ -113,3 +117,10 @@ def test_nothing_is_destroyed_without_a_yes(cluster: EmbeddedCluster) -> None:
     code, _, err = run_kctl(words, Path.cwd())
     assert (exits.USAGE, True) == (code, "hint: add -y to do it\n" in err)
     assert os.path.exists(cluster.data)
+
+
+def test_a_topic_with_too_many_partitions_is_not_told_to_have_more(
+    cluster: EmbeddedCluster,
+) -> None:
+    words = ["topics", "create", "t", "-p", "100001", "-b", cluster.address]
+    assert "larger number" not in run_kctl(words, Path.cwd())[2]
