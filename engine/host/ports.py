@@ -207,7 +207,7 @@ SendPart: TypeAlias = bytes | bytearray | memoryview | FileRegion
 class Connection(Protocol):
     """One connection, seen as frames: the length prefix never crosses the port.
 
-    A frame is writable, and valid during `on_frame` only. `on_close` is called once, with the reason.
+    A frame is writable, and valid during `on_frame` only. `on_close` is called once, with why.
     """
 
     peer: str

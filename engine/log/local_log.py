@@ -301,16 +301,9 @@ class LocalLog:
             self.flush(now_ms)
 
     def _duplicate(self, known: WrittenBatch, leader_epoch: int) -> AppendInfo:
-        return AppendInfo(
-            known.first_offset,
-            known.last_offset,
-            known.timestamp_ms,
-            known.timestamp_ms,
-            self.log_start_offset,
-            0,
-            leader_epoch,
-            is_duplicate=True,
-        )
+        first, last, time_ms = known.first_offset, known.last_offset, known.timestamp_ms
+        start = self.log_start_offset
+        return AppendInfo(first, last, time_ms, time_ms, start, 0, leader_epoch, is_duplicate=True)
 
     def _note_completed(self, completed: CompletedTransaction | None) -> None:
         if completed is not None and completed.is_aborted:

@@ -527,9 +527,7 @@ class ReplicaManager:
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:
     """Tell whether an append of these acks, other than 1, can be answered without a wait."""
-    return (
-        required_acks == ACKS_ALL and not partition.followers and not partition.is_under_min_isr
-    )
+    return required_acks == ACKS_ALL and not partition.followers and not partition.is_under_min_isr
 
 
 def _release(results: FetchResults) -> None:
