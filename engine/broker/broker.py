@@ -50,10 +50,13 @@ from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
 from engine.errors import EngineError
+from engine.host.coroutine import Promise, drive
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api
 from engine.znode.client import ZnodeClient
+from engine.znode.paths import LOG_DIR_EVENT_PREFIX
+from engine.znode.values import encode_log_dir_event
 
 _log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -241,6 +244,20 @@ class Broker:
     def _directory_offline(self, path: str) -> None:
         if not any(directory.is_online for directory in self.storage.logs.directories):
             self.on_fatal(f"every log directory is offline, the last was {path}")
+            return
+        telling = drive(
+            self.znodes.create(
+                LOG_DIR_EVENT_PREFIX, encode_log_dir_event(self.broker_id), sequential=True
+            )
+        )
+        telling.watch(lambda: self._told_of(path, telling))
+
+    def _told_of(self, path: str, telling: Promise[str]) -> None:
+        """See whether the controller hears of a directory; if not, a new session tells it all."""
+        try:
+            telling.result()
+        except EngineError as error:
+            _log.error("%s is offline, and the controller could not be told: %s", path, error)
 
     # Stopping
 

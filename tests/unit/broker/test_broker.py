@@ -13,6 +13,7 @@ from engine.model import TopicPartition
 from engine.wire.headers import apis
 from engine.wire.structs import message_class
 from engine.znode.model import Delete, SetData
+from engine.znode.paths import LOG_DIR_EVENT_NOTIFICATION
 from engine.znode.values import decode_topic, encode_topic
 from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient
 from tests.unit.log.writing import sent
@@ -206,6 +207,45 @@ def test_a_failing_directory_takes_its_partitions_and_the_last_one_the_broker() 
     assert len(stage.fatal) == 1
     assert "every log directory is offline" in stage.fatal[0]
     stage.stop()
+
+
+def fail_directory_of(stage: MemoryBroker, topic: str) -> None:
+    logs = stage.broker.storage.logs
+    log = logs.get(TopicPartition(topic, 0))
+    assert log is not None
+    failure = LogDirOffline(log.directory, "write", "no space left", 28)
+    logs.take_offline(logs.directory_of(log), failure)
+    stage.timers.run_until_idle()
+
+
+def test_the_controller_is_told_of_a_failing_directory_and_takes_its_leaders_away() -> None:
+    stage = MemoryBroker(log_dirs="/a,/b").start()
+    client = stage.connect()
+    create_topic(client, "first")
+    create_topic(client, "second")
+    fail_directory_of(stage, "first")
+    answer = client.ask("Metadata", 9, topics=None)
+    found = {
+        topic.name: (part.error_code, part.leader_id, part.isr_nodes, part.offline_replicas)
+        for topic in answer.topics
+        for part in topic.partitions
+    }
+    assert {"first": (5, -1, [1], [1]), "second": (0, 1, [1], [])} == found
+    assert [] == drive(stage.broker.znodes.children(LOG_DIR_EVENT_NOTIFICATION)).result()
+    stage.stop()
+
+
+def test_a_store_that_cannot_be_told_of_a_failing_directory_harms_nothing(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    stage = MemoryBroker(log_dirs="/a,/b").start()
+    client = stage.connect()
+    create_topic(client, "first")
+    create_topic(client, "second")
+    drive(stage.broker.znodes.close()).result()
+    fail_directory_of(stage, "first")
+    assert "the controller could not be told" in caplog.text
+    assert 0 == produce(client, "second").error_code
 
 
 def test_directories_are_told_from_the_root() -> None:
