@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -134,6 +135,7 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
             failures += 1
         else:
             row |= _disk_row(held)
+            failures += _tell_failed(broker_id, held)
         settings = configs[broker_id]
         if isinstance(settings, EngineError):
             report_error(settings, f"broker {broker_id}")
@@ -192,8 +194,8 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
             report_error(dirs, f"broker {broker_id}")
             failures += 1
             continue
+        failures += _tell_failed(broker_id, dirs)
         for log_dir in dirs:
-            failures += log_dir.error is not None
             rows += (
                 _replica_rows(broker_id, log_dir)
                 if request.replicas
@@ -205,6 +207,14 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
         request.output,
         failures=failures,
     )
+
+
+def _tell_failed(broker_id: int, dirs: Sequence[LogDirView]) -> int:
+    """Tell which log directories a broker cannot use; returns how many."""
+    failed = [(log_dir.path, log_dir.error) for log_dir in dirs if log_dir.error is not None]
+    for path, error in failed:
+        report_error(error, f"broker {broker_id}: {path}")
+    return len(failed)
 
 
 def _log_dir_row(broker_id: int, log_dir: LogDirView) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,6 +110,31 @@ def test_a_cluster_in_the_foreground_says_where_it_is_until_a_signal(shell: Shel
         process.communicate()
     assert 0 == process.returncode
     assert "stopped" == shell.status()["state"]
+
+
+def test_a_disk_that_is_gone_is_told_wherever_brokers_are_shown(
+    shell: Shell, tmp_path: Path
+) -> None:
+    disks = [str(tmp_path / "disk-1"), str(tmp_path / "disk-2")]
+    settings = [f"log.dirs={','.join(disks)}", "replica.high.watermark.checkpoint.interval.ms=100"]
+    shell.ok("cluster", "start", "--port", "0", "--set", settings[0], "--set", settings[1])
+    shell.ok("topics", "create", "t", "-p", "4")
+    os.rename(disks[0], f"{disks[0]}-gone")
+    while shell.run("brokers", "log-dirs", "-o", "json").returncode == 0:
+        pass
+    for words in (["log-dirs"], ["log-dirs", "--replicas"], ["describe"]):
+        done = shell.run("brokers", *words)
+        assert (1, True) == (done.returncode, f"{disks[0]}: KAFKA_STORAGE" in done.stderr), words
+        assert disks[1] not in done.stderr
+    while all(row["leader"] for row in _partitions(shell, "t")):
+        pass
+    assert {None, 1} == {row["leader"] for row in _partitions(shell, "t")}
+
+
+def _partitions(shell: Shell, topic: str) -> list[dict[str, Any]]:
+    (described,) = json.loads(shell.ok("topics", "describe", topic, "-o", "json"))
+    partitions: list[dict[str, Any]] = described["partitions"]
+    return partitions
 
 
 def test_a_port_that_is_taken_is_named(shell: Shell, tmp_path: Path) -> None:
