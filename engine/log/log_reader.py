@@ -64,6 +64,12 @@ def read_slice(
     CorruptRecord at damage.
     """
     end = bounds.log_end_offset
+    if start_offset == end >= bounds.upper_bound:
+        # As most reads of a consumer of several partitions are.
+        found = FetchSlice(end_of(segments, end))
+        if with_aborted:
+            found.aborted_transactions = ()
+        return found
     segment = segments.floor(start_offset)
     if not bounds.log_start_offset <= start_offset <= end or segment is None:
         raise OffsetOutOfRange(start_offset, bounds.log_start_offset, end)

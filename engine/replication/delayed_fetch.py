@@ -95,17 +95,12 @@ class DelayedFetch(DelayedOperation):
         for topic_partition, spec, start in self.waiting:
             try:
                 partition = self._find(topic_partition)
-                end = partition.end_for(self.params, spec)
-                diverging = partition.find_divergence(spec)
+                found = bytes_behind(partition, self.params, spec, start)
+                if found is None or partition.find_divergence(spec) is not None:
+                    return True
             except (ApiError, StorageError):
                 return True
-            if diverging is not None or start.offset > end.offset:
-                return True
-            if start.offset < end.offset:
-                if start.segment_base_offset < end.segment_base_offset:
-                    return True
-                if start.segment_base_offset == end.segment_base_offset:
-                    total_bytes += min(end.position - start.position, spec.max_bytes)
+            total_bytes += found
         return total_bytes >= self.params.min_bytes
 
 
@@ -145,27 +140,41 @@ class DelayedTail(DelayedOperation):
         partition = self._partitions.get(topic_partition)
         if partition is None:
             return True
-        _, _, min_bytes, _, isolation, is_leader_required, _ = self._params
-        leader_epoch = spec[2]
-        if (leader_epoch is not None and leader_epoch != partition.leader_epoch) or (
-            is_leader_required and partition.leader_id != partition.broker_id
-        ):
+        try:
+            found = bytes_behind(partition, self._params, spec, start)
+        except StorageError:
             return True
-        log = partition.log
+        return found is None or found >= self._params[2]
+
+
+def bytes_behind(
+    partition: Partition, params: FetchParams, spec: FetchSpec, start: OffsetMetadata
+) -> int | None:
+    """Return how much there is to read by now behind the place where a read stopped.
+
+    None if waiting is over whatever there is: cases A, C and F. Raises StorageError.
+    """
+    _, _, _, _, isolation, is_leader_required, _ = params
+    _, max_bytes, leader_epoch, _, _ = spec
+    if (leader_epoch is not None and leader_epoch != partition.leader_epoch) or (
+        is_leader_required and partition.leader_id != partition.broker_id
+    ):
+        return None
+    log = partition.log
+    if isolation is Isolation.LOG_END:
+        end = log.log_end_offset
+    else:
         end = partition.high_watermark
         if isolation is Isolation.COMMITTED:
             end = log.last_stable_offset(end)
-        offset, segment_base_offset, position = start
-        if end <= offset:
-            return end < offset
-        if end < log.log_end_offset:
-            try:
-                _, end_base_offset, end_position = log.locate(end)
-            except StorageError:
-                return True
-        else:
-            active = log.active_segment
-            end_base_offset, end_position = active.base_offset, active.size_bytes
-        if segment_base_offset != end_base_offset:
-            return segment_base_offset < end_base_offset
-        return min(end_position - position, spec[1]) >= min_bytes
+    offset, base_offset, position = start
+    if end <= offset:
+        return 0 if end == offset else None
+    if end < log.log_end_offset:
+        _, end_base_offset, end_position = log.locate(end)
+    else:
+        active = log.active_segment
+        end_base_offset, end_position = active.base_offset, active.size_bytes
+    if base_offset != end_base_offset:
+        return None if base_offset < end_base_offset else 0
+    return min(end_position - position, max_bytes)

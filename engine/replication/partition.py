@@ -25,7 +25,6 @@ from engine.log.log_types import (
     AppendInfo,
     FetchSlice,
     OffsetAndTimestamp,
-    OffsetMetadata,
     OffsetOutOfRange,
 )
 from engine.log.plain_read import has_aborted_behind, read_plainly
@@ -401,16 +400,6 @@ class Partition:
         self.require(current_leader_epoch, is_leader_required=True)
         known = self.log.end_offset_for_epoch(leader_epoch)
         return None if known is None else EpochEnd(*known)
-
-    def end_for(self, params: FetchParams, spec: FetchSpec) -> OffsetMetadata:
-        """Return the end of what a reader sees, with its place. Errors: those of `require`."""
-        self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
-        log = self.log
-        return log.locate(
-            readable_end(
-                params.isolation, log.log_end_offset, self.high_watermark, self.last_stable_offset
-            )
-        )
 
     def offset_for_timestamp(
         self,

@@ -331,10 +331,12 @@ class ReplicaManager:
             _release(results)
             deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
             operation = DelayedFetch(deadline_ms, params, waiting, self.find, reply)
-            keys = [topic_partition for topic_partition, _ in specs]
-            if self._fetches.try_complete_else_watch(operation, keys):
+            # Looked at once: nothing runs beside this, and a look leads to nothing.
+            if operation.can_complete():
+                operation.force_complete()
                 operation.answer(self._read_anew)
             else:
+                self._fetches.watch(operation, [topic_partition for topic_partition, _ in specs])
                 self._ports.on_waiting(deadline_ms)
         self.perform(effects)
         if params.is_from_follower and self._deletes.delayed_count:
@@ -395,7 +397,7 @@ class ReplicaManager:
         `on_over` is run as a reply is, when the wait is over.
         """
         tail = DelayedTail(deadline_ms, params, waiting, self._partitions, on_over)
-        self._fetches.watch(tail, waiting[0])
+        self._fetches.watch(tail, waiting[:1])
         self._ports.on_waiting(deadline_ms)
 
     def _read_anew(

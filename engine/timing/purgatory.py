@@ -120,16 +120,17 @@ class Purgatory(Generic[Op]):
             self._maybe_purge()
         return False
 
-    def watch(self, operation: Op, key: Hashable) -> None:
-        """Let an operation wait for one key, whose owner knows that it cannot complete yet.
+    def watch(self, operation: Op, keys: Iterable[Hashable]) -> None:
+        """Let an operation wait that its owner has just looked at: it cannot complete yet.
 
-        Nothing has happened since it looked, as nothing here runs beside it.
+        The look must have led to no event; then nothing has happened since.
         """
-        watchers = self._watchers.get(key)
-        if watchers is None:
-            self._watchers[key] = {operation: None}
-        else:
-            watchers[operation] = None
+        for key in keys:
+            watchers = self._watchers.get(key)
+            if watchers is None:
+                self._watchers[key] = {operation: None}
+            else:
+                watchers[operation] = None
         self._watched_estimate += 1
         self._wheel.insert(operation)
         if self._watched_estimate > self._purge_interval:

@@ -178,8 +178,8 @@ def test_a_stop_completes_all_that_waits() -> None:
 def test_what_has_just_been_looked_at_waits_without_another_look() -> None:
     purgatory = purgatory_of()
     first, second = Waiting(50), Waiting()
-    purgatory.watch(first, "a")
-    purgatory.watch(second, "a")
+    purgatory.watch(first, ["a", "b"])
+    purgatory.watch(second, ["a"])
     assert (0, 0, 2) == (first.looks, second.looks, purgatory.delayed_count)
     second.ready = True
     assert [second] == purgatory.check("a")
@@ -190,6 +190,6 @@ def test_watching_without_a_look_sweeps_the_dead_as_well() -> None:
     purgatory = purgatory_of(purge_interval=3)
     for number in range(20):
         operation = Waiting()
-        purgatory.watch(operation, number)
+        purgatory.watch(operation, [number])
         operation.force_complete()
     assert purgatory.watched_count <= 4
