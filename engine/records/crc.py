@@ -1,12 +1,12 @@
-"""CRC-32C (Castagnoli), the checksum of record batches of magic 2 and of producer snapshots."""
+"""CRC-32C (Castagnoli), the checksum of record batches of magic 2 and of producer snapshots.
+
+`crc32c(buffer)` is that of a buffer, unsigned; `crc32c(buffer, crc)` goes on behind bytes whose
+checksum is `crc`. It is the library's own function: one of Python around it would take longer than
+the checksum of a small batch.
+"""
 
 from __future__ import annotations
 
-from fastcrc.crc32 import iscsi
+from fastcrc.crc32 import iscsi as crc32c
 
-from engine.host.ports import Buffer
-
-
-def crc32c(buffer: Buffer, crc: int = 0) -> int:
-    """Return the CRC-32C of `buffer`, unsigned; `crc` is that of the bytes before it."""
-    return iscsi(buffer, crc)
+__all__ = ["crc32c"]

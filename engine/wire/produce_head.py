@@ -35,7 +35,9 @@ _BODY_AT: Final = 11
 _NAME_SIZE_AT: Final = 8
 #: What stands in the body in front of the records, without the name and its length.
 _AROUND_NAME_BYTES: Final = 13
-_NO_TAGS: Final = bytes(3)
+#: The counts of tags of partition, topic and request.
+_TAGS: Final = Format(">HB").unpack_from
+_NO_TAGS: Final = (0, 0)
 _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 
@@ -83,7 +85,7 @@ def read_usual_produce(frame: memoryview) -> tuple[int, int, ProduceHead, memory
                 if more > 0x7F:
                     return None
         end = at + size - 1
-        if not size or frame[end:] != _NO_TAGS:
+        if not size or _TAGS(frame, end) != _NO_TAGS:
             return None
     except _BAD_BYTES:
         return None

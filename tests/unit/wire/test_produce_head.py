@@ -1,0 +1,106 @@
+"""Usual produce requests are read as the way around reads them, all others not at all."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from engine.wire.codec import message_codec
+from engine.wire.errors import MalformedMessage
+from engine.wire.headers import read_request_header, request_header_bytes, response_header_bytes
+from engine.wire.produce_bytes import decode_produce_request, encode_produced
+from engine.wire.produce_head import read_usual_produce
+from tests.unit.api.data_stage import produce_request
+
+_KEY = 0
+
+
+def frame_of(size: int = 10, *, version: int = 9, client_id: str = "c", **more: object) -> bytes:
+    """Return a request frame for partition 3 of topic `t`."""
+    request = produce_request({"t": [(3, bytes(size))]}, acks=1)
+    for name, value in more.items():
+        setattr(request, name, value)
+    head = request_header_bytes(_KEY, version, 77, client_id)
+    return head + message_codec("ProduceRequest", version).encode(request)
+
+
+def read_by_the_way_around(frame: bytes) -> object:
+    """Return version, correlation id, client id and request, or that it is malformed."""
+    view = memoryview(frame)
+    try:
+        key, version, correlation_id, client_id, position = read_request_header(view)
+        assert key == _KEY
+        request = decode_produce_request(view[position:], version)
+    except MalformedMessage:
+        return None
+    transactional_id, acks, _, topics = request
+    found = [(name, index, bytes(data or b"")) for name, parts in topics for index, data in parts]
+    return version, correlation_id, client_id, transactional_id, acks, found
+
+
+def read_here(frame: bytes) -> object:
+    """Return the same of a usual request."""
+    found = read_usual_produce(memoryview(frame))
+    if found is None:
+        return None
+    version, correlation_id, head, records = found
+    topic, index = head.topic_partition
+    asked = [(topic, index, bytes(records))]
+    return version, correlation_id, head.client_id, None, head.acks, asked
+
+
+@pytest.mark.parametrize("size", [1, 126, 127, 128, 16_382, 16_383, 16_384, 2_097_150, 2_097_151])
+@pytest.mark.parametrize("version", [9, 10, 11])
+def test_records_of_every_length_are_found(size: int, version: int) -> None:
+    frame = frame_of(size, version=version)
+    found = read_here(frame)
+    # Three bytes of length go up to 2 MiB; requests above it are not those that steps count for.
+    assert (read_by_the_way_around(frame) if size < 2_097_151 else None) == found
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        frame_of(version=8),
+        frame_of(client_id=""),
+        frame_of(client_id="é"),
+        frame_of(transactional_id="x"),
+        frame_of(transactional_id=""),
+        frame_of(topic_data=[]),
+        frame_of(topic_data=produce_request({"a": [(0, b"x")], "b": [(0, b"y")]}).topic_data),
+        frame_of(topic_data=produce_request({"a": [(0, b"x"), (1, b"y")]}).topic_data),
+        frame_of(topic_data=produce_request({"a": [(0, None)]}).topic_data),
+        frame_of(topic_data=produce_request({"a": [(0, b"")]}).topic_data),
+        frame_of(topic_data=produce_request({"": [(0, b"x")]}).topic_data),
+        frame_of(topic_data=produce_request({"n" * 200: [(0, b"x")]}).topic_data),
+        frame_of() + b"behind",
+    ],
+)
+def test_what_is_read_here_is_what_the_way_around_reads(frame: bytes) -> None:
+    assert read_here(frame) in (None, read_by_the_way_around(frame))
+
+
+def test_a_request_cut_short_anywhere_is_left_to_the_way_around() -> None:
+    frame = frame_of(300)
+    assert read_here(frame) is not None
+    for size in range(len(frame)):
+        assert read_here(frame[:size]) in (None, read_by_the_way_around(frame[:size]))
+
+
+def test_a_request_with_any_wrong_bytes_is_read_alike_or_left() -> None:
+    chosen = random.Random(11)
+    whole = frame_of(40)
+    for at in range(4, len(whole)):
+        for byte in {0, 1, 2, 0x7F, 0x80, 0xFF, chosen.randrange(256)}:
+            frame = whole[:at] + bytes((byte,)) + whole[at + 1 :]
+            assert read_here(frame) in (None, read_by_the_way_around(frame)), (at, byte)
+
+
+@pytest.mark.parametrize("version", [9, 10, 11])
+def test_its_answer_is_that_of_the_way_around(version: int) -> None:
+    found = read_usual_produce(memoryview(frame_of(version=version)))
+    assert found is not None
+    offsets = (5, -1, 2)
+    expected = response_header_bytes(_KEY, version, 77) + encode_produced(version, "t", 3, offsets)
+    assert expected == found[2].answer(77, offsets)
