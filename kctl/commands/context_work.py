@@ -11,7 +11,7 @@ from engine.host.real import RealFiles
 from kctl import exits
 from kctl.asking import say
 from kctl.context import Profile, Profiles, choose, load_profiles, profiles_path, save_profiles
-from kctl.render import Column, write_rows
+from kctl.render import Column, write_object, write_rows
 from kctl.words import UnreadableWord
 
 CONTEXT_COLUMNS = (
@@ -84,11 +84,11 @@ def show_context(name: str | None, output: str) -> int:
     """Print a context, or the choice that commands would make now."""
     if name is None:
         choice = choose(os.environ, RealFiles())
-        write_rows(CHOICE_COLUMNS, [choice._asdict()], output)
+        write_object(CHOICE_COLUMNS, choice._asdict(), output)
         return exits.OK
     profiles = _load()
     profiles.get(name)
-    write_rows(CONTEXT_COLUMNS, [_row(name, profiles)], output)
+    write_object(CONTEXT_COLUMNS, _row(name, profiles), output)
     return exits.OK
 
 

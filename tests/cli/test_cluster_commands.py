@@ -138,7 +138,7 @@ class TestContext:
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def decided_by() -> str:
-            return str(json.loads(run("context", "show", "-o", "json")[1])[0]["source"])
+            return str(json.loads(run("context", "show", "-o", "json")[1])["source"])
 
         run("context", "set", "one", "-b", "127.0.0.1:1")
         run("context", "set", "two", "-b", "127.0.0.1:2")
@@ -168,14 +168,12 @@ class TestContext:
         run("context", "set", "two", "-b", "127.0.0.1:3")
         assert "one\ntwo\n" == run("context", "list", "-o", "name")[1]
         shown = json.loads(run("context", "show", "two", "-o", "json")[1])
-        assert [
-            {
-                "name": "two",
-                "is_current": True,
-                "bootstrap_servers": "127.0.0.1:3",
-                "command_config": None,
-            }
-        ] == shown
+        assert {
+            "name": "two",
+            "is_current": True,
+            "bootstrap_servers": "127.0.0.1:3",
+            "command_config": None,
+        } == shown
         run("context", "use", "one")
         run("context", "delete", "two")
         kept = yaml.safe_load((tmp_path / "kctl" / "config.yaml").read_text())
