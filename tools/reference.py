@@ -48,9 +48,9 @@ def _command(path: str, command: Any) -> list[str]:
 
 def _words(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        return parameter.human_readable_name.upper()
+        return str(parameter.metavar)
     words = ", ".join([*parameter.opts, *parameter.secondary_opts])
-    return words if parameter.is_flag else f"{words} {parameter.type.name.upper()}"
+    return words if parameter.is_flag else f"{words} {parameter.metavar}"
 
 
 def _clean(text: str | None) -> str:

@@ -47,7 +47,11 @@ def start(
         ),
     ] = None,
     foreground: Annotated[
-        bool, typer.Option("--foreground", help="Run in this process until Ctrl-C or SIGTERM.")
+        bool,
+        typer.Option(
+            "--foreground",
+            help="Run in this process until Ctrl-C or SIGTERM, however long the start takes.",
+        ),
     ] = False,
     timeout: _StopTimeout = TIMEOUT_S,
     output: Output = "table",

@@ -24,7 +24,7 @@ class UnknownShell(EngineError):
 
 @app.command()
 def completions(
-    shell: Annotated[str, typer.Argument(help="bash, zsh or fish.")],
+    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print the completion script of a shell, to be sourced or saved."""
     from kctl.completions import SHELLS, script

@@ -40,7 +40,10 @@ def consume(
         bool, typer.Option("-e", "--exit", help="Stop at what is the end now (--until end).")
     ] = False,
     max_messages: Annotated[
-        int | None, typer.Option("-n", "--max-messages", min=0, help="Stop after so many records.")
+        int | None,
+        typer.Option(
+            "-n", "--max-messages", min=0, metavar="N", help="Stop after so many records."
+        ),
     ] = None,
     read_committed: Annotated[
         bool,

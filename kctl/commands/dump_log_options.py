@@ -16,10 +16,13 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 def dump_log(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(help="Segment files, or partition directories read as one log."),
+        typer.Argument(
+            metavar="[PATH]...", help="Segment files, or partition directories read as one log."
+        ),
     ] = None,
     files: Annotated[
-        str | None, typer.Option(help="Comma-separated files, as for Kafka's tool.")
+        str | None,
+        typer.Option(metavar="FILE,...", help="Comma-separated files, as for Kafka's tool."),
     ] = None,
     print_data_log: Annotated[
         bool, typer.Option("--print-data-log", help="Print keys and values; implies records.")
@@ -31,10 +34,13 @@ def dump_log(
         bool, typer.Option("--skip-record-metadata", help="Leave only keys and values of records.")
     ] = False,
     max_bytes: Annotated[
-        str, typer.Option(help="Read only the first N bytes of each log.", show_default=False)
+        str,
+        typer.Option(
+            metavar="BYTES", help="Read only the first N bytes of each log.", show_default=False
+        ),
     ] = "2147483647",
     max_message_size: Annotated[
-        str, typer.Option(help="Bytes looked at to check one index entry.")
+        str, typer.Option(metavar="BYTES", help="Bytes looked at to check one index entry.")
     ] = "5242880",
     verify_index_only: Annotated[
         bool, typer.Option("--verify-index-only", help="Check indexes, print no entries.")
@@ -45,10 +51,13 @@ def dump_log(
     key_decoder_class: Annotated[
         str | None,
         typer.Option(
-            help="Kafka's decoder class, or string, bytes, int, long, hex, json, schema-id."
+            metavar="DECODER",
+            help="Kafka's decoder class, or string, bytes, int, long, hex, json, schema-id.",
         ),
     ] = None,
-    value_decoder_class: Annotated[str | None, typer.Option(help="The same for values.")] = None,
+    value_decoder_class: Annotated[
+        str | None, typer.Option(metavar="DECODER", help="The same for values.")
+    ] = None,
     offsets_decoder: Annotated[
         bool, typer.Option("--offsets-decoder", help="Decode __consumer_offsets.")
     ] = False,
@@ -68,24 +77,46 @@ def dump_log(
             help="Decode __share_group_state (with --kafka-version 4.3).",
         ),
     ] = False,
-    kafka_version: Annotated[str, typer.Option(help="Whose lines to print: 3.9 or 4.3.")] = "3.9.1",
-    from_offset: Annotated[int | None, typer.Option(help="First offset.")] = None,
-    to_offset: Annotated[int | None, typer.Option(help="Offset to stop before.")] = None,
-    from_timestamp: Annotated[
-        str | None, typer.Option(help="First time: ms since 1970, or ISO 8601 (UTC).")
+    kafka_version: Annotated[
+        str, typer.Option(metavar="VERSION", help="Whose lines to print: 3.9 or 4.3.")
+    ] = "3.9.1",
+    from_offset: Annotated[int | None, typer.Option(metavar="OFFSET", help="First offset.")] = None,
+    to_offset: Annotated[
+        int | None, typer.Option(metavar="OFFSET", help="Offset to stop before.")
     ] = None,
-    to_timestamp: Annotated[str | None, typer.Option(help="Time to stop before.")] = None,
-    max_records: Annotated[int | None, typer.Option(help="Records to show at most.")] = None,
-    key: Annotated[str | None, typer.Option(help="Only records with exactly this key.")] = None,
-    key_regex: Annotated[str | None, typer.Option(help="Only keys that match.")] = None,
-    value_regex: Annotated[str | None, typer.Option(help="Only values that match.")] = None,
-    header: Annotated[str | None, typer.Option(help="Only records with this header.")] = None,
-    producer_id: Annotated[int | None, typer.Option(help="Only this producer's batches.")] = None,
+    from_timestamp: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="First time: ms since 1970, or ISO 8601 (UTC)."),
+    ] = None,
+    to_timestamp: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Time to stop before.")
+    ] = None,
+    max_records: Annotated[
+        int | None, typer.Option(metavar="N", help="Records to show at most.")
+    ] = None,
+    key: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only records with exactly this key.")
+    ] = None,
+    key_regex: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Only keys that match.")
+    ] = None,
+    value_regex: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Only values that match.")
+    ] = None,
+    header: Annotated[
+        str | None, typer.Option(metavar="HEADER", help="Only records with this header.")
+    ] = None,
+    producer_id: Annotated[
+        int | None, typer.Option(metavar="ID", help="Only this producer's batches.")
+    ] = None,
     headers_only: Annotated[
         bool, typer.Option("--headers-only", help="Batches only, with their CRC check.")
     ] = False,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="text (Kafka's lines), json, ndjson or csv.")
+        str,
+        typer.Option(
+            "-o", "--output", metavar="FORMAT", help="text (Kafka's lines), json, ndjson or csv."
+        ),
     ] = "text",
     check: Annotated[
         bool, typer.Option("--check", help="Exit with 4 when the dump finds problems.")

@@ -15,10 +15,11 @@ app = typer.Typer(
 )
 
 _Paths = Annotated[
-    list[str], typer.Argument(help="Log directories, or partition directories in them.")
+    list[str],
+    typer.Argument(metavar="DIR...", help="Log directories, or partition directories in them."),
 ]
 _FORMATS = "table, wide, json, ndjson, yaml, csv or name."
-_Output = Annotated[str, typer.Option("-o", "--output", help=_FORMATS)]
+_Output = Annotated[str, typer.Option("-o", "--output", metavar="FORMAT", help=_FORMATS)]
 
 
 @app.command("dirs")
@@ -70,10 +71,12 @@ def verify(
     "5 a dry run found something to do.",
 )
 def repair(
-    path: Annotated[str, typer.Argument(help="A log directory or one partition directory.")],
+    path: Annotated[
+        str, typer.Argument(metavar="DIR", help="A log directory or one partition directory.")
+    ],
     into: Annotated[
         str | None,
-        typer.Option("--to", help="Write repaired copies to this new directory."),
+        typer.Option("--to", metavar="DIR", help="Write repaired copies to this new directory."),
     ] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Repair the directory itself.")
@@ -100,12 +103,14 @@ def repair(
         typer.Option("--rebuild-indexes", help="Rebuild right indexes as well, and trim them."),
     ] = False,
     index_interval_bytes: Annotated[
-        int, typer.Option(min=0, help="Bytes of log between two index entries.")
+        int, typer.Option(min=0, metavar="BYTES", help="Bytes of log between two index entries.")
     ] = 4096,
     yes: Annotated[
         bool, typer.Option("-y", "--yes", help="Do not ask before records are cut.")
     ] = False,
-    output: Annotated[str, typer.Option("-o", "--output", help=_FORMATS)] = "table",
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FORMAT", help=_FORMATS)
+    ] = "table",
 ) -> int:
     """Cut damaged tails, rebuild wrong indexes, finish or remove what a crash left.
 
@@ -130,8 +135,10 @@ def repair(
 
 @app.command("diff", epilog="Exit codes: 0 same, 1 failed, 2 wrong usage, 4 they differ.")
 def diff(
-    left: Annotated[str, typer.Argument(help="A partition directory.")],
-    right: Annotated[str, typer.Argument(help="Another copy of the same partition.")],
+    left: Annotated[str, typer.Argument(metavar="DIR", help="A partition directory.")],
+    right: Annotated[
+        str, typer.Argument(metavar="DIR", help="Another copy of the same partition.")
+    ],
     output: _Output = "table",
 ) -> int:
     """Compare two copies of a partition and show the first offset at which they differ.

@@ -46,7 +46,13 @@ def produce(
     ] = None,
     partition: Annotated[
         int | None,
-        typer.Option("-p", "--partition", min=0, help="Else by the key, as Java's producer does."),
+        typer.Option(
+            "-p",
+            "--partition",
+            min=0,
+            metavar="NUMBER",
+            help="Else by the key, as Java's producer does.",
+        ),
     ] = None,
     compression: Annotated[
         str,
@@ -55,7 +61,10 @@ def produce(
         ),
     ] = "none",
     acks: Annotated[
-        str, typer.Option("--acks", help="all (idempotent), 1 (leader) or 0 (no answer).")
+        str,
+        typer.Option(
+            "--acks", metavar="ACKS", help="all (idempotent), 1 (leader) or 0 (no answer)."
+        ),
     ] = "all",
     input_: Annotated[
         str,

@@ -16,29 +16,32 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 @app.command()
 def spark_export(
     logdirs: Annotated[
-        list[str], typer.Argument(help="Log directories, or single partition directories.")
+        list[str],
+        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
     ],
     out: Annotated[
         str,
         typer.Option(
             "--out",
+            metavar="DIR",
             help="Folder to write; an earlier export there is"
             " replaced when the new one is complete.",
         ),
     ],
     file_format: Annotated[
-        str, typer.Option("--format", help="parquet is the only one.")
+        str, typer.Option("--format", metavar="FORMAT", help="parquet is the only one.")
     ] = "parquet",
     topics: Annotated[
-        str | None, typer.Option(help="Regular expression for whole topic names.")
+        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
     ] = None,
     partitions: Annotated[
-        str | None, typer.Option(help="Partition numbers, such as 0,2,5-9.")
+        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(help="Comma-separated columns; all of the view by default.")
+        str | None,
+        typer.Option(metavar="NAMES", help="Comma-separated columns; all of the view by default."),
     ] = None,
-    master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
+    master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     include_control: Annotated[
         bool, typer.Option("--include-control", help="Export transaction markers too.")
     ] = False,
@@ -46,10 +49,16 @@ def spark_export(
         bool, typer.Option("--strict", help="Publish nothing if a batch is damaged (exit 4).")
     ] = False,
     isolation: Annotated[
-        str, typer.Option(help="read_uncommitted, or read_committed: without aborted records.")
+        str,
+        typer.Option(
+            metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
+        ),
     ] = "read_uncommitted",
     output: Annotated[
-        str, typer.Option("-o", "--output", help="Form of the summary: table, json, yaml, csv.")
+        str,
+        typer.Option(
+            "-o", "--output", metavar="FORMAT", help="Form of the summary: table, json, yaml, csv."
+        ),
     ] = "table",
 ) -> int:
     """Export the records of log directories to Parquet files on Spark.

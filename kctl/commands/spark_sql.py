@@ -14,26 +14,35 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions
 
 @app.command()
 def spark_sql(
-    query: Annotated[str, typer.Argument(help="SQL over the views records, batches, segments.")],
+    query: Annotated[
+        str, typer.Argument(metavar="SQL", help="SQL over the views records, batches, segments.")
+    ],
     logdirs: Annotated[
-        list[str], typer.Argument(help="Log directories, or single partition directories.")
+        list[str],
+        typer.Argument(metavar="DIR...", help="Log directories, or single partition directories."),
     ],
     topics: Annotated[
-        str | None, typer.Option(help="Regular expression for whole topic names.")
+        str | None, typer.Option(metavar="REGEX", help="Regular expression for whole topic names.")
     ] = None,
     partitions: Annotated[
-        str | None, typer.Option(help="Partition numbers, such as 0,2,5-9.")
+        str | None, typer.Option(metavar="NUMBERS", help="Partition numbers, such as 0,2,5-9.")
     ] = None,
-    master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
+    master: Annotated[str, typer.Option(metavar="MASTER", help="Spark master.")] = "local[*]",
     include_control: Annotated[
         bool, typer.Option("--include-control", help="Transaction markers are records too.")
     ] = False,
     isolation: Annotated[
-        str, typer.Option(help="read_uncommitted, or read_committed: without aborted records.")
+        str,
+        typer.Option(
+            metavar="LEVEL", help="read_uncommitted, or read_committed: without aborted records."
+        ),
     ] = "read_uncommitted",
-    max_rows: Annotated[int, typer.Option(help="Rows to print at most, 0 for all.")] = 1000,
+    max_rows: Annotated[
+        int, typer.Option(metavar="N", help="Rows to print at most, 0 for all.")
+    ] = 1000,
     output: Annotated[
-        str, typer.Option("-o", "--output", help="table, json, yaml, csv or ndjson.")
+        str,
+        typer.Option("-o", "--output", metavar="FORMAT", help="table, json, yaml, csv or ndjson."),
     ] = "table",
 ) -> int:
     """Ask SQL of log directories, such as
