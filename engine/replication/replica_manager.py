@@ -247,10 +247,7 @@ class ReplicaManager:
         partition = self._partitions.get(topic_partition)
         if (
             partition is None
-            or (
-                required_acks != ACKS_LEADER
-                and (required_acks != ACKS_ALL or partition.followers or partition.is_under_min_isr)
-            )
+            or (required_acks != ACKS_LEADER and not _is_leader_enough(partition, required_acks))
             or (topic_partition[0] in INTERNAL_TOPICS and not is_internal_allowed)
         ):
             return None
