@@ -6,7 +6,6 @@ other. Who stops it returns when the process has ended, and its files are in ord
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -103,7 +102,7 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
     with data.trying(plan) as started:
-        command = [sys.executable, "-m", _PROGRAM, data.path]
+        command = processes.python_command(_PROGRAM, data.path)
         log_end = _size(files, data.log_path)
         process = processes.start_detached(command, data.log_path)
         said = process.wait_until_ready(timeout_s)

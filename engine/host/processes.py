@@ -81,6 +81,15 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
     return Started(pid, ready)
 
 
+def python_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a Python module with arguments.
+
+    Modules are never looked for in the working directory (-P): whatever somebody has there, such as
+    a folder named like ours, is not run.
+    """
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
 def start_beside(module: str) -> int:
     """Start a Python module that says nothing and reads nothing; returns its pid.
 
@@ -90,7 +99,7 @@ def start_beside(module: str) -> int:
     try:
         return os.posix_spawn(
             sys.executable,
-            [sys.executable, "-m", module],
+            python_command(module),
             os.environ,
             file_actions=[(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)],
         )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from engine.host.processes import (
     Started,
     ask_to_stop,
     is_running,
     kill,
+    python_command,
     start_beside,
     start_detached,
 )
@@ -57,6 +61,15 @@ def test_its_session_is_its_own(tmp_path: Path) -> None:
     assert process.wait_until_ready(60) == b"here\n"
     wait_for_end(process)
     assert (tmp_path / "out.log").read_text() == "True\n"
+
+
+def test_modules_are_not_looked_for_in_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "this.py").write_text("raise SystemExit(9)")
+    monkeypatch.chdir(tmp_path)
+    ended = subprocess.run(python_command("this"), stdout=subprocess.DEVNULL, check=False)
+    assert 0 == ended.returncode
 
 
 def test_a_module_runs_beside_until_it_has_ended() -> None:
