@@ -20,6 +20,7 @@ from engine.wire.fetch_bytes import (
     decode_fetch_request,
     encode_fetch_response,
 )
+from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import (
     NodeEndpoint,
     ProducedPartition,
@@ -91,7 +92,7 @@ def by_both(name: str, version: int, raw: bytes) -> tuple[Any, Any]:
     fast: Any
     slow: Any
     try:
-        read = decode_produce_request if name == "Produce" else decode_fetch_request
+        read = decode_produce_request if name == "Produce" else read_fetch_request
         fast = read(body, version)
     except WireError as error:
         fast = str(error)
