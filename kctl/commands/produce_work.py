@@ -88,6 +88,9 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
             # What came before is good: it is stored and counted before the error is told.
             report.take(producer.flush())
             report.fail(error)
+        except KeyboardInterrupt:
+            report.close()
+            raise
         report.take(producer.flush())
     report.close()
     return report.exit_code

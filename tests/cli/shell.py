@@ -48,6 +48,7 @@ class Shell:
         return subprocess.Popen(
             [*KCTL, *words],
             env=self._environment,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -52,6 +52,20 @@ def test_topics_and_records_outlive_a_kill(shell: Shell) -> None:
     assert sorted(consumed.splitlines()) == ["one", "two"]
 
 
+def test_a_producer_that_is_interrupted_says_what_was_stored(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "clicks")
+    with shell.popen("produce", "clicks", "-o", "ndjson") as producer:
+        assert producer.stdin is not None and producer.stdout is not None
+        producer.stdin.write("one\ntwo\n")
+        producer.stdin.flush()
+        while shell.ok("consume", "clicks", "-e").splitlines() != ["one", "two"]:
+            pass
+        producer.send_signal(signal.SIGINT)
+        _, said = producer.communicate()
+    assert (130, "2 records\n") == (producer.returncode, said)
+
+
 def test_clusters_live_side_by_side(shell: Shell, tmp_path: Path) -> None:
     other = str(tmp_path / "other")
     shell.ok("cluster", "start", "--port", "0")
