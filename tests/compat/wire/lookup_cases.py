@@ -225,6 +225,37 @@ def cluster(pair: Pair) -> None:
                 pair.ask(f"{kind} {key!r}", "FindCoordinator", version, sent)
 
 
+def access_rules(pair: Pair) -> None:
+    """Rules about access of every kind, known and not, where no authorizer is set."""
+    plain = {"resource_type": 2, "pattern_type": 3, "operation": 3, "permission_type": 3}
+    for version in versions("CreateAcls"):
+        for api_name, field in (("CreateAcls", "creations"), ("DeleteAcls", "filters")):
+            pair.ask("none", api_name, version, {field: []})
+        for kind in plain:
+            for number in (-1, 0, 1, 2, 3, 4, 5, 7, 8, 14, 15, 99):
+                _ask_access(pair, version, f"{kind} {number}", plain | {kind: number})
+
+
+def _ask_access(pair: Pair, version: int, label: str, kinds: Body) -> None:
+    """Describe, make and delete rules of these kinds."""
+    common = {key: kinds[key] for key in ("operation", "permission_type")}
+    one = common | {
+        "resource_type": kinds["resource_type"],
+        "resource_pattern_type": kinds["pattern_type"],
+        "resource_name": "t",
+        "principal": "User:a",
+        "host": "*",
+    }
+    found = common | {
+        "resource_type_filter": kinds["resource_type"],
+        "pattern_type_filter": kinds["pattern_type"],
+        "resource_name_filter": "t",
+    }
+    pair.ask(label, "CreateAcls", version, {"creations": [one]})
+    pair.ask(label, "DescribeAcls", version, found)
+    pair.ask(label, "DeleteAcls", version, {"filters": [found]})
+
+
 CASES = {
     "lookups.offsets": list_offsets,
     "lookups.epochs": epochs,
@@ -233,4 +264,5 @@ CASES = {
     "lookups.producers": producers,
     "lookups.producer_ids": producer_ids,
     "lookups.cluster": cluster,
+    "lookups.access": access_rules,
 }

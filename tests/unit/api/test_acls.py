@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from engine.api.acls import Acls
@@ -53,24 +56,43 @@ def test_each_filter_is_refused(version: int) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "odd",
-    [{"resource_type_filter": 0}, {"resource_type_filter": 8}, {"pattern_type_filter": 0},
-     {"pattern_type_filter": 5}, {"operation": 15}, {"permission_type": 4}],
-)  # fmt: skip
-def test_kinds_that_do_not_exist_end_the_connection(odd: dict[str, int]) -> None:
-    usual = {"resource_type_filter": 1, "operation": 1, "permission_type": 1}
-    with pytest.raises(CloseConnection):
-        ask(_Handler(Acls().describe), "DescribeAcls", 3, **{**usual, **odd})
-    one = message_class("DeleteAclsRequest").DeleteAclsFilter(**{**usual, **odd})
-    with pytest.raises(CloseConnection):
-        ask(_Handler(Acls().delete), "DeleteAcls", 3, filters=[one])
+_KINDS = ("resource_type", "pattern_type", "operation", "permission_type")
 
 
-def test_a_creation_of_a_kind_that_does_not_exist_ends_the_connection() -> None:
-    one = message_class("CreateAclsRequest").AclCreation(
-        resource_type=0, resource_name="t", principal="User:a", host="*", operation=3,
-        permission_type=3,
-    )  # fmt: skip
-    with pytest.raises(CloseConnection):
-        ask(_Handler(Acls().create), "CreateAcls", 3, creations=[one])
+def asked_of(suffix: str, **kinds: int) -> dict[str, int]:
+    """Return the kinds of a request; names of the first two end as those of its message."""
+    names = (f"resource_type{suffix}", f"pattern_type{suffix}", "operation", "permission_type")
+    if not suffix:
+        names = (names[0], f"resource_{names[1]}", *names[2:])
+    usual = dict(zip(_KINDS, (2, 3, 3, 3), strict=True)) | kinds
+    return dict(zip(names, usual.values(), strict=True))
+
+
+def ask_all(**kinds: int) -> list[Callable[[], Any]]:
+    """Return the three requests of a kind."""
+    filter_of = message_class("DeleteAclsRequest").DeleteAclsFilter
+    creation_of = message_class("CreateAclsRequest").AclCreation
+    described, deleted = asked_of("_filter", **kinds), filter_of(**asked_of("_filter", **kinds))
+    created = creation_of(resource_name="t", principal="User:a", host="*", **asked_of("", **kinds))
+    acls = Acls()
+    return [
+        lambda: ask(_Handler(acls.describe), "DescribeAcls", 3, **described),
+        lambda: ask(_Handler(acls.create), "CreateAcls", 3, creations=[created]),
+        lambda: ask(_Handler(acls.delete), "DeleteAcls", 3, filters=[deleted]),
+    ]
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+def test_a_kind_that_a_client_did_not_know_ends_the_connection(kind: str) -> None:
+    for asking in ask_all(**{kind: 0}):
+        with pytest.raises(CloseConnection):
+            asking()
+
+
+@pytest.mark.parametrize("kind", _KINDS)
+@pytest.mark.parametrize("number", [-1, 1, 5, 8, 15, 99])
+def test_numbers_that_mean_nothing_are_refused_like_all_others(kind: str, number: int) -> None:
+    """As a real broker answered."""
+    described, created, deleted = (asking() for asking in ask_all(**{kind: number}))
+    codes = (described.error_code, created.results[0].error_code)
+    assert (54, 54, 54) == (*codes, deleted.filter_results[0].error_code)
