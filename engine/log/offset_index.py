@@ -136,7 +136,7 @@ class OffsetIndex:
         content = array("i", bytes(len(self) * ENTRY_BYTES))
         content[0::2] = self.relative_offsets
         content[1::2] = self.positions
-        _swap_to_big_endian(content)
+        swap_to_big_endian(content)
         return content.tobytes()
 
 
@@ -146,7 +146,7 @@ def parse_offset_index(content: Buffer, base_offset: int) -> OffsetIndex:
     whole = len(content) - len(content) % ENTRY_BYTES
     columns = array("i")
     columns.frombytes(memoryview(content)[:whole])
-    _swap_to_big_endian(columns)
+    swap_to_big_endian(columns)
     index.relative_offsets = columns[0::2]
     index.positions = columns[1::2]
     count = _count_before_padding(index.relative_offsets, index.positions)
@@ -181,6 +181,7 @@ def _count_before_padding(relative_offsets: array[int], positions: array[int]) -
     return 0 if lone_zero else count
 
 
-def _swap_to_big_endian(column: array[int]) -> None:
+def swap_to_big_endian(column: array[int]) -> None:
+    """Turn a column from the machine's order of bytes into that of files, or back."""
     if sys.byteorder == "little":
         column.byteswap()

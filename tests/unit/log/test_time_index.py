@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,18 @@ def test_an_entry_is_a_timestamp_and_a_relative_offset() -> None:
     assert index_of([(1_700_000_000_000, 122)]).encode() == struct.pack(
         ">qi", 1_700_000_000_000, 22
     )
+
+
+def test_nothing_stays_in_memory_of_an_index_that_was_written() -> None:
+    index = index_of([(5 * n, 100 + n) for n in range(1, 10_001)])
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        assert 120_000 == len(index.encode())
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert after - before < 10_000
 
 
 @given(ENTRIES, st.integers(0, 50), st.integers(0, 11))
