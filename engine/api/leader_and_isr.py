@@ -55,35 +55,30 @@ class LeaderAndIsr:
         return reply
 
     async def _applied(self, request: Any, exchange: Exchange) -> Any:
-        code = refusal(request, self._leadership, self._broker_epoch())
+        code = self._refusal(request)
         if code:
             return self._response(error_code=code)
-        states: dict[TopicPartition, PartitionState] = {}
-        new: set[TopicPartition] = set()
-        for topic, entry in _entries(request, exchange.api_version):
-            key = TopicPartition(topic, entry.partition_index)
-            states[key] = PartitionState(
-                entry.leader,
-                entry.leader_epoch,
-                tuple(entry.isr),
-                entry.partition_epoch,
-                tuple(entry.replicas),
-            )
-            if entry.is_new:
-                new.add(key)
+        states, new = _states(request, exchange.api_version)
         unknown = {key.topic for key in states if not self._leadership.has(key)}
         try:
             await self._load_topics(sorted(unknown))
         except EngineError:
             # The store does not answer: with its return everything is read and told again.
             return self._response(error_code=_UNKNOWN_SERVER_ERROR)
+        # Another controller may have followed meanwhile, or this broker have begun a new life.
+        code = self._refusal(request)
+        if code:
+            return self._response(error_code=code)
         ids = {
             topic.topic_name: uuid_text(topic.topic_id)
             for topic in request.topic_states
             if topic.topic_id != NO_UUID
         }
-        results = self._leadership.apply(states, frozenset(new), ids)
+        results = self._leadership.apply(states, new, ids)
         return self._answer(request, results, exchange.api_version)
+
+    def _refusal(self, request: Any) -> int:
+        return refusal(request, self._leadership, self._broker_epoch())
 
     def _answer(
         self, request: Any, results: dict[TopicPartition, ApiError | None], version: int
@@ -110,6 +105,26 @@ class LeaderAndIsr:
             for topic in request.topic_states
         ]
         return self._response(topics=topics)
+
+
+def _states(
+    request: Any, version: int
+) -> tuple[dict[TopicPartition, PartitionState], frozenset[TopicPartition]]:
+    """Return the roles that a request gives, and which of the partitions are new."""
+    states: dict[TopicPartition, PartitionState] = {}
+    new: set[TopicPartition] = set()
+    for topic, entry in _entries(request, version):
+        key = TopicPartition(topic, entry.partition_index)
+        states[key] = PartitionState(
+            entry.leader,
+            entry.leader_epoch,
+            tuple(entry.isr),
+            entry.partition_epoch,
+            tuple(entry.replicas),
+        )
+        if entry.is_new:
+            new.add(key)
+    return states, frozenset(new)
 
 
 def _entries(request: Any, version: int) -> list[tuple[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -35,6 +35,7 @@ class Handlers:
         self.stage = Stage()
         self.loaded: list[str] = []
         self.fails = False
+        self.while_loading: Callable[[], None] = lambda: None
         self.cache = MetadataCache(1, "cluster")
         leadership = self.stage.leadership
         self.lead = LeaderAndIsr(leadership, lambda: EPOCH, self.load)
@@ -43,6 +44,7 @@ class Handlers:
 
     async def load(self, topics: Iterable[str]) -> None:
         self.loaded += topics
+        self.while_loading()
         if self.fails:
             raise ConfigError("the store", "is", "gone")
 
@@ -130,6 +132,13 @@ def test_a_request_of_a_former_controller_is_refused(name: str) -> None:
     handlers.stage.leadership.admit(7)
     request = message_class(f"{name}Request")(controller_epoch=6, broker_epoch=EPOCH)
     assert handlers.ask(name, 3 if name == "StopReplica" else 6, request).error_code == 11
+
+
+def test_a_controller_that_was_followed_while_settings_were_read_is_refused() -> None:
+    handlers = Handlers()
+    handlers.while_loading = lambda: handlers.stage.leadership.admit(2)
+    assert handlers.ask("LeaderAndIsr", 7, roles(7)).error_code == 11
+    assert not handlers.stage.leadership.has(T0)
 
 
 def ends(version: int, *, is_deleted: bool) -> Any:
