@@ -140,8 +140,9 @@ PARQUET_ROW_GROUP_BYTES = 64 << 20
 # of them can be recognised when it is sent again.
 PRODUCER_BATCHES_KEPT = 5
 
-# A batch whose records must be read on append may grow this much beyond max.message.bytes:
-# ordinary data compresses tenfold, and a bomb takes megabytes, not the machine's memory.
+# A batch whose records are read may grow this much beyond max.message.bytes, or to
+# WALK_ARENA_BYTES_MAX: ordinary data compresses tenfold, and a bomb takes megabytes, not the
+# machine's memory.
 UNCOMPRESSED_BATCH_FACTOR = 32
 
 # Stored bytes that are converted for an old consumer at once: Kafka's own chunk, which decides

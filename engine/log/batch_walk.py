@@ -1,8 +1,8 @@
 """Walking over the records of a compressed batch.
 
-They are opened into memory that is used again for the next batch: fresh memory of
-that size costs as much as opening them, for the kernel hands it out page by page. Pure, but for
-that memory; for one thread.
+They are opened into memory that is used again for the next batch: fresh memory of that size costs
+as much as opening them, for the kernel hands it out page by page. Pure, but for that memory; for
+one thread.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from engine.records.compression import decompress, decompress_into
 from engine.records.record_walk import Walked, WalkTier
 
 
-class _Arena:
-    """The memory that records are opened in; there is one in a process."""
+class WalkArena:
+    """The memory that records are opened in; there is one in a process.
+
+    It grows to what batches need, to WALK_ARENA_BYTES_MAX at most, and stays.
+    """
 
     memory = bytearray()
 
@@ -24,7 +27,8 @@ class _Arena:
 def walk_compressed(data: memoryview, codec: Codec, count: int, limit_bytes: int) -> Walked:
     """Return what the records of one whole batch have in common, None if they are unusual.
 
-    So are records that cannot be opened, or are larger than `limit_bytes` then.
+    So are records that cannot be opened, or are larger than `limit_bytes` then; a limit below the
+    memory's own bound is passed over.
     """
     try:
         opened = _opened(codec, data[HEADER_BYTES:], limit_bytes)
@@ -34,14 +38,14 @@ def walk_compressed(data: memoryview, codec: Codec, count: int, limit_bytes: int
 
 
 def _opened(codec: Codec, block: memoryview, limit_bytes: int) -> bytes | memoryview:
-    wanted = max(len(_Arena.memory), WALK_ARENA_BYTES)
+    wanted = max(len(WalkArena.memory), WALK_ARENA_BYTES)
     while wanted <= WALK_ARENA_BYTES_MAX:
-        if wanted > len(_Arena.memory):
-            _Arena.memory = bytearray(wanted)
+        if wanted > len(WalkArena.memory):
+            WalkArena.memory = bytearray(wanted)
         try:
-            size = decompress_into(codec, block, _Arena.memory)
+            size = decompress_into(codec, block, WalkArena.memory)
         except DecompressedTooLarge:
             wanted *= 4
         else:
-            return memoryview(_Arena.memory)[:size]
+            return memoryview(WalkArena.memory)[:size]
     return decompress(codec, block, limit_bytes=limit_bytes)

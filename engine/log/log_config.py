@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.limits import UNCOMPRESSED_BATCH_FACTOR
+from engine.limits import UNCOMPRESSED_BATCH_FACTOR, WALK_ARENA_BYTES_MAX
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
 
@@ -50,5 +50,8 @@ class LogConfig(NamedTuple):
 
     @property
     def opened_batch_bytes_max(self) -> int:
-        """Return how large the records of one batch may be when the broker opens it."""
-        return UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes
+        """Return how large the records of one batch may be when the broker opens it.
+
+        What fits into the memory that is there for it always may.
+        """
+        return max(UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes, WALK_ARENA_BYTES_MAX)

@@ -44,7 +44,8 @@ Whatever a header says of the largest time, the log gets the one that the record
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords and LogValidator; LOG-8.
 Differs: a record's length is held against what is there before memory is taken for it, where
-Kafka may run out of memory (−1, here 87).
+Kafka may run out of memory (−1, here 87). Compressed records beyond
+`LogConfig.opened_batch_bytes_max` are refused (87); Kafka has no bound.
 """
 
 from __future__ import annotations
@@ -160,7 +161,12 @@ class LeaderRules:
     """The rules of one topic, worked out once from its settings."""
 
     __slots__ = (
-        *("_after_max_ms", "_before_max_ms", "_codec", "_config", "_has_rules", "_limit_bytes"),
+        "_after_max_ms",
+        "_before_max_ms",
+        "_codec",
+        "_config",
+        "_has_rules",
+        "_limit_bytes",
         "is_plain",
     )
 

@@ -10,7 +10,7 @@ import pytest
 from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
-from engine.limits import SENDFILE_BYTES_MIN
+from engine.limits import SENDFILE_BYTES_MIN, WALK_ARENA_BYTES_MAX
 from engine.log.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
@@ -19,7 +19,7 @@ from engine.log.log_types import OffsetOutOfRange, RecordListTooLarge, Unexpecte
 from engine.log.producer_state import AppendOrigin, InvalidProducerEpoch, OutOfOrderSequence
 from engine.log.retention import RetentionReason
 from engine.log.tasks import InlineTasks, LogHooks
-from engine.log.validation import CorruptMessage
+from engine.log.validation import CorruptMessage, InvalidRecord
 from engine.naming import FileKind
 from engine.records.batch import BatchView
 from engine.records.codec import Codec, DecompressedTooLarge
@@ -338,12 +338,23 @@ def test_times_are_looked_up() -> None:
 
 
 @pytest.mark.parametrize("timestamp_ms", [NOW_MS, MAX_TIMESTAMP])
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD], ids=lambda c: c.label)
+def test_what_a_leader_takes_can_be_looked_into(codec: Codec, timestamp_ms: int) -> None:
+    log = new_log(LogConfig(max_message_bytes=20_000, segment_bytes=1 << 20))
+    large = sent(1, value=bytes(WALK_ARENA_BYTES_MAX * 9 // 10), codec=codec)
+    log.append_as_leader(large, 1, NOW_MS)
+    assert log.offset_for_timestamp(timestamp_ms) == (NOW_MS, 0, 1)
+
+
+@pytest.mark.parametrize("timestamp_ms", [NOW_MS, MAX_TIMESTAMP])
 def test_a_batch_that_is_too_large_once_it_is_opened_is_not_looked_into(timestamp_ms: int) -> None:
-    config = LogConfig(max_message_bytes=2000)
+    config = LogConfig(max_message_bytes=20_000)
     log = new_log(config)
     bomb = sent(1, value=bytes(config.opened_batch_bytes_max), codec=Codec.GZIP)
     assert len(bomb) < config.max_message_bytes
-    log.append_as_leader(bomb, 1, NOW_MS)
+    with pytest.raises(InvalidRecord):
+        log.append_as_leader(bomb, 1, NOW_MS)
+    log.append_as_follower(bomb, NOW_MS)
     with pytest.raises(DecompressedTooLarge):
         log.offset_for_timestamp(timestamp_ms)
 

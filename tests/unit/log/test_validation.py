@@ -219,9 +219,12 @@ def test_what_cannot_be_opened_has_no_code_of_its_own() -> None:
 
 
 def test_a_bomb_is_refused_before_it_has_grown() -> None:
-    data = sent(1, value=bytes(40_000), codec=Codec.GZIP)
-    config = LogConfig(max_message_bytes=1000, compression_type=Codec.NONE)
-    assert refused(data, config).code == INVALID
+    config = LogConfig(max_message_bytes=20_000, compression_type=Codec.NONE)
+    bomb = sent(1, value=bytes(config.opened_batch_bytes_max), codec=Codec.GZIP)
+    assert refused(bomb, config).code == INVALID
+    # Below that it is opened, and then too large for the topic.
+    large = sent(1, value=bytes(config.opened_batch_bytes_max - 100), codec=Codec.GZIP)
+    assert refused(large, config).code == TOO_LARGE
 
 
 def test_compacted_topics_need_keys_and_say_which_records_lack_them() -> None:
