@@ -37,6 +37,9 @@ _MEMBER_BYTES_MIN = 18
 
 # zlib copies the input it has not used on every call: small feeds keep that linear.
 _FEED_BYTES = 64 * 1024
+# What a member behind the first is fed at once: nobody writes several but small ones.
+_NEXT_FEED_BYTES = 512
+_NAME_CHUNK_BYTES = 256
 
 
 def compress(payload: Buffer, level: int) -> bytes:
@@ -58,8 +61,10 @@ def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> 
             "a gzip header", bytes(data[:10]).hex() or "nothing", position=0
         )
     piece_bytes = min(DECOMPRESS_CHUNK_BYTES, limit_bytes + 1)
+    feed_bytes = _FEED_BYTES
     while position is not None:
-        member_end = yield from _member(data, position, piece_bytes, keep_prefix)
+        member_end = yield from _member(data, position, feed_bytes, piece_bytes, keep_prefix)
+        feed_bytes = _NEXT_FEED_BYTES
         left = len(data) - member_end
         position = _header_end(data, member_end) if left > _MEMBER_BYTES_MIN else None
 
@@ -76,10 +81,10 @@ def _header_end(data: memoryview, start: int) -> int | None:
         end += _SHORT.size + _SHORT.unpack_from(data, end)[0]
     for flag in (_FLAG_NAME, _FLAG_COMMENT):
         if flags & flag:
-            terminator = bytes(data[end:]).find(0)
-            if terminator < 0:
+            behind = _behind_zero(data, end)
+            if behind is None:
                 return None
-            end += terminator + 1
+            end = behind
     if flags & _FLAG_CHECKSUM:
         if end + _SHORT.size > len(data):
             return None
@@ -89,14 +94,27 @@ def _header_end(data: memoryview, start: int) -> int | None:
     return end if end <= len(data) else None
 
 
+def _behind_zero(data: memoryview, start: int) -> int | None:
+    """Return the position after the next byte of zero, None without one.
+
+    Looked for in small parts: a copy of all that follows would be made for each of many members.
+    """
+    for at in range(start, len(data), _NAME_CHUNK_BYTES):
+        found = bytes(data[at : at + _NAME_CHUNK_BYTES]).find(0)
+        if found >= 0:
+            return at + found + 1
+    return None
+
+
 def _member(
-    data: memoryview, start: int, piece_bytes: int, keep_prefix: bool
+    data: memoryview, start: int, feed_bytes: int, piece_bytes: int, keep_prefix: bool
 ) -> Generator[bytes, None, int]:
     """Yield a member's content and return the position after its trailer."""
     inflater = zlib.decompressobj(_DEFLATE_WBITS)
     position, checksum, size = start, 0, 0
     while not inflater.eof:
-        feed = data[position : position + _FEED_BYTES]
+        feed = data[position : position + feed_bytes]
+        feed_bytes = min(4 * feed_bytes, _FEED_BYTES)
         before = inflater.copy() if keep_prefix else None
         try:
             piece = inflater.decompress(feed, piece_bytes)

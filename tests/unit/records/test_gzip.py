@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zlib
 
 import pytest
@@ -108,3 +109,23 @@ def test_content_larger_than_a_piece_ends_where_its_trailer_begins() -> None:
     content = bytes((4 << 20) + 100)
     data = gzip.compress(content, -1) + gzip.compress(TEXT, -1)
     assert b"".join(gzip.pieces(memoryview(data), len(content) + len(TEXT))) == content + TEXT
+
+
+@pytest.mark.parametrize(("flags", "extra"), [(0x08, b"n\0"), (0x18, b"n\0c\0")])
+def test_what_follows_a_small_member_is_not_copied(flags: int, extra: bytes) -> None:
+    member = member_with(flags, extra)
+    data = memoryview(member * (1_000_000 // len(member)))
+    tracemalloc.start()
+    try:
+        found = next(gzip.pieces(data, LIMIT))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == opened(member)
+    assert peak < 200_000
+
+
+def test_a_name_of_any_length_is_passed_over() -> None:
+    for size in (0, 1, 255, 256, 257, 1000):
+        named = member_with(0x08, b"n" * size + b"\0")
+        assert opened(named) == opened(member_with(0, b""))
