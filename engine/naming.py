@@ -26,6 +26,9 @@ from engine.errors import ApiError, EngineError, StorageError
 from engine.limits import DIRECTORY_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
 from engine.model import TopicPartition
 
+#: The metadata store of an embedded cluster; of a broker that is run alone, beside its logs.
+STORE_FILE = "znodes.sqlite"
+
 _INVALID_TOPIC_EXCEPTION = 17
 _TOPIC_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _HEX_CHARS = frozenset("0123456789abcdef")

@@ -25,6 +25,7 @@ from engine.log.log_config import LogConfig
 from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
+from engine.naming import STORE_FILE
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import ReplicationConfig
@@ -36,7 +37,6 @@ from engine.replication.replica_manager import (
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
 _logs_log = logging.getLogger("kafka.log.LogManager")
-_STORE_PREFIX = "znodes.sqlite"
 
 
 class Storage:
@@ -102,7 +102,7 @@ class Storage:
                 _logs_log.error("%s is left alone: %s", failed.directory, failed.error)
             for name in found.unknown:
                 # A broker that is run alone keeps its metadata beside its logs.
-                if not name.startswith(_STORE_PREFIX):
+                if not name.startswith(STORE_FILE):
                     _logs_log.warning("%s: %s is no partition and is left alone", path, name)
             for problem in found.problems:
                 _logs_log.warning("%s: %s", path, problem)

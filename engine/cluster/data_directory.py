@@ -31,6 +31,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.errors import EngineError, StorageError
 from engine.host.lock_file import is_held
 from engine.host.ports import FileMissing, Files
+from engine.naming import STORE_FILE
 
 
 class ClusterState(Enum):
@@ -82,7 +83,7 @@ class DataDirectory:
         self.path = path
         self.lock_path = f"{path}/cluster.lock"
         self.log_path = f"{path}/cluster.log"
-        self.store_path = f"{path}/znodes.sqlite"
+        self.store_path = f"{path}/{STORE_FILE}"
         self._plan_path = f"{path}/cluster.json"
         self._running_path = f"{path}/running.json"
 

@@ -27,8 +27,13 @@ from engine.limits import ZOOKEEPER_FRAME_BYTES_MAX
 from engine.znode.errors import BadVersion, NodeError, NoNode
 from engine.znode.model import ANY_VERSION, EventType, Stat, Watcher, WatchEvent, WatchKind
 from engine.znode.store import ZnodeStore
-from engine.znode.zookeeper_records import packed_acls, packed_buffer, packed_stat, packed_text
-from engine.znode.zookeeper_records import packed_texts as _texts
+from engine.znode.zookeeper_records import (
+    packed_acls,
+    packed_buffer,
+    packed_stat,
+    packed_text,
+    packed_texts,
+)
 from engine.znode.zookeeper_wire import (
     OPEN_ACL,
     RUNTIME_INCONSISTENCY,
@@ -130,7 +135,7 @@ class ZookeeperAnswers:
         if body.watch:
             self._watch(body.path, WatchKind.CHILDREN)
         names, stat = self._store.children(self._session_id, body.path)
-        return _texts(names), stat
+        return packed_texts(names), stat
 
     def _get_acl(self, body: PathRequest) -> bytes:
         return packed_acls(OPEN_ACL) + packed_stat(self._stat(body.path))
@@ -158,7 +163,7 @@ class ZookeeperAnswers:
 
     def _get_ephemerals(self, body: PathRequest) -> bytes:
         found = self._store.ephemerals(self._session_id)
-        return _texts(path for path in found if path.startswith(body.path))
+        return packed_texts(path for path in found if path.startswith(body.path))
 
     def _multi(self, body: MultiRequest) -> bytes:
         if not body.operations:

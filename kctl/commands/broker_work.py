@@ -10,10 +10,9 @@ from engine.config.broker_config import BrokerConfig
 from engine.config.java_properties import parse_properties
 from engine.config.settings import BrokerSettings
 from engine.host.real import RealFiles
+from engine.naming import STORE_FILE
 from kctl import exits
 from kctl.commands.setting_words import settings_of
-
-_STORE = "znodes.sqlite"
 
 
 def run_broker(path: str, changes: list[str]) -> int:
@@ -31,5 +30,5 @@ def run_broker(path: str, changes: list[str]) -> int:
     directory = os.path.abspath(BrokerConfig.of(settings).data_dirs[0])
     files.make_dir(directory)
     log_to_stderr()
-    run(settings, None if is_remote else f"{directory}/{_STORE}")
+    run(settings, None if is_remote else f"{directory}/{STORE_FILE}")
     return exits.OK
