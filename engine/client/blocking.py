@@ -249,6 +249,27 @@ class KafkaClient:
             raise failures[0]
         return view
 
+    def await_view(
+        self, topics: Iterable[str], is_settled: Callable[[ClusterView], bool], wait_ms: int
+    ) -> bool:
+        """Ask for metadata of topics until it says what is expected; tells whether it did.
+
+        A change that the controller has made reaches the other brokers a moment later. Errors of
+        asking end the wait: the change stands, and the next request meets them.
+        """
+        wanted = sorted(set(topics))
+        deadline_ms = min(self.clock.monotonic_ms() + wait_ms, self._deadline_ms())
+        attempt = 0
+        try:
+            while not is_settled(self.view(wanted)):
+                if not self._may_wait(attempt, deadline_ms):
+                    return False
+                self.back_off(attempt)
+                attempt += 1
+        except EngineError:
+            return False
+        return True
+
     def brokers_view(self) -> ClusterView:
         """Return metadata that knows the brokers, fresh or from an earlier answer."""
         return self._view if self._view is not None else self.view([])

@@ -33,6 +33,7 @@ from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.setting_checks import unset_errors, with_hint
 from kctl.commands.setting_words import parse_setting, settings_of
+from kctl.commands.topics_settle import await_created, await_deleted, await_partitions
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, connect
 from kctl.outcome import end_with
@@ -119,6 +120,8 @@ def create_topics(options: ClusterOptions, request: CreateRequest) -> int:
     topics = [_new_topic(name, request) for name in dict.fromkeys(request.names)]
     with connect(options) as client:
         results = ask_to_create(client, topics, validate_only=request.dry_run)
+        if not request.dry_run:
+            await_created(client, [n for n, r in results.items() if isinstance(r, CreatedTopic)])
     rows = []
     failures = 0
     for name, result in results.items():
@@ -215,6 +218,8 @@ def _grow(
         confirm(f"Grow {names} to {counted(total, 'partition')}, for good", yes=request.yes)
     wanted = {topic.name: NewPartitions(total, added) for topic in topics}
     results = create_partitions(client, wanted, validate_only=request.dry_run)
+    if not request.dry_run:
+        await_partitions(client, {n: total for n, error in results.items() if error is None})
     for error in results.values():
         if error is not None and error.code == INVALID_PARTITIONS:
             error.hint = "partitions can be added and never taken away: give a larger number"
@@ -298,6 +303,7 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
             names = _few([topic.name for topic in topics])
             confirm(f"Delete {names} with {counted(count, 'partition')}", yes=request.yes)
             results = ask_to_delete(client, list(results))
+            await_deleted(client, [n for n, error in results.items() if error is None])
     rows = []
     for topic in topics:
         error_of_one = results.get(topic.name)

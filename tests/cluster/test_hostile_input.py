@@ -261,10 +261,11 @@ def test_a_reader_that_never_reads_is_cut(target: Target) -> None:
 
 def test_a_reader_that_never_reads_small_answers_is_cut(target: Target) -> None:
     made = message_class("MetadataRequest")
-    topics = [made.MetadataRequestTopic(name=f"no-such-topic-{n}") for n in range(1000)]
+    # Long names are cheap to say again: what is tested is the pile, not how it is made.
+    topics = [made.MetadataRequestTopic(name=f"{n}-{'long' * 500}") for n in range(15)]
     request = made(topics=topics, allow_auto_topic_creation=False)
     frame = framed(header("Metadata", 9) + message_codec("MetadataRequest", 9).encode(request))
-    assert _sends_until_cut(target, frame, times=4 * UNSENT_BYTES_MAX // len(frame))
+    assert _sends_until_cut(target, frame, times=2 * UNSENT_BYTES_MAX // len(frame))
     target.check()
 
 
@@ -286,11 +287,11 @@ def _sends_until_cut(target: Target, frames: bytes, *, times: int) -> bool:
 
 def test_connections_of_one_address_are_bounded(target: Target) -> None:
     with ExitStack() as stack:
-        clients = [
-            stack.enter_context(RawClient(target.address, timeout_s=0.5)) for _ in range(_MANY)
-        ]
+        # A connection that finds the backlog full is tried again by the system, a second later.
+        clients = [stack.enter_context(RawClient(target.address)) for _ in range(_MANY)]
         served = 0
         for client in clients:
+            client.socket.settimeout(0.5)
             try:
                 served += client.ask("ApiVersions", 0).error_code == 0
             except (TimeoutError, ConnectionError):

@@ -1,0 +1,49 @@
+"""Waiting until brokers tell of a change that the controller has made.
+
+The controller answers when it has made a change; the other brokers, and with KRaft its own too,
+hear of it a moment later. Without a wait the next command of a script might not find its topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from engine.client.blocking import KafkaClient
+from engine.client.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from engine.client.metadata import ClusterView, TopicView
+from kctl.asking import say
+
+_WAIT_MS = 10_000
+
+
+def await_created(client: KafkaClient, names: Iterable[str]) -> None:
+    """Wait until topics are there and can be used."""
+    _await(client, names, _is_usable)
+
+
+def await_partitions(client: KafkaClient, counts: Mapping[str, int]) -> None:
+    """Wait until topics have so many partitions."""
+    _await(
+        client,
+        counts,
+        lambda topic: len(topic.partitions) >= counts[topic.name] and _is_usable(topic),
+    )
+
+
+def await_deleted(client: KafkaClient, names: Iterable[str]) -> None:
+    """Wait until topics are gone."""
+    _await(client, names, lambda topic: topic.error_code == UNKNOWN_TOPIC_OR_PARTITION)
+
+
+def _is_usable(topic: TopicView) -> bool:
+    return bool(topic.partitions) and all(found.has_leader for found in topic.partitions)
+
+
+def _await(client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicView], bool]) -> None:
+    wanted = list(names)
+
+    def late(view: ClusterView) -> list[str]:
+        return [name for name in wanted if name in view.topics and not is_done(view.topics[name])]
+
+    if wanted and not client.await_view(wanted, lambda view: not late(view), _WAIT_MS):
+        say("not every broker tells of the change yet: it is made, and shows in a moment")
