@@ -306,6 +306,14 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 # is kept. 300 bytes each; for others it is made anew.
 PRODUCED_TOPICS_KEPT = 4096
 
+# Producers and the partitions that they write to most: what their requests begin with is kept, and
+# what stands around their answers. 2 KB each at most; for others it is read anew.
+PRODUCE_HEADS_KEPT = 4096
+
+# The longest client id that is kept with it: clients make theirs of a few words, and somebody who
+# sends another of 32 KB with each request must not fill the memory. Longer ones are served, too.
+PRODUCE_HEAD_CLIENT_ID_BYTES_MAX = 255
+
 # As above, for the answers of fetches.
 FETCHED_TOPICS_KEPT = 4096
 

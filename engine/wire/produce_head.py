@@ -9,8 +9,9 @@ request   key · version · CORRELATION ID · client id, acks, timeout, topic, i
 answer    CORRELATION ID · topic · index · no error · OFFSETS · throttle time · tags
 ```
 
-Only requests of one partition, in no transaction, without tags and of the flexible versions have a
-head; whatever is unusual has none, and is read by `produce_bytes`, which judges it.
+Only requests of one partition, in no transaction, without tags, of the flexible versions and of a
+client with a short id have a head; whatever is unusual has none, and is read by `produce_bytes`,
+which judges it.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from functools import lru_cache
 from struct import Struct as Format
 from typing import Final, NamedTuple
 
-from engine.limits import PRODUCED_TOPICS_KEPT
+from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
 from engine.model import TopicPartition
 from engine.wire.produce_bytes import FIRST_FLEXIBLE, LAST_VERSION, around_one, head_of_one
 
 PRODUCE_KEY: Final = 0
 _CLIENT_ID_AT: Final = 2
-#: Key, version, correlation id, length of the client id.
-_START: Final = Format(">hhih").unpack_from
+#: Key, version, correlation id, length of the client id: unsigned, so that null is a long one.
+_START: Final = Format(">hhiH").unpack_from
 #: Where the body starts, without the client id; the byte before it counts the header's tags.
 _BODY_AT: Final = 11
 #: Where the length of the topic's name stands in the body; a byte, one more than what it says.
@@ -64,7 +65,7 @@ def read_usual_produce(frame: memoryview) -> tuple[int, int, ProduceHead, memory
     """
     try:
         key, version, correlation_id, client_id_size = _START(frame)
-        if key or client_id_size < 0:
+        if key or client_id_size > PRODUCE_HEAD_CLIENT_ID_BYTES_MAX:
             return None
         body_at = _BODY_AT + client_id_size
         at = body_at + _AROUND_NAME_BYTES + frame[body_at + _NAME_SIZE_AT]
@@ -92,7 +93,7 @@ def read_usual_produce(frame: memoryview) -> tuple[int, int, ProduceHead, memory
     return version, correlation_id, head, frame[at:end]
 
 
-@lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
+@lru_cache(maxsize=PRODUCE_HEADS_KEPT)
 def _head(head: bytes, version: int) -> ProduceHead | None:
     """Return what the bytes from the client id to the index say, None for an unusual request."""
     if not FIRST_FLEXIBLE <= version <= LAST_VERSION:

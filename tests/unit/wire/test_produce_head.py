@@ -6,6 +6,7 @@ import random
 
 import pytest
 
+from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.headers import read_request_header, request_header_bytes, response_header_bytes
@@ -16,7 +17,9 @@ from tests.unit.api.data_stage import produce_request
 _KEY = 0
 
 
-def frame_of(size: int = 10, *, version: int = 9, client_id: str = "c", **more: object) -> bytes:
+def frame_of(
+    size: int = 10, *, version: int = 9, client_id: str | None = "c", **more: object
+) -> bytes:
     """Return a request frame for partition 3 of topic `t`."""
     request = produce_request({"t": [(3, bytes(size))]}, acks=1)
     for name, value in more.items():
@@ -59,26 +62,43 @@ def test_records_of_every_length_are_found(size: int, version: int) -> None:
     assert (read_by_the_way_around(frame) if size < 2_097_151 else None) == found
 
 
-@pytest.mark.parametrize(
-    "frame",
-    [
-        frame_of(version=8),
-        frame_of(client_id=""),
-        frame_of(client_id="é"),
-        frame_of(transactional_id="x"),
-        frame_of(transactional_id=""),
-        frame_of(topic_data=[]),
-        frame_of(topic_data=produce_request({"a": [(0, b"x")], "b": [(0, b"y")]}).topic_data),
-        frame_of(topic_data=produce_request({"a": [(0, b"x"), (1, b"y")]}).topic_data),
-        frame_of(topic_data=produce_request({"a": [(0, None)]}).topic_data),
-        frame_of(topic_data=produce_request({"a": [(0, b"")]}).topic_data),
-        frame_of(topic_data=produce_request({"": [(0, b"x")]}).topic_data),
-        frame_of(topic_data=produce_request({"n" * 200: [(0, b"x")]}).topic_data),
-        frame_of() + b"behind",
-    ],
-)
-def test_what_is_read_here_is_what_the_way_around_reads(frame: bytes) -> None:
-    assert read_here(frame) in (None, read_by_the_way_around(frame))
+USUAL = {
+    "no client id": frame_of(client_id=""),
+    "a client id of two bytes": frame_of(client_id="é"),
+    "the longest client id": frame_of(client_id="c" * PRODUCE_HEAD_CLIENT_ID_BYTES_MAX),
+    "no records": frame_of(topic_data=produce_request({"a": [(0, b"")]}).topic_data),
+    "no name": frame_of(topic_data=produce_request({"": [(0, b"x")]}).topic_data),
+    "bytes behind": frame_of() + b"behind",
+}
+UNUSUAL = {
+    "an old version": frame_of(version=8),
+    "null in place of a client id": frame_of(client_id=None),
+    # What is remembered of a producer must stay small, whatever it calls itself.
+    "a long client id": frame_of(client_id="c" * (PRODUCE_HEAD_CLIENT_ID_BYTES_MAX + 1)),
+    "the longest that there is": frame_of(client_id="c" * 32_767),
+    "a transactional id": frame_of(transactional_id="x"),
+    "an empty transactional id": frame_of(transactional_id=""),
+    "no topic": frame_of(topic_data=[]),
+    "two topics": frame_of(
+        topic_data=produce_request({"a": [(0, b"x")], "b": [(0, b"y")]}).topic_data
+    ),
+    "two partitions": frame_of(
+        topic_data=produce_request({"a": [(0, b"x"), (1, b"y")]}).topic_data
+    ),
+    "null in place of records": frame_of(topic_data=produce_request({"a": [(0, None)]}).topic_data),
+    "a long name": frame_of(topic_data=produce_request({"n" * 200: [(0, b"x")]}).topic_data),
+}
+
+
+@pytest.mark.parametrize("name", USUAL)
+def test_usual_requests_are_read_as_the_way_around_reads_them(name: str) -> None:
+    frame = USUAL[name]
+    assert read_by_the_way_around(frame) == read_here(frame)
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_unusual_requests_are_left_to_the_way_around(name: str) -> None:
+    assert read_here(UNUSUAL[name]) is None
 
 
 def test_a_request_cut_short_anywhere_is_left_to_the_way_around() -> None:
