@@ -100,7 +100,7 @@ def api(key_or_name: int | str, release: str = ENGINE_RELEASE) -> Api:
     raise UnknownMessage(f"API {key_or_name}", release)
 
 
-@cache
+@lru_cache(maxsize=HEADER_FORMS_KEPT)
 def _flexible_versions(api_key: int) -> Versions | None:
     """Return the flexible versions of an API that any release has."""
     for release in RELEASES:
