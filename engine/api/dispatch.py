@@ -53,10 +53,6 @@ class ApiRow(NamedTuple):
     decode: RequestDecoder | None = None
     is_advertised: bool = True
 
-    def serves(self, version: int) -> bool:
-        """Tell whether a version is served."""
-        return self.lowest <= version <= self.highest
-
 
 class DispatchTable:
     """Rows by API key."""

@@ -27,11 +27,7 @@ from typing import Any, TypeAlias
 
 from engine.api.exchange import CloseConnection, Deferred, Exchange
 from engine.api.produce_leaders import CurrentLeaders
-from engine.api.produce_records import (
-    TransactionalIdRefused,
-    is_plain,
-    judged,
-)
+from engine.api.produce_records import TransactionalIdRefused, is_plain, judged
 from engine.errors import ApiError
 from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
 from engine.model import TopicPartition
@@ -52,12 +48,12 @@ Results: TypeAlias = dict[TopicPartition, ProduceResult]
 #: The client id by which Kafka's own admin tools write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
 _NOT_LEADER = 6
+_FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
 _NO_PARTITIONS: Container[int] = ()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_topic_partition = tuple.__new__
-_FIRST_WITH_BATCHES = 3
 
 
 class Produce:

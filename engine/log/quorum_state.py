@@ -16,9 +16,6 @@ import json
 from typing import NamedTuple
 
 from engine.errors import CorruptFile
-from engine.host.ports import Files
-from engine.limits import CHECKPOINT_BYTES_MAX
-from engine.log.small_file import read_bounded
 
 #: The file's name in the directory of __cluster_metadata-0.
 FILE_NAME = "quorum-state"
@@ -84,11 +81,6 @@ def encode_quorum_state(state: QuorumState) -> bytes:
         fields["currentVoters"] = [{"voterId": voter_id} for voter_id in state.voter_ids]
     fields["data_version"] = state.version
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def read_quorum_state(files: Files, path: str) -> QuorumState:
-    """Return the state in a file; raises CorruptFile."""
-    return parse_quorum_state(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)
 
 
 def _number(found: dict[str, object], key: str, path: str) -> int:

@@ -21,7 +21,6 @@ from engine.wire.headers import (
     api,
     read_response_header,
     request_header_bytes,
-    response_header_version,
 )
 from engine.wire.layout import FieldLayout, StructLayout
 from engine.wire.structs import message_class
@@ -207,11 +206,6 @@ class Pair:
                 value["topics"] = [one for one in value["topics"] if _is_common(one["name"])]
         self._walk(label, "", *values)
 
-    def compare_values(self, label: str, real: Any, ours: Any) -> None:
-        """Compare two values that are already plain."""
-        self.count(label)
-        self._walk(label, "", real, ours)
-
     def count(self, label: str) -> None:
         """Count a comparison for the API that its label starts with."""
         key = label.split(" ", maxsplit=1)[0]
@@ -296,11 +290,6 @@ def versions(name: str) -> range:
     """Return the versions that are served of an API."""
     found = api(name).stable
     return range(found.lowest, found.highest + 1)
-
-
-def header_bytes_of(name: str, version: int) -> int:
-    """Return the size of a response's header."""
-    return 4 + response_header_version(api(name).key, version)
 
 
 def encode(message: str, version: int, body: Body) -> bytes:
