@@ -2,6 +2,7 @@
 
 from tests.compat.wire import (
     config_cases,
+    fault_cases,
     fetch_cases,
     frame_cases,
     lookup_cases,
@@ -13,6 +14,7 @@ from tests.compat.wire import (
 CASES = (
     topic_cases.CASES
     | produce_cases.CASES
+    | fault_cases.CASES
     | record_cases.CASES
     | fetch_cases.CASES
     | lookup_cases.CASES

@@ -1,4 +1,4 @@
-"""Record data to send, right or wrong in one place."""
+"""Record data to send, right or wrong in one place, and the request that it is sent in."""
 
 from __future__ import annotations
 
@@ -73,3 +73,14 @@ def with_payload(raw: bytes, payload: bytes, **fields: int) -> bytes:
     """Return a batch with other bytes behind its header, its length and checksum right."""
     out = raw[:61] + payload
     return patched(out, batch_length=len(out) - 12, **fields)
+
+
+def produce_body(topic: str, raw: bytes | None, **more: Any) -> dict[str, Any]:
+    """Return a Produce request of one partition."""
+    index = more.pop("index", 0)
+    found = {
+        "acks": -1,
+        "timeout_ms": 3000,
+        "topic_data": [{"name": topic, "partition_data": [{"index": index, "records": raw}]}],
+    }
+    return found | more

@@ -14,10 +14,10 @@ from typing import Any
 from engine.records.codec import Codec
 from engine.records.compression import compress
 from engine.records.varint import write_varint
-from tests.compat.wire.batches import batch, messages, patched, records, with_payload
+from tests.compat.wire.batches import batch, messages, patched, produce_body, records, with_payload
+from tests.compat.wire.fault_cases import message
 from tests.compat.wire.fetch_cases import fetch
 from tests.compat.wire.pair import Pair
-from tests.compat.wire.produce_cases import body, message
 
 _INT32, _INT64 = (1 << 31) - 1, (1 << 63) - 1
 #: A broker takes its time to make partitions.
@@ -237,7 +237,9 @@ def _play(pair: Pair, name: str, rule: str, version: int, cases: dict[str, bytes
         topic = pair.topic(f"{name}{len(left)}", partitions=len(some), configs=configs)
         for index, (what, raw) in enumerate(some):
             for sent in (good, raw, good):
-                pair.ask(f"{name} {what}", "Produce", version, body(topic, sent, index=index))
+                pair.ask(
+                    f"{name} {what}", "Produce", version, produce_body(topic, sent, index=index)
+                )
             pair.ask(f"{name} {what} kept", "Fetch", 12, fetch(topic, partition=index))
 
 
