@@ -23,6 +23,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
+from engine.limits import LZ4_HEADERS_KEPT
 from engine.records.codec import CompressedDataCorrupt
 from engine.records.xxhash import xxh32
 
@@ -195,7 +196,7 @@ def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
     )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=LZ4_HEADERS_KEPT)
 def _header_checksum(hashed: bytes) -> int:
     # Nearly all frames have the same two bytes, and hashing those takes as long as a small block.
     return (xxh32(hashed) >> 8) & 0xFF
