@@ -217,8 +217,6 @@ class LocalLog:
         self, batches: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin
     ) -> AppendInfo:
         first = self.log_end_offset
-        if batches.readonly:
-            batches = memoryview(bytearray(batches))
         taken = self._rules.accept(
             batches, base_offset=first, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
         )
