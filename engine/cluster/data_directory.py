@@ -5,6 +5,7 @@ cluster.json     how the cluster was made: {"brokers": 1, "host": …, "port": 9
 cluster.lock     locked by the process that runs it
 running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"},
                  "znode_address": "host:port"}      the last is missing in older files
+zookeeper.port   where the metadata store listened last, and will again: {"port": …}
 cluster.log      what it has to say
 znodes.sqlite    the metadata store
 broker-<id>/     the log directory of a broker
@@ -86,6 +87,7 @@ class DataDirectory:
         self.store_path = f"{path}/{STORE_FILE}"
         self._plan_path = f"{path}/cluster.json"
         self._running_path = f"{path}/running.json"
+        self._znode_port_path = f"{path}/zookeeper.port"
 
     def broker_path(self, broker_id: int) -> str:
         """Return the log directory of a broker."""
@@ -94,7 +96,8 @@ class DataDirectory:
     def own_files(self) -> list[str]:
         """Return the files beside the brokers' directories, the plan last."""
         store = [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
-        return [*store, self._running_path, self.log_path, self.lock_path, self._plan_path]
+        beside = [self._znode_port_path, self._running_path, self.log_path, self.lock_path]
+        return [*store, *beside, self._plan_path]
 
     def state(self) -> ClusterState:
         """Return what the files and the lock say; not to be asked by who holds the lock."""
@@ -178,6 +181,20 @@ class DataDirectory:
             self._files.remove(self._running_path)
         except FileMissing:
             return
+
+    def znode_port(self) -> int:
+        """Return where the metadata store listened last, 0 if nobody knows."""
+        try:
+            found = self._read(self._znode_port_path)
+            return 0 if found is None else int(found["port"])
+        except (BadClusterFile, KeyError, TypeError, ValueError):
+            # Any port will do.
+            return 0
+
+    def note_znode_port(self, port: int) -> None:
+        """Keep where the metadata store listens, for its next start."""
+        if port != self.znode_port():
+            self._write(self._znode_port_path, {"port": port})
 
     def _read(self, path: str) -> dict[str, Any] | None:
         try:

@@ -33,7 +33,7 @@ from engine.host.event_loop import EventLoop
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
 from engine.host.real import RealClock, RealEntropy, RealFiles
-from engine.host.real_network import RealNetwork, local_host_name
+from engine.host.real_network import CannotListen, RealNetwork, local_host_name
 
 _EXIT_KILLED = 137
 _log = logging.getLogger("kafka.cluster")
@@ -149,7 +149,7 @@ def _run_cluster(
 ) -> None:
     store = MetadataStore(data.store_path, process.clock, process.loop)
     try:
-        znode_port = store.listen(process.network, plan.host, 0, process.host.entropy)
+        znode_port = _listen_again(process, data, store, plan.host)
         znode_address = f"{plan.host}:{znode_port}"
 
         def settings_of(broker_id: int) -> BrokerSettings:
@@ -173,6 +173,18 @@ def _run_cluster(
         process.run(cluster, ready)
     finally:
         store.close()
+
+
+def _listen_again(process: Process, data: DataDirectory, store: MetadataStore, host: str) -> int:
+    """Serve ZooKeeper's clients where the last run did; elsewhere if others listen there now."""
+    network, entropy = process.network, process.host.entropy
+    try:
+        port = store.listen(network, host, data.znode_port(), entropy)
+    except CannotListen as error:
+        _log.warning("%s; the metadata store listens elsewhere", error)
+        port = store.listen(network, host, 0, entropy)
+    data.note_znode_port(port)
+    return port
 
 
 def run_broker(settings: BrokerSettings, store_path: str | None) -> None:

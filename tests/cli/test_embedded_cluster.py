@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,20 @@ def test_a_cluster_is_started_asked_and_stopped(shell: Shell) -> None:
         [],
     )
     assert shell.run("brokers", "list").returncode == 2
+
+
+def test_the_metadata_store_is_found_where_it_was(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    before = shell.status()["zookeeper"]
+    shell.ok("cluster", "stop")
+    shell.ok("cluster", "start")
+    assert before == shell.status()["zookeeper"]
+    shell.ok("cluster", "stop")
+    host, _, port = before.rpartition(":")
+    with socket.create_server((host, int(port))):
+        shell.ok("cluster", "start")
+        assert before != shell.status()["zookeeper"]
+        assert "cannot listen" in shell.ok("cluster", "logs")
 
 
 def test_topics_and_records_outlive_a_kill(shell: Shell) -> None:

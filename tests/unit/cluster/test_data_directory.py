@@ -52,3 +52,13 @@ def test_a_damaged_plan_is_named(data: DataDirectory, tmp_path: Path, content: s
     (tmp_path / "cluster" / "cluster.json").write_text(content)
     with pytest.raises(BadClusterFile, match=r"cluster\.json"):
         data.plan()
+
+
+def test_the_port_of_the_metadata_store_is_kept(data: DataDirectory, tmp_path: Path) -> None:
+    data.write_plan(PLAN)
+    assert 0 == data.znode_port()
+    data.note_znode_port(4711)
+    assert 4711 == data.znode_port()
+    (tmp_path / "cluster" / "zookeeper.port").write_text("{")
+    assert 0 == data.znode_port()
+    assert f"{data.path}/zookeeper.port" in data.own_files()
