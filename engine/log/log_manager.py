@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import NamedTuple
 
@@ -140,8 +141,10 @@ class LogManager:
         return found
 
     def _load_all(self, now_ms: int) -> dict[str, LoadedDirectory]:
+        """Load every directory, and take those offline that fail; other errors are raised."""
         found: dict[str, LoadedDirectory] = {}
         failures: dict[str, StorageError] = {}
+        faults: list[Exception] = []
         waiting: list[DeferredTasks] = []
 
         def load(directory: LogDirectory, hooks: LogHooks) -> None:
@@ -149,19 +152,18 @@ class LogManager:
                 found[directory.path] = directory.load(self._around.config_of, hooks, now_ms=now_ms)
             except StorageError as error:
                 failures[directory.path] = error
+            except Exception as error:
+                # Raised in a thread it would be lost.
+                faults.append(error)
 
-        threads = []
+        works = []
         for directory in self._online():
             tasks = DeferredTasks(self._around.tasks)
             waiting.append(tasks)
-            hooks = self._hooks_of(directory, tasks)
-            threads.append(Thread(target=load, args=(directory, hooks), daemon=True))
-        # One directory needs no thread: the only one that waits for it is this.
-        for thread in threads:
-            thread.start() if len(threads) > 1 else thread.run()
-        for thread in threads:
-            if len(threads) > 1:
-                thread.join()
+            works.append(partial(load, directory, self._hooks_of(directory, tasks)))
+        _run_side_by_side(works)
+        if faults:
+            raise faults[0]
         for tasks in waiting:
             tasks.release()
         for directory in self._online():
@@ -487,6 +489,18 @@ class LogManager:
         self._logs.clear()
         self._futures.clear()
         self._home.clear()
+
+
+def _run_side_by_side(works: Sequence[Callable[[], None]]) -> None:
+    """Run works in threads and wait for all; one alone needs none."""
+    if len(works) == 1:
+        works[0]()
+        return
+    threads = [Thread(target=work, daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 class _Guard:

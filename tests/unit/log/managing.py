@@ -39,7 +39,13 @@ class Host:
         self.locked.add(path)
         return lambda: self.locked.discard(path)
 
-    def manager(self, *, dirs: Sequence[str] = (A, B), **settings: Any) -> LogManager:
+    def manager(
+        self,
+        *,
+        dirs: Sequence[str] = (A, B),
+        config_of: Callable[[str], LogConfig] | None = None,
+        **settings: Any,
+    ) -> LogManager:
         settings = {"broker_id": 1, "cluster_id": CLUSTER, **settings}
         return LogManager(
             self.files,
@@ -49,7 +55,7 @@ class Host:
                 clock=self.clock,
                 entropy=self.entropy,
                 lock=self.lock,
-                config_of=lambda topic: self.configs.get(topic, SMALL),
+                config_of=config_of or (lambda topic: self.configs.get(topic, SMALL)),
                 high_watermark_of=lambda key: self.high_watermarks.get(key, 1 << 60),
                 on_offline=lambda path, error, lost: self.offline.append((path, error, list(lost))),
             ),

@@ -6,7 +6,9 @@ import errno
 
 import pytest
 
+from engine.errors import ConfigError
 from engine.host.ports import LogDirOffline
+from engine.log.log_config import LogConfig
 from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
 from engine.log.log_manager import DuplicateLog, KafkaStorageError
@@ -150,6 +152,21 @@ def test_a_directory_that_fails_at_the_start_is_left_out() -> None:
     again.start()
     assert [A] == [path for path, _, _ in host.offline]
     assert {T1} == set(again.logs)
+
+
+@pytest.mark.parametrize("dirs", [(A,), (A, B)])
+def test_what_goes_wrong_while_directories_are_read_stops_the_start(dirs: tuple[str, ...]) -> None:
+    host = Host()
+    manager = host.started(dirs=dirs)
+    manager.get_or_create(T0, is_new=True)
+    manager.stop()
+
+    def fail(topic: str) -> LogConfig:
+        raise ConfigError("topic", topic, "must be known")
+
+    again = host.manager(dirs=dirs, config_of=fail)
+    with pytest.raises(ConfigError):
+        again.start()
 
 
 def test_a_broker_without_a_directory_does_not_start() -> None:
