@@ -27,7 +27,7 @@ class AlterConfigs:
         self._alteration = alteration
         self._response = message_class("AlterConfigsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Promise an answer for each resource."""
 
         async def alter(resource: Any) -> None:

@@ -39,7 +39,7 @@ class CreatePartitions:
         self._admin = admin
         self._response = message_class("CreatePartitionsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Return the answer, or what becomes it when the partitions have leaders."""
         names = list(dict.fromkeys(topic.name for topic in request.topics))
         if not self._controller.is_active:

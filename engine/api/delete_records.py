@@ -29,7 +29,7 @@ class DeleteRecords:
         self._metadata = metadata
         self._response = message_class("DeleteRecordsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Deferred:
+    def handle(self, request: Any, _exchange: Exchange) -> Deferred:
         """Raise the logs' starts; the answer comes when all live replicas followed, or too late."""
         offsets: dict[TopicPartition, int] = {}
         unknown: dict[TopicPartition, DeleteRecordsResult] = {}

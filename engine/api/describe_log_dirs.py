@@ -41,7 +41,7 @@ class DescribeLogDirs:
         self._replicas = replicas
         self._response = message_class("DescribeLogDirsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Return every directory with the partitions that are asked for; null asks for all."""
         asked = None
         if request.topics is not None:

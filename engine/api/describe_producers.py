@@ -27,7 +27,7 @@ class DescribeProducers:
         self._metadata = metadata
         self._response = message_class("DescribeProducersResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Return the producers of each partition, or why not."""
         return self._response(
             topics=[

@@ -36,7 +36,7 @@ class IncrementalAlterConfigs:
         self._loggers = loggers
         self._response = message_class("IncrementalAlterConfigsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Promise an answer for each resource."""
 
         async def alter(resource: Any) -> None:

@@ -30,7 +30,7 @@ class InitProducerId:
         self._producer_ids = producer_ids
         self._response = message_class("InitProducerIdResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Return a producer id."""
         has_id = request.producer_id != _NO_PRODUCER
         has_epoch = request.producer_epoch != _NO_PRODUCER

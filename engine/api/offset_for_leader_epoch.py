@@ -32,7 +32,7 @@ class OffsetForLeaderEpoch:
         self._manager = manager
         self._response = message_class("OffsetForLeaderEpochResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Return the end of an epoch, or an error, for each partition."""
         return self._response(
             topics=[
