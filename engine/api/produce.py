@@ -106,36 +106,18 @@ class Produce:
         return self._encoded_all({topic_partition: result}, exchange)
 
     def _answer_each(self, request: ProduceRequest, exchange: Exchange) -> Any:
-        entries: dict[TopicPartition, memoryview] = {}
-        refused: Results = {}
         version = exchange.api_version
-        transactional_id, acks, timeout_ms, topics = request
-        for topic, partitions in topics:
-            known = self._metadata.topics.get(topic, _NO_PARTITIONS)
-            for index, records in partitions:
-                topic_partition = _new_topic_partition(TopicPartition, (topic, index))
-                error: ApiError | None = None
-                if not is_plain(records, version):
-                    try:
-                        error = judged(records, transactional_id, version)
-                    except (CorruptMessage, TransactionalIdRefused) as fault:
-                        return self._refuse_all(request, exchange, fault)
-                if index not in known:
-                    error = UnknownTopicOrPartition(topic_partition)
-                if error is not None:
-                    refused[topic_partition] = ProduceResult(error)
-                elif records is None:
-                    entries[topic_partition] = memoryview(b"")
-                else:
-                    # Offsets are set in the batch itself.
-                    writable = memoryview(bytearray(records)) if records.readonly else records
-                    entries[topic_partition] = writable
+        try:
+            entries, refused = self._told_apart(request, version)
+        except (CorruptMessage, TransactionalIdRefused) as fault:
+            return self._refuse_all(request, exchange, fault)
+        acks = request.acks
         appended = Deferred()
         if entries:
             self.manager.append_records(
                 entries,
                 acks,
-                timeout_ms,
+                request.timeout_ms,
                 appended.complete,
                 is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
             )
@@ -148,6 +130,34 @@ class Produce:
             return self._answer({**found, **refused} if refused else found, acks, exchange)
 
         return answer(appended.reply) if appended.is_complete else appended.then(answer)
+
+    def _told_apart(
+        self, request: ProduceRequest, version: int
+    ) -> tuple[dict[TopicPartition, memoryview], Results]:
+        """Return what is to be appended, and the answers for what may not be.
+
+        Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
+        """
+        entries: dict[TopicPartition, memoryview] = {}
+        refused: Results = {}
+        for topic, partitions in request.topics:
+            known = self._metadata.topics.get(topic, _NO_PARTITIONS)
+            for index, records in partitions:
+                topic_partition = _new_topic_partition(TopicPartition, (topic, index))
+                error: ApiError | None = None
+                if not is_plain(records, version):
+                    error = judged(records, request.transactional_id, version)
+                if index not in known:
+                    error = UnknownTopicOrPartition(topic_partition)
+                if error is not None:
+                    refused[topic_partition] = ProduceResult(error)
+                elif records is None:
+                    entries[topic_partition] = memoryview(b"")
+                else:
+                    # Offsets are set in the batch itself.
+                    writable = memoryview(bytearray(records)) if records.readonly else records
+                    entries[topic_partition] = writable
+        return entries, refused
 
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> Any:
         """Refuse all partitions for what the first batch of one of them is."""
