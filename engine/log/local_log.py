@@ -409,11 +409,11 @@ class LocalLog:
 
     def flush(self, now_ms: int) -> None:
         """Make all that was appended durable, now; the recovery point moves to the log's end."""
-        segments, offset = self.segments.between(self.recovery_point, self.log_end_offset), None
-        if self.log_end_offset > self.recovery_point:
-            offset = self.log_end_offset
+        end = self.log_end_offset
+        if end > self.recovery_point:
+            segments = self.segments.between(self.recovery_point, end)
             self._sync(segments, tuple(self.snapshots.unsynced))
-        self._mark_flushed(self.log_end_offset if offset is None else offset, now_ms)
+        self._mark_flushed(end, now_ms)
 
     def _flush_beside(self, offset: int, snapshots: Sequence[int], now_ms: int) -> None:
         """Make all below `offset` durable beside the loop."""
