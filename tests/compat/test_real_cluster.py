@@ -6,6 +6,7 @@ import io
 import json
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def rows(*args: str, stdin: bytes = b"") -> list[dict[str, Any]]:
 
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> Iterator[str]:
-    name = f"kctl-compat-{os.getpid()}-{abs(hash(request.node.name)) % 100_000}"
+    name = f"kctl-compat-{os.getpid()}-{zlib.crc32(request.node.name.encode()) % 100_000}"
     kctl("topics", "create", name, "-p", "3", "-r", "1")
     yield name
     kctl("topics", "delete", name, "-y")
