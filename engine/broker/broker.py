@@ -234,7 +234,7 @@ class Broker:
             self.controller.allow_unclean_election(topic)
 
     def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
-        self.storage.reconfigure_all()
+        self.storage.reconfigure()
         if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
             self.controller.allow_unclean_election()
 

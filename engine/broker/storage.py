@@ -148,15 +148,13 @@ class Storage:
             self._live.topic_config(topic).min_insync_replicas,
         )
 
-    def reconfigure(self, topic: str) -> None:
-        """Give a topic's logs and partitions its new settings."""
+    def reconfigure(self, topic: str | None = None) -> None:
+        """Give a topic's logs and partitions its new settings.
+
+        None stands for all topics: a setting of the broker stands behind each topic's own.
+        """
         self.logs.reconfigure(topic)
         self.leadership.reconfigure(topic)
-
-    def reconfigure_all(self) -> None:
-        """Do that for every topic: a setting of the broker stands behind each topic's own."""
-        for topic in {key.topic for key in self.logs.logs}:
-            self.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:
         partition = self.replicas.partitions.get(topic_partition)

@@ -15,6 +15,7 @@ Source: PART-2 … PART-4, PART-7; Kafka's ReplicaManager.becomeLeaderOrFollower
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import NamedTuple
 
 from engine.errors import ApiError, FencedError, StorageError
@@ -180,12 +181,12 @@ class Leadership:
             self._replicas.mark_offline(topic_partition)
         return answer_to(topic_partition, failure)
 
-    def reconfigure(self, topic: str) -> None:
-        """Give the partitions of a topic its new settings."""
-        config = self._config_of(topic)
+    def reconfigure(self, topic: str | None = None) -> None:
+        """Give the partitions of a topic its new settings, or all partitions those of theirs."""
+        config_of = cache(self._config_of)
         for topic_partition, partition in self._replicas.partitions.items():
-            if topic_partition.topic == topic:
-                partition.config = config
+            if topic is None or topic_partition.topic == topic:
+                partition.config = config_of(topic_partition.topic)
 
 
 def _check_topic_id(partition: Partition, topic_id: str | None) -> None:

@@ -372,6 +372,22 @@ def test_new_settings_reach_the_logs_of_their_topic() -> None:
     assert (1 << 20, 600) == (first.config.segment_bytes, other.config.segment_bytes)
 
 
+def test_new_settings_of_the_broker_reach_all_logs_and_are_worked_out_once_a_topic() -> None:
+    host = Host()
+    asked: list[str] = []
+
+    def config_of(topic: str) -> LogConfig:
+        asked.append(topic)
+        return SMALL._replace(segment_bytes=600 + len(asked))
+
+    manager = host.started(config_of=config_of)
+    logs = [manager.get_or_create(key, is_new=True) for key in (T0, T1, U0)]
+    asked.clear()
+    manager.reconfigure()
+    assert ["t", "u"] == asked
+    assert [601, 601, 602] == [log.config.segment_bytes for log in logs]
+
+
 def test_a_truncation_is_written_down_before_anything_else() -> None:
     host = Host()
     manager = host.started()

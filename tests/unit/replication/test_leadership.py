@@ -157,3 +157,13 @@ def test_new_settings_reach_the_partitions_of_their_topic() -> None:
     assert partition.config.min_insync_replicas == 9
     stage.leadership.reconfigure("t")
     assert partition.config.min_insync_replicas == 1
+
+
+def test_new_settings_of_the_broker_reach_all_partitions() -> None:
+    stage = Stage()
+    stage.lead(T0, T1)
+    partitions = [stage.replicas.find(key) for key in (T0, T1)]
+    for partition in partitions:
+        partition.config = ReplicationConfig(min_insync_replicas=9)
+    stage.leadership.reconfigure()
+    assert [1, 1] == [partition.config.min_insync_replicas for partition in partitions]
