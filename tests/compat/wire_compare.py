@@ -15,7 +15,7 @@ import sys
 import time
 
 from tests.compat.wire import CASES
-from tests.compat.wire.accepted import accepted
+from tests.compat.wire.accepted import accepted, unseen
 from tests.compat.wire.pair import Difference, Pair
 
 _TEXT_MAX = 400
@@ -69,6 +69,8 @@ def _report(pair: Pair, given: argparse.Namespace) -> int:
             print(_text(one))
         if len(found) > given.each:
             print(f"    … and {len(found) - given.each} like it")
+    for pattern in () if given.only else unseen(known):
+        print(f"accepted and not seen: {pattern}")
     print("asked:", ", ".join(f"{name} {count}" for name, count in sorted(pair.asked.items())))
     kinds = {kind: sum(one.kind == kind for one in left) for kind in ("value", "order", "message")}
     print(f"asked {sum(pair.asked.values())}, accepted {len(known)}, differences {kinds}")
