@@ -27,7 +27,7 @@ Source: SCH-5 … SCH-9, REPL-14; Kafka's LogManager; KIP-112, KIP-113.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
 from threading import Thread
@@ -297,16 +297,30 @@ class LogManager:
 
     # Deleting and moving
 
-    def delete(self, topic_partition: TopicPartition, *, is_future: bool = False) -> bool:
-        """Rename a log's directory and remove it after its delay; tells whether it was here."""
-        log = (self._futures if is_future else self._logs).pop(topic_partition, None)
-        if log is None:
-            return False
-        home = self._home[log.directory]
-        with self._guarded(home):
-            path = self._retire(log, home, DirectoryKind.DELETE)
-            self._remove_later(home, path, log.config.file_delete_delay_ms)
-        return True
+    def delete(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+        """Rename the directories of logs, live and future, and remove them after their delay.
+
+        Returns the partitions that had one. All renames in a log directory are made durable and
+        noted together: a checkpoint has a line for each log, and topics have many.
+        """
+        deleted: dict[TopicPartition, None] = {}
+        homes: dict[str, LogDirectory] = {}
+        for key in partitions:
+            for logs in (self._logs, self._futures):
+                log = logs.pop(key, None)
+                if log is None:
+                    continue
+                deleted[key] = None
+                home = self._home[log.directory]
+                homes[home.path] = home
+                with self._guarded(home):
+                    path = self._set_aside(log, home, DirectoryKind.DELETE)
+                    self._remove_later(home, path, log.config.file_delete_delay_ms)
+        for home in homes.values():
+            if home.is_online:
+                with self._guarded(home):
+                    self._note_renames(home)
+        return list(deleted)
 
     def mark_stray(self, topic_partition: TopicPartition) -> bool:
         """Put a log aside that the controller says is not ours; its files are kept."""
@@ -341,13 +355,23 @@ class LogManager:
         return future
 
     def _retire(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
+        """Set a log aside and note that; returns its new path."""
+        path = self._set_aside(log, home, kind)
+        self._note_renames(home)
+        return path
+
+    def _set_aside(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
         """Rename a log that is out of the maps already, and forget it; returns its new path."""
         path = f"{home.path}/{self._name(log.topic_partition, kind)}"
-        self._rename(log, home, path)
-        del self._home[path]
+        self._files.rename(log.directory, path)
+        del self._home[log.directory]
+        log.rename_directory(path)
         log.close_files()
-        self._checkpoint(home)
         return path
+
+    def _note_renames(self, home: LogDirectory) -> None:
+        self._files.sync_dir(home.path)
+        self._checkpoint(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
         self._files.rename(log.directory, path)

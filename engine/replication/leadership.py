@@ -156,23 +156,29 @@ class Leadership:
     ) -> dict[TopicPartition, ApiError | None]:
         """Stop using replicas, and delete those that are to go."""
         results: dict[TopicPartition, ApiError | None] = {}
+        doomed: list[TopicPartition] = []
         for topic_partition, order in orders.items():
             try:
                 self._stop_one(topic_partition, order)
-                results[topic_partition] = None
-            except (ApiError, StorageError) as failure:
+            except FencedLeaderEpoch as failure:
                 results[topic_partition] = self._failed(topic_partition, failure)
+                continue
+            results[topic_partition] = None
+            if order.is_deleted:
+                doomed.append(topic_partition)
+        try:
+            self._logs.delete(doomed)
+        except (ApiError, StorageError) as failure:
+            results |= {key: self._failed(key, failure) for key in doomed}
         return results
 
     def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
+        """Stop using a replica; raises FencedLeaderEpoch."""
         partition = self._replicas.partitions.get(topic_partition)
         has_epoch = order.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE)
         if partition is not None and has_epoch and order.leader_epoch < partition.leader_epoch:
             raise FencedLeaderEpoch(topic_partition, order.leader_epoch, partition.leader_epoch)
         self._replicas.remove(topic_partition)
-        if order.is_deleted:
-            self._logs.delete(topic_partition)
-            self._logs.delete(topic_partition, is_future=True)
 
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError

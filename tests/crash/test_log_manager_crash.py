@@ -33,7 +33,7 @@ class Life:
         manager.checkpoint_log_starts()
         manager.checkpoint_high_watermarks({T0: 20, T1: 20})
         self.is_deleting = True
-        manager.delete(T1)
+        manager.delete([T1])
         self.is_deleted = True
         manager.get_or_create(U0, is_new=True)
         self.host.tasks.run_waiting()

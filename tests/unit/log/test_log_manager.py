@@ -7,12 +7,14 @@ import errno
 import pytest
 
 from engine.errors import ConfigError
+from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
 from engine.log.log_manager import DuplicateLog, KafkaStorageError
 from engine.log.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_offsets
+from engine.model import TopicPartition
 from tests.unit.log.logs import batch
 from tests.unit.log.managing import CLUSTER, T0, T1, U0, A, B, Host
 from tests.unit.log.writing import NOW_MS, SMALL, batches_of, fill
@@ -240,8 +242,8 @@ def test_a_deleted_log_is_renamed_and_removed_later() -> None:
     manager = host.started()
     fill(manager.get_or_create(T0, is_new=True), [3])
     manager.checkpoint_recovery_points()
-    assert manager.delete(T0)
-    assert not manager.delete(T0)
+    assert [T0] == manager.delete([T0])
+    assert [] == manager.delete([T0])
     (name,) = names(host, A)
     assert name.startswith("t-0.")
     assert name.endswith("-delete")
@@ -251,11 +253,37 @@ def test_a_deleted_log_is_renamed_and_removed_later() -> None:
     assert names(host, A) == ["t-0"]
 
 
+class CountingFiles(MemoryFiles):
+    """A disk that counts what is made durable on it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replaced: list[str] = []
+
+    def replace_file(self, path: str, content: bytes) -> None:
+        self.replaced.append(path)
+        super().replace_file(path, content)
+
+
+def test_many_deletions_are_noted_once_in_each_directory() -> None:
+    files = CountingFiles()
+    host = Host(files)
+    manager = host.started()
+    keys = [TopicPartition("t", number) for number in range(10)]
+    for key in keys:
+        manager.get_or_create(key, is_new=True)
+    files.replaced.clear()
+    assert keys == manager.delete([*keys, U0])
+    points = [path for path in files.replaced if path.endswith(RECOVERY_POINTS)]
+    assert [f"{A}/{RECOVERY_POINTS}", f"{B}/{RECOVERY_POINTS}"] == sorted(points)
+    assert [{}, {}] == [read_offsets(files, path) for path in points]
+
+
 def test_an_unfinished_deletion_goes_on_at_the_next_start() -> None:
     host = Host()
     manager = host.started()
     fill(manager.get_or_create(T0, is_new=True), [3])
-    manager.delete(T0)
+    manager.delete([T0])
     again = host.killed()
     again.started()
     assert len(names(again, A)) == 1
@@ -314,7 +342,7 @@ def test_what_is_foreign_in_a_deleted_directory_is_not_followed() -> None:
     manager = host.started()
     log = manager.get_or_create(T0, is_new=True)
     host.files.make_dir(f"{log.directory}/folder")
-    manager.delete(T0)
+    manager.delete([T0])
     host.tasks.run_waiting()
     (name,) = names(host, A)
     assert host.files.list_dir(f"{A}/{name}") == ["folder"]
