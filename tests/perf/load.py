@@ -81,6 +81,11 @@ def _settings(address: str, **more: Any) -> dict[str, Any]:
     }
 
 
+def _write_out() -> None:
+    """Let the disk have all that was written before: else it is busy with that meanwhile."""
+    os.sync()
+
+
 def _check_end(address: str, topic: str, count: int) -> None:
     """Raise Failed unless the partition has so many records."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": "perf"})
@@ -109,6 +114,7 @@ def produce(load: Load, broker: Broker, size_bytes: int) -> Outcome:
     """Produce records as fast as they go."""
     with _Topic(broker.address) as topic:
         _fill(load, broker.address, topic, size_bytes // 64)
+        _write_out()
         start, cpu_s = time.perf_counter(), broker.cpu_s()
         _fill(load, broker.address, topic, size_bytes)
         took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
@@ -160,12 +166,14 @@ def consume(broker: Broker, size_bytes: int) -> Outcome:
     load = Load(value_bytes=1000, batch_bytes=100_000)
     with _Topic(broker.address) as topic:
         _fill(load, broker.address, topic, size_bytes)
+        _write_out()
         settings = {
             "bootstrap.servers": broker.address,
             "enable.auto.commit": False,
             "fetch.message.max.bytes": 1 << 20,
-            "queued.max.messages.kbytes": 64_000,
-            "queued.min.messages": 100_000,
+            # A client that has enough for now waits for a second before it fetches again.
+            "queued.max.messages.kbytes": 2_000_000,
+            "queued.min.messages": 10_000_000,
             "check.crcs": False,
         }
         with BatchConsumer(settings, topic) as consumer:
