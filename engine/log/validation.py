@@ -199,7 +199,7 @@ class LeaderRules:
         and say that the producer set the times. False says nothing yet.
         """
         if codec_number:
-            walked = walk_compressed(data, Codec(codec_number), count, self._limit_bytes)
+            walked = walk_compressed(data, codec_number, count, self._limit_bytes)
         else:
             walked = WalkTier.walk(data, HEADER_BYTES, count)
         if walked is None:

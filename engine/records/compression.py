@@ -16,7 +16,9 @@ reach from the bytes that are there, and against the caller's limit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import TypeAlias
 
 from engine.errors import ConfigError, CorruptRecord
 from engine.host.ports import Buffer
@@ -43,7 +45,12 @@ __all__ = [
     "decompress_into",
     "decompress_prefix",
     "default_level",
+    "ordinary_reader",
 ]
+
+OrdinaryReader: TypeAlias = Callable[[memoryview, memoryview], int | None]
+
+_MAGIC = 2
 
 
 def compress(codec: Codec, payload: Buffer, level: int | None = None, magic: int = 2) -> bytes:
@@ -117,12 +124,9 @@ def decompress_into(
     Errors: DecompressedTooLarge when the arena ends first, CompressedDataCorrupt for damage.
     """
     source, target = memoryview(data), memoryview(arena)
-    if codec is Codec.LZ4 and magic:
-        from engine.records import lz4
-
-        found = lz4.decompress_ordinary(source, target)
-        if found is not None:
-            return found
+    found = ordinary_reader(codec)(source, target) if magic == _MAGIC else None
+    if found is not None:
+        return found
     size = 0
     for piece in _pieces(codec, source, magic, len(target), arena=target):
         end = size + len(piece)
@@ -130,6 +134,32 @@ def decompress_into(
         target[size:end] = piece
         size = end
     return size
+
+
+@lru_cache
+def ordinary_reader(codec: int) -> OrdinaryReader:
+    """Return what opens ordinary data of a codec of magic 2 at once, in as few steps as can be.
+
+    It puts the content to an arena's start and returns its size, or None for what is not ordinary,
+    is damaged or does not fit: `decompress_into` knows what to say of that.
+    """
+    if codec == Codec.LZ4:
+        from engine.records import lz4
+
+        return lz4.decompress_ordinary
+    if codec == Codec.SNAPPY:
+        from engine.records import snappy
+
+        return snappy.decompress_ordinary
+    if codec == Codec.ZSTD:
+        from engine.records import zstd
+
+        return zstd.decompress_ordinary
+    return _nothing_ordinary
+
+
+def _nothing_ordinary(_data: memoryview, _arena: memoryview) -> int | None:
+    return None
 
 
 def _pieces(

@@ -35,6 +35,7 @@ _word_at = _WORD.unpack_from
 #: The header of the frames that Kafka's clients and librdkafka write.
 _ORDINARY_HEAD = _MAGIC + _DESCRIPTOR + b"\x82"
 _STORED = 0x80000000
+_LENGTH_BITS = 0x7FFFFFFF
 _HEADER_BYTES_MIN = 7
 
 # Below this level the library's frames are those of the fast compressor.
@@ -144,30 +145,30 @@ def decompress_ordinary(data: memoryview, arena: memoryview) -> int | None:
 
     None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
     """
-    if data[: len(_ORDINARY_HEAD)] != _ORDINARY_HEAD:
+    if data[:_HEADER_BYTES_MIN] != _ORDINARY_HEAD:
         return None
     decompress_into, failure = _block_reader()
-    position, size = len(_ORDINARY_HEAD), 0
-    end = len(data) - _WORD.size
-    while position <= end:
-        (word,) = _word_at(data, position)
-        position += _WORD.size
-        length = word & ~_STORED
-        if not length:
-            return size
-        stop = position + length
-        room = arena[size : size + _WRITTEN_BLOCK_BYTES]
-        if length > _WRITTEN_BLOCK_BYTES or stop > end or len(room) < _WRITTEN_BLOCK_BYTES:
-            return None
-        if word & _STORED:
-            room[:length] = data[position:stop]
-            size += length
-        else:
-            try:
-                size += decompress_into(data[position:stop], room)
-            except failure:
+    position, size = _HEADER_BYTES_MIN, 0
+    end = len(data) - 4
+    last_room = len(arena) - _WRITTEN_BLOCK_BYTES
+    try:
+        while position <= end:
+            (word,) = _word_at(data, position)
+            if not word & _LENGTH_BITS:
+                return size
+            start = position + 4
+            position = start + (word & _LENGTH_BITS)
+            if position > end or size > last_room:
                 return None
-        position = stop
+            block, room = data[start:position], arena[size : size + _WRITTEN_BLOCK_BYTES]
+            if word & _STORED:
+                room[: len(block)] = block
+                size += len(block)
+            else:
+                size += decompress_into(block, room)
+    except (failure, ValueError):
+        # The latter: more is stored than a block may have.
+        return None
     return None
 
 

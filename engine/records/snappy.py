@@ -13,7 +13,8 @@ snappy-java.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 
 from engine.host.ports import Buffer
 from engine.records.codec import CompressedDataCorrupt, DecompressedTooLarge
@@ -21,6 +22,7 @@ from engine.records.codec import CompressedDataCorrupt, DecompressedTooLarge
 _MAGIC = b"\x82SNAPPY\x00"
 _HEADER = _MAGIC + struct.pack(">ii", 1, 1)
 _LENGTH = struct.Struct(">i")
+_length_at = _LENGTH.unpack_from
 _MAGIC_AS_LENGTH = _LENGTH.unpack_from(_MAGIC)[0]
 _BLOCK_INPUT_BYTES = 32 * 1024
 
@@ -68,6 +70,36 @@ def pieces(
         piece = _block(data[start:position], start, limit_bytes - size, room)
         size += len(piece)
         yield piece
+
+
+def decompress_ordinary(data: memoryview, arena: memoryview) -> int | None:
+    """Put the content of an ordinary stream into an arena and return its size.
+
+    None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
+    """
+    if data[: len(_HEADER)] != _HEADER:
+        return None
+    decompress_into, failure = _block_reader()
+    position, size, end = len(_HEADER), 0, len(data)
+    try:
+        while position + 4 <= end:
+            (length,) = _length_at(data, position)
+            start = position + 4
+            position = start + length
+            if not start < position <= end:
+                return None
+            size += decompress_into(data[start:position], arena[size:])
+    except failure:
+        return None
+    return size
+
+
+@cache
+def _block_reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
+    """Return what decompresses a block into a buffer, and what it raises."""
+    from cramjam import DecompressionError, snappy
+
+    return snappy.decompress_raw_into, DecompressionError
 
 
 def _check_joined_header(data: memoryview, position: int) -> None:

@@ -15,8 +15,9 @@ anything is decompressed. Source: RFC 8878; Kafka writes no content size and no 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 
 from engine.host.ports import Buffer
 from engine.records.codec import CompressedDataCorrupt, DecompressedTooLarge
@@ -61,14 +62,13 @@ def pieces(
     if not data:
         # No frame is the end of all of them, not one that is cut.
         return
-    from cramjam import DecompressionError, zstd
-
+    decompress_into, failure = _reader()
     target = arena
     if target is None:
         target = memoryview(bytearray(min(size_bound(data), limit_bytes)))
     try:
-        size: int = zstd.decompress_into(data, target)
-    except DecompressionError as error:
+        size = decompress_into(data, target)
+    except failure as error:
         if _ARENA_FULL in str(error):
             raise DecompressedTooLarge(
                 f"at most {len(target)} bytes of decompressed records", "more", position=0
@@ -77,6 +77,28 @@ def pieces(
             yield _written_before_fault(data, target)
         raise CompressedDataCorrupt("zstd frames", error, position=0) from error
     yield target[:size]
+
+
+def decompress_ordinary(data: memoryview, arena: memoryview) -> int | None:
+    """Put the content of all frames into an arena and return its size.
+
+    None for damage and where the arena ends: `pieces` says which.
+    """
+    if not data:
+        return 0
+    decompress_into, failure = _reader()
+    try:
+        return decompress_into(data, arena)
+    except failure:
+        return None
+
+
+@cache
+def _reader() -> tuple[Callable[[memoryview, memoryview], int], type[Exception]]:
+    """Return what decompresses frames into a buffer, and what it raises."""
+    from cramjam import DecompressionError, zstd
+
+    return zstd.decompress_into, DecompressionError
 
 
 def size_bound(data: memoryview) -> int:
@@ -121,11 +143,10 @@ def _written_before_fault(data: memoryview, zeroes: memoryview) -> memoryview:
     The library does not say how much that is, so it runs again over an arena of ones: what it
     wrote is where both agree.
     """
-    from cramjam import DecompressionError, zstd
-
+    decompress_into, failure = _reader()
     ones = memoryview(bytearray(b"\xff") * len(zeroes))
-    with suppress(DecompressionError):
-        zstd.decompress_into(data, ones)
+    with suppress(failure):
+        decompress_into(data, ones)
     agreed, end = 0, len(zeroes)
     while agreed < end:
         middle = (agreed + end + 1) // 2

@@ -14,7 +14,7 @@ LIMIT = 1 << 30
 
 @pytest.fixture(autouse=True)
 def no_memory_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WalkArena, "memory", bytearray())
+    monkeypatch.setattr(WalkArena, "memory", memoryview(bytearray()))
 
 
 @pytest.mark.parametrize("codec", [c for c in Codec if c], ids=lambda c: c.label)
