@@ -1,13 +1,15 @@
 """CPU time of one broker per request, by a client that costs next to nothing itself.
 
     python -m tests.perf.request_cost [--tree NAME=DIRECTORY …] [--peer NAME=HOST:PORT=PID …]
-                                      [--rounds 5] [--only TEXT]
+                                      [--least] [--rounds 5] [--only TEXT]
 
 Frames are encoded once and sent over a raw socket, a window of them at a time, so that nearly all
 that is measured is the broker. Trees are checkouts to be compared; each has a broker of its own.
 Peers are brokers that run already. All are asked in turn, round after round. What counts is the CPU
 time of the broker's process, which other load on the machine changes little; the lowest of the
-rounds is shown, then the median.
+rounds is shown, then the median. `--least` has `least.c` beside them, which does nothing that could
+be left out: no broker costs less, whatever it is written in. It is compiled by gcc with liblz4,
+libzstd and libisal.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ class Tree(NamedTuple):
     host: str
     port: int
     pid: int
+    has_topics: bool = True
 
 
 class Cost(NamedTuple):
@@ -86,6 +89,37 @@ def _peer(text: str) -> Tree:
     name, address, pid = text.split("=")
     host, port = address.rsplit(":", 1)
     return Tree(name, host, int(port), int(pid))
+
+
+@contextmanager
+def _least(folder: str) -> Iterator[Tree]:
+    """Compile and run what does the least."""
+    program = f"{folder}/least"
+    source = str(Path(__file__).with_name("least.c"))
+    libraries = ["-llz4", "-lzstd", "-lisal"]
+    subprocess.run(["gcc", "-O2", "-o", program, source, *libraries], check=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen([program, str(port), f"{folder}/least.log"])
+    try:
+        _await_listener(port)
+        yield Tree("least", "127.0.0.1", port, process.pid, has_topics=False)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _await_listener(port: int) -> None:
+    end = time.monotonic() + 10
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+        else:
+            return
 
 
 def _used_s(pid: int) -> tuple[float, float]:
@@ -299,11 +333,12 @@ def _tail(tree: Tree, topic: str, count: int) -> Cost:
 
 
 class Case(NamedTuple):
-    """What is asked, and how often."""
+    """What is asked, and how often; `least` can answer some of it."""
 
     label: str
     run: Callable[[Tree, str, int], Cost]
     count: int
+    is_for_least: bool = True
 
 
 CASES = (
@@ -315,20 +350,31 @@ CASES = (
     Case("produce 16 KB of lz4, 5 in flight", partial(_compressed, Codec.LZ4, 16_000), 10_000),
     Case("produce 100 KB of lz4, 5 in flight", partial(_compressed, Codec.LZ4, 100_000), 5_000),
     Case("produce 100 KB of zstd, 5 in flight", partial(_compressed, Codec.ZSTD, 100_000), 5_000),
-    Case("produce 100 KB of gzip, 5 in flight", partial(_compressed, Codec.GZIP, 100_000), 2_000),
     Case(
-        "produce 100 KB of snappy, 5 in flight", partial(_compressed, Codec.SNAPPY, 100_000), 5_000
+        "produce 100 KB of gzip, 5 in flight",
+        partial(_compressed, Codec.GZIP, 100_000),
+        2_000,
+        False,
+    ),
+    Case(
+        "produce 100 KB of snappy, 5 in flight",
+        partial(_compressed, Codec.SNAPPY, 100_000),
+        5_000,
+        False,
     ),
     Case("fetch 16 KB", partial(_fetch, 16_000), 10_000),
-    Case("fetch 16 KB in a session", partial(_fetch_in_session, 16_000), 5_000),
+    Case("fetch 16 KB in a session", partial(_fetch_in_session, 16_000), 5_000, False),
     Case("fetch 100 KB", partial(_fetch, 100_000), 5_000),
     Case("fetch 1 MB", partial(_fetch, 1 << 20), 2_000),
-    Case("produce 100 B to a waiting fetch", _tail, 5_000),
+    Case("produce 100 B to a waiting fetch", _tail, 5_000, False),
 )
 
 
 @contextmanager
 def _topic(tree: Tree) -> Iterator[str]:
+    if not tree.has_topics:
+        yield "cost-of-what-has-no-topics"
+        return
     admin = AdminClient({"bootstrap.servers": f"{tree.host}:{tree.port}"})
     name = f"cost-{time.monotonic_ns()}"
     for future in admin.create_topics([NewTopic(name, 1, 1)]).values():
@@ -341,6 +387,8 @@ def _topic(tree: Tree) -> Iterator[str]:
 
 
 def _cell(costs: list[Cost]) -> str:
+    if not costs:
+        return "–"
     least = min(costs)
     middle = statistics.median(cost.cpu_us for cost in costs)
     wall = statistics.median(cost.wall_us for cost in costs)
@@ -352,6 +400,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--tree", action="append", default=[], metavar="NAME=DIRECTORY")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=HOST:PORT=PID")
+    parser.add_argument("--least", action="store_true")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="")
     asked = parser.parse_args()
@@ -364,6 +413,8 @@ def main() -> None:
             for name, directory in trees
         ]
         brokers += [_peer(text) for text in asked.peer]
+        if asked.least:
+            brokers.append(stack.enter_context(_least(folder)))
         print(machine_line(), "\n\nCPU µs a request: least (median; in the kernel; by the clock)\n")
         print(f"| case | {' | '.join(tree.name for tree in brokers)} |")
         print("|---" * (1 + len(brokers)) + "|")
@@ -373,6 +424,8 @@ def main() -> None:
             costs: list[list[Cost]] = [[] for _ in brokers]
             for _ in range(asked.rounds):
                 for tree, found in zip(brokers, costs, strict=True):
+                    if not (tree.has_topics or case.is_for_least):
+                        continue
                     with _topic(tree) as topic:
                         found.append(case.run(tree, topic, case.count))
             print(f"| {case.label} | {' | '.join(map(_cell, costs))} |", flush=True)
