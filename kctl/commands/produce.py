@@ -93,7 +93,10 @@ def produce(
     context: Context = None,
     timeout: Timeout = TIMEOUT_S,
 ) -> int:
-    """Produce records from stdin: a line each, or NDJSON. Stops at the first that fails."""
+    """Produce records from stdin: a line each, or NDJSON. Stops at the first that fails.
+
+    Ctrl-C ends it once what was read is stored; a second one ends it at once.
+    """
     from kctl.commands.produce_work import ProduceRequest, produce_records
 
     request = ProduceRequest(

@@ -2,6 +2,8 @@
 
 A batch leaves when it is full, when stdin ends, or when stdin has been quiet for a moment: so
 `tail -f log | kctl produce` is prompt and a large file goes in large batches.
+
+Ctrl-C ends the reading; what was read before is still sent, unless Ctrl-C comes once more.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from engine.records.record import Header
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.connect import ClusterOptions, connect
+from kctl.interrupts import HeldInterrupts, held_interrupts
 from kctl.record_rows import Keep, UnreadableRecord, parse_record
 from kctl.render import Column, RowWriter, check_format
 from kctl.words import UnreadableWord
@@ -83,21 +86,35 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
         client.view_of_existing([request.topic])
         producer = Producer(client, producer_options)
         try:
-            _send_lines(producer, parse, report)
-        except (UnreadableRecord, LineTooLong) as error:
-            # What came before is good: it is stored and counted before the error is told.
-            report.take(producer.flush())
-            report.fail(error)
+            with held_interrupts() as interrupts:
+                _send_all(producer, parse, report, interrupts)
         except KeyboardInterrupt:
             report.close()
             raise
-        report.take(producer.flush())
     report.close()
     return report.exit_code
 
 
-def _send_lines(producer: Producer, parse: _Parser, report: _Report) -> None:
-    for number, line in numbered_lines(sys.stdin.buffer):
+def _send_all(
+    producer: Producer, parse: _Parser, report: _Report, interrupts: HeldInterrupts
+) -> None:
+    """Send what comes from stdin; whatever ends that, what came before is stored and counted."""
+    try:
+        _send_lines(producer, parse, report, interrupts)
+    except (UnreadableRecord, LineTooLong) as error:
+        report.take(producer.flush())
+        report.fail(error)
+    except KeyboardInterrupt:
+        report.take(producer.flush())
+        raise
+    else:
+        report.take(producer.flush())
+
+
+def _send_lines(
+    producer: Producer, parse: _Parser, report: _Report, interrupts: HeldInterrupts
+) -> None:
+    for number, line in numbered_lines(sys.stdin.buffer, interrupts):
         if line is None:
             report.take(producer.flush())
         elif line or not parse.skips_empty:
@@ -231,14 +248,16 @@ class _Report:
         say(f"{self._count} records")
 
 
-def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+def numbered_lines(
+    stream: BinaryIO, interrupts: HeldInterrupts
+) -> Iterator[tuple[int, bytes | None]]:
     """Yield lines without their ends, numbered from 1; None when the input pauses.
 
-    Errors: LineTooLong.
+    Errors: LineTooLong. KeyboardInterrupt comes behind the lines that have been read.
     """
     number = 0
     rest = b""
-    for chunk in _chunks(stream):
+    for chunk in _chunks(stream, interrupts):
         if chunk is None:
             yield number, None
             continue
@@ -253,7 +272,7 @@ def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
         yield number + 1, rest
 
 
-def _chunks(stream: BinaryIO) -> Iterator[bytes | None]:
+def _chunks(stream: BinaryIO, interrupts: HeldInterrupts) -> Iterator[bytes | None]:
     """Yield what can be read, and None each time that nothing can for a moment."""
     try:
         descriptor = stream.fileno()
@@ -263,9 +282,12 @@ def _chunks(stream: BinaryIO) -> Iterator[bytes | None]:
     from select import select
 
     while True:
-        if not select([descriptor], [], [], _QUIET_S)[0]:
+        with interrupts.allowed():
+            is_quiet = not select([descriptor], [], [], _QUIET_S)[0]
+        if is_quiet:
             yield None
-            select([descriptor], [], [])
+            with interrupts.allowed():
+                select([descriptor], [], [])
         chunk = os.read(descriptor, _READ_BYTES)
         if not chunk:
             return

@@ -44,11 +44,11 @@ class Shell:
         found: dict[str, Any] = json.loads(self.ok("cluster", "status", "-o", "json", *words))
         return found
 
-    def popen(self, *words: str) -> subprocess.Popen[str]:
+    def popen(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*KCTL, *words],
             env=self._environment,
-            stdin=subprocess.PIPE,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -79,6 +80,44 @@ def test_a_producer_that_is_interrupted_says_what_was_stored(shell: Shell) -> No
         producer.send_signal(signal.SIGINT)
         _, said = producer.communicate()
     assert (130, "2 records\n") == (producer.returncode, said)
+
+
+def test_of_an_interrupted_stream_all_lines_are_stored_that_were_read(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "clicks")
+    reader, writer = os.pipe()
+    feeder = _Feeder(writer)
+    with shell.popen("produce", "clicks", "-o", "ndjson", stdin=reader) as producer:
+        feeder.start()
+        assert producer.stdout is not None
+        producer.stdout.readline()
+        producer.send_signal(signal.SIGINT)
+        _, said = producer.communicate()
+    feeder.is_over.set()
+    with open(reader, "rb") as rest:
+        left_bytes = len(rest.read())
+    feeder.join()
+    (row,) = json.loads(shell.ok("offsets", "get", "clicks", "-o", "json"))
+    stored = row["end_offset"]
+    assert (130, f"{stored} records\n") == (producer.returncode, said)
+    assert (feeder.fed_bytes - left_bytes) // len(feeder.line) == stored
+
+
+class _Feeder(Thread):
+    """Writes lines into a pipe, which is always full, until that is over."""
+
+    line = b"a line of some length\n"
+
+    def __init__(self, writer: int) -> None:
+        super().__init__()
+        self._writer = writer
+        self.fed_bytes = 0
+        self.is_over = Event()
+
+    def run(self) -> None:
+        with open(self._writer, "wb", buffering=0) as stream:
+            while not self.is_over.is_set():
+                self.fed_bytes += stream.write(self.line * 100)
 
 
 def test_clusters_live_side_by_side(shell: Shell, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from engine.model import TopicPartition
 from engine.records.record import Record, TimestampType
 from kctl.commands.offset_points import Point, PointKind, parse_point
 from kctl.commands.produce_work import numbered_lines
+from kctl.interrupts import HeldInterrupts
 from kctl.record_format import RecordFormat
 from kctl.record_rows import Keep, UnreadableRecord, parse_record, record_row, time_text
 from kctl.selection import parse_numbers, parse_partitions
@@ -115,12 +116,14 @@ def test_partitions_are_numbers_and_ranges_with_both_ends() -> None:
 
 @given(st.lists(st.binary(max_size=10).filter(lambda line: b"\n" not in line), max_size=10))
 def test_lines_are_numbered_and_lose_only_their_ends(lines: list[bytes]) -> None:
-    found = list(numbered_lines(io.BytesIO(b"".join(line + b"\n" for line in lines))))
+    found = list(
+        numbered_lines(io.BytesIO(b"".join(line + b"\n" for line in lines)), HeldInterrupts())
+    )
     assert list(enumerate(lines, 1)) == found
 
 
 def test_a_last_line_without_an_end_counts() -> None:
-    assert [(1, b"a"), (2, b"b")] == list(numbered_lines(io.BytesIO(b"a\nb")))
+    assert [(1, b"a"), (2, b"b")] == list(numbered_lines(io.BytesIO(b"a\nb"), HeldInterrupts()))
 
 
 def test_times_are_utc_and_never_fail() -> None:

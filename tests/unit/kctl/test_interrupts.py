@@ -1,0 +1,79 @@
+"""Ctrl-C ends a wait at once, and work only when it is asked twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from kctl.interrupts import held_interrupts
+
+
+def interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture(autouse=True)
+def as_it_was() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_work_goes_on_to_the_next_wait() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts() as interrupts:
+        interrupt()
+        done.append("work")
+        with interrupts.allowed():
+            done.append("wait")
+    assert ["work"] == done
+
+
+def test_a_wait_ends_at_once() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts() as interrupts:
+        with interrupts.allowed():
+            interrupt()
+            done.append("wait")
+        done.append("work")
+    assert [] == done
+
+
+def test_asked_twice_work_ends() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts():
+        interrupt()
+        done.append("work")
+        interrupt()
+        done.append("more")
+    assert ["work"] == done
+
+
+def test_work_behind_an_interrupt_has_a_second_one_again() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), held_interrupts() as interrupts:
+        interrupt()
+        try:
+            with interrupts.allowed():
+                done.append("wait")
+        except KeyboardInterrupt:
+            interrupt()
+            done.append("flush")
+            raise
+    assert ["flush"] == done
+
+
+def test_what_is_held_at_the_end_is_told_there() -> None:
+    with pytest.raises(KeyboardInterrupt), held_interrupts():
+        interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_the_shell_has_ignored_stays_ignored() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with held_interrupts() as interrupts, interrupts.allowed():
+        interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
