@@ -30,7 +30,7 @@ _kctl() {
     "brokers log-dirs") words="--topic --replicas -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "brokers api-versions") words="-b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "cluster") words="start stop status logs destroy --help" ;;
-    "cluster start") words="--data --brokers --port --set --foreground --timeout -o --output --help" ;;
+    "cluster start") words="--data --brokers --port --set --unset --foreground --timeout -o --output --help" ;;
     "cluster stop") words="--data --timeout --help" ;;
     "cluster status") words="--data -o --output --help" ;;
     "cluster logs") words="--data -n --lines -f --follow --help" ;;

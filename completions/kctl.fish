@@ -270,6 +270,7 @@ complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcom
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l brokers -d 'How many brokers'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l port -d 'Where the first broker listens, 9092 if not given; 0 for any that is free'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l set -d 'A setting of the brokers; may be repeated'
+complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l unset -d 'Give up a setting of earlier starts; may be repeated'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l foreground -d 'Run in this process until Ctrl-C or SIGTERM, however long the start takes'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l timeout -d 'Give up after this time'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -s o -d 'table, wide, json, ndjson, yaml, csv or name'

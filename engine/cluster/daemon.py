@@ -6,11 +6,13 @@ other. Who stops it returns when the process has ended, and its files are in ord
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from engine.cluster.data_directory import ClusterInUse, ClusterState, DataDirectory
 from engine.cluster.plan import ClusterPlan
+from engine.config.key import broker_keys
+from engine.config.value import HIDDEN
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.lock_file import is_held
@@ -31,6 +33,8 @@ class ClusterStatus(NamedTuple):
     brokers: dict[str, str]
     #: Where ZooKeeper's clients reach the metadata store.
     zookeeper: str | None
+    #: What a start sets, without the values of passwords.
+    settings: dict[str, str]
 
 
 class ClusterDidNotStart(EngineError):
@@ -65,6 +69,15 @@ class NoClusterThere(EngineError):
         self.path = path
 
 
+class NotSet(EngineError):
+    """A setting is to be given up that nobody has made."""
+
+    def __init__(self, path: str, name: str) -> None:
+        super().__init__(f"the cluster in {path} does not set {name}")
+        self.hint = f"`kctl cluster status --data {path} -o wide` shows what it sets"
+        self.name = name
+
+
 class OtherPlan(EngineError):
     """A cluster is there already, and was made in another way than is asked for."""
 
@@ -82,8 +95,9 @@ def status_of(data: DataDirectory) -> ClusterStatus:
 def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
     """Return what is known of a cluster that is in this state."""
     running = data.running() if state is ClusterState.RUNNING else None
+    settings = _shown(data.plan() or ClusterPlan())
     if running is None:
-        return ClusterStatus(state, None, [], data.path, {}, None)
+        return ClusterStatus(state, None, [], data.path, {}, None, settings)
     return ClusterStatus(
         state,
         running.bootstrap_servers,
@@ -91,7 +105,17 @@ def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
         data.path,
         running.brokers,
         running.znode_address,
+        settings,
     )
+
+
+def _shown(plan: ClusterPlan) -> dict[str, str]:
+    """Return the settings of a plan as they may be shown."""
+    keys = broker_keys()
+    return {
+        name: HIDDEN if name in keys and keys[name].is_sensitive else text
+        for name, text in plan.settings.items()
+    }
 
 
 def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
@@ -132,20 +156,29 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
     return True
 
 
-def plan_for(data: DataDirectory, asked: ClusterPlan, given: frozenset[str]) -> ClusterPlan:
+def plan_for(
+    data: DataDirectory,
+    asked: ClusterPlan,
+    given: frozenset[str],
+    unset: Collection[str] = (),
+) -> ClusterPlan:
     """Return the plan to start with: what is kept, changed by what was `given`.
 
     The number of brokers of a cluster stays as it was made (OtherPlan). Settings that are given
-    are added to those that are kept.
+    are added to those that are kept, without those that are `unset` (NotSet if one is not kept).
     """
     kept = data.plan()
+    settings = {} if kept is None else dict(kept.settings)
+    for name in unset:
+        if settings.pop(name, None) is None:
+            raise NotSet(data.path, name)
     if kept is None:
         return asked
     if "broker_count" in given and asked.broker_count != kept.broker_count:
         raise OtherPlan(data.path, "--brokers", kept.broker_count, asked.broker_count)
     return kept._replace(
         port=asked.port if "port" in given else kept.port,
-        settings={**kept.settings, **asked.settings},
+        settings={**settings, **asked.settings},
     )
 
 

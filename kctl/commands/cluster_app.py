@@ -46,6 +46,12 @@ def start(
             "--set", metavar="KEY=VALUE", help="A setting of the brokers; may be repeated."
         ),
     ] = None,
+    unset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--unset", metavar="KEY", help="Give up a setting of earlier starts; may be repeated."
+        ),
+    ] = None,
     foreground: Annotated[
         bool,
         typer.Option(
@@ -58,11 +64,13 @@ def start(
 ) -> int:
     """Start the cluster, made the first time; return when clients can connect.
 
-    A later start needs none of the options: they are kept with the data.
+    A later start needs none of the options: they are kept with the data; status -o wide shows them.
     """
     from kctl.commands.cluster_work import StartRequest, start_cluster
 
-    request = StartRequest(data, brokers, port, settings or [], foreground, timeout, output)
+    request = StartRequest(
+        data, brokers, port, settings or [], unset or [], foreground, timeout, output
+    )
     return start_cluster(request)
 
 

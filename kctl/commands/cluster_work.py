@@ -30,6 +30,7 @@ STATUS_COLUMNS = (
     Column("data", "DATA"),
     Column("brokers", "BROKERS", wide=True),
     Column("zookeeper", "ZOOKEEPER", wide=True),
+    Column("settings", "SETTINGS", wide=True),
 )
 _FOLLOW_PAUSE_S = 0.2
 
@@ -41,6 +42,7 @@ class StartRequest(NamedTuple):
     brokers: int | None
     port: int | None
     settings: list[str]
+    unset: list[str]
     foreground: bool
     timeout_s: float
     output: str
@@ -81,7 +83,7 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     if request.port is not None:
         plan = plan._replace(port=request.port)
         given.add("port")
-    return daemon.plan_for(data, plan, frozenset(given))
+    return daemon.plan_for(data, plan, frozenset(given), request.unset)
 
 
 def _check(plan: ClusterPlan) -> None:

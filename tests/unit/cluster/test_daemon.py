@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.cluster import daemon
-from engine.cluster.daemon import ClusterDidNotStart, NoClusterThere, OtherPlan
+from engine.cluster.daemon import ClusterDidNotStart, NoClusterThere, NotSet, OtherPlan
 from engine.cluster.data_directory import ClusterInUse, DataDirectory
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.run import run_cluster
@@ -35,6 +35,25 @@ def test_a_later_start_may_move_the_port_and_add_settings(data: DataDirectory) -
     asked = ClusterPlan(port=9999, settings={"b": "3"})
     found = daemon.plan_for(data, asked, frozenset(["port"]))
     assert found == MADE._replace(port=9999, settings={"a": "1", "b": "3"})
+
+
+def test_a_later_start_may_give_settings_up(data: DataDirectory) -> None:
+    data.write_plan(MADE)
+    found = daemon.plan_for(data, ClusterPlan(settings={"c": "3"}), frozenset(), ["a"])
+    assert found == MADE._replace(settings={"b": "2", "c": "3"})
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_only_what_is_set_is_given_up(data: DataDirectory, is_made: bool) -> None:
+    if is_made:
+        data.write_plan(MADE)
+    with pytest.raises(NotSet, match="does not set c"):
+        daemon.plan_for(data, ClusterPlan(settings={"c": "3"}), frozenset(), ["c"])
+
+
+def test_the_status_shows_what_is_set_but_no_password(data: DataDirectory) -> None:
+    data.write_plan(MADE._replace(settings={"a": "1", "ssl.key.password": "secret"}))
+    assert {"a": "1", "ssl.key.password": "[hidden]"} == daemon.status_of(data).settings
 
 
 def test_the_number_of_brokers_stays(data: DataDirectory) -> None:

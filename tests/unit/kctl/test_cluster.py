@@ -14,7 +14,8 @@ from kctl.commands.cluster_app import app
 def _by_typer(args: list[str]) -> dict[str, Any]:
     start = get_command(app).commands["start"]  # type: ignore[attr-defined]
     found = start.make_context("start", list(args)).params
-    return {**found, "settings": list(found["settings"] or ()), "timeout_s": found["timeout"]}
+    lists = {name: list(found[name] or ()) for name in ("settings", "unset")}
+    return {**found, **lists, "timeout_s": found["timeout"]}
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,7 @@ def _by_typer(args: list[str]) -> dict[str, Any]:
         [],
         ["--data", "/tmp/x", "--brokers", "3", "--port", "0", "-o", "json"],
         ["--set", "a=b", "--output", "yaml", "--set", "c=d=e", "--foreground"],
+        ["--unset", "a", "--set", "b=c", "--unset", "d"],
         ["--port", "65535", "--port", "007", "--data", "a", "--data", "b"],
     ],
 )
