@@ -44,8 +44,10 @@ from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.watermark import Isolation
+from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isolation
 from engine.wire.fetch_bytes import (
+    FIRST_FROM_FOLLOWERS,
+    FIRST_WITH_TOPIC_IDS,
     FetchAnswer,
     FetchedPartition,
     FetchedTopic,
@@ -61,13 +63,10 @@ _UNKNOWN_TOPIC_ID = 100
 _INCONSISTENT_TOPIC_ID = 103
 #: NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH.
 _WITH_LEADER = (_NOT_LEADER_OR_FOLLOWER, 74)
-_READ_COMMITTED = 1
-_ISOLATION_LEVELS = (0, _READ_COMMITTED)
+_ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
 _UNKNOWN_SERVER_ERROR = -1
-_FIRST_WITH_IDS = 13
 _LAST_WITH_HARD_LIMIT = 2
 _LAST_WITHOUT_STORAGE_ERROR = 5
-_FIRST_FROM_FOLLOWERS = 11
 _FIRST_WITH_LEADERS = 16
 _NO_PARTITIONS: Container[int] = ()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
@@ -101,7 +100,7 @@ class Fetch:
     def answer_any(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
-        if version >= _FIRST_WITH_IDS and _opens_session_without_id(request):
+        if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
             return EncodedReply(self._failed(request, version), None)
         context = self._sessions.context(request, exchange.api_version, exchange.received_ms)
         refused: Answers = []
@@ -160,7 +159,7 @@ class Fetch:
             (topic, [_refused(asked[0], _UNKNOWN_SERVER_ERROR, None) for asked in partitions])
             for topic, partitions in request.topics
         ]
-        if version >= _FIRST_WITH_IDS:
+        if version >= FIRST_WITH_TOPIC_IDS:
             topics = []
         answer = FetchAnswer(topics, _UNKNOWN_SERVER_ERROR, request.session_id)
         return encode_fetch_response(version, answer)
@@ -182,7 +181,7 @@ class Fetch:
         is_follower = request.replica_id >= 0
         if is_follower:
             isolation = Isolation.LOG_END
-        elif request.isolation_level == _READ_COMMITTED:
+        elif request.isolation_level == READ_COMMITTED:
             isolation = Isolation.COMMITTED
         else:
             isolation = Isolation.HIGH_WATERMARK
@@ -193,7 +192,7 @@ class Fetch:
             min(request.min_bytes, max_bytes),
             max_bytes,
             isolation,
-            is_follower or version < _FIRST_FROM_FOLLOWERS,
+            is_follower or version < FIRST_FROM_FOLLOWERS,
             version <= _LAST_WITH_HARD_LIMIT,
         )
 

@@ -33,7 +33,7 @@ from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERE
 from engine.model import TopicPartition
 from engine.replication.partition_types import CONSUMER_ID
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.watermark import Isolation
+from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isolation
 from engine.wire.structs import message_class
 
 _LEADER_NOT_AVAILABLE = 5
@@ -43,8 +43,6 @@ _OFFSET_NOT_AVAILABLE = 78
 _DEBUGGER_ID = -2
 _UNKNOWN_SERVER_ERROR = -1
 _NO_EPOCH = -1
-_READ_UNCOMMITTED = 0
-_READ_COMMITTED = 1
 _FIRST_WITH_EPOCHS = 4
 _FIRST_WITH_NOT_AVAILABLE = 5
 _FIRST_VERSIONS = {
@@ -94,7 +92,7 @@ class ListOffsets:
     ) -> Any:
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
-        if is_consumer and request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
+        if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
             return self._refused(asked, _UNKNOWN_SERVER_ERROR)
         try:
             partition = self._manager.find(topic_partition)
@@ -147,7 +145,7 @@ def _repeated(request: Any) -> set[TopicPartition]:
 def _isolation(request: Any) -> Isolation:
     if request.replica_id != CONSUMER_ID:
         return Isolation.LOG_END
-    if request.isolation_level == _READ_COMMITTED:
+    if request.isolation_level == READ_COMMITTED:
         return Isolation.COMMITTED
     return Isolation.HIGH_WATERMARK
 

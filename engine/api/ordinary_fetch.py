@@ -32,9 +32,10 @@ from engine.replication.delayed_fetch import WaitingPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import CONSUMER_ID, FetchParams, FetchSpec, PlainRead
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.watermark import Isolation
+from engine.replication.watermark import READ_COMMITTED, Isolation
 from engine.wire.fetch_bytes import (
     FIRST_FLEXIBLE,
+    FIRST_FROM_FOLLOWERS,
     FIRST_WITH_TOPIC_IDS,
     AskedTopic,
     FetchRequest,
@@ -43,8 +44,6 @@ from engine.wire.ordinary_fetch import TAGS_BEHIND_RECORDS, answer_without_news,
 
 #: Records leave as they are, whatever their codec.
 _FIRST_ORDINARY = 10
-_FIRST_FROM_FOLLOWERS = 11
-_READ_COMMITTED = 1
 _NO_PARTITIONS: Container[int] = ()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new = tuple.__new__
@@ -107,7 +106,7 @@ class OrdinaryFetch:
             return None
         partition, spec = found
         max_bytes = min(max_bytes, self._max_bytes)
-        is_committed = isolation == _READ_COMMITTED
+        is_committed = isolation == READ_COMMITTED
         read = self._read(partition, spec, max_bytes, is_committed)
         if read is None:
             return None
@@ -125,7 +124,7 @@ class OrdinaryFetch:
                     min(min_bytes, max_bytes),
                     max_bytes,
                     Isolation.COMMITTED if is_committed else Isolation.HIGH_WATERMARK,
-                    version < _FIRST_FROM_FOLLOWERS,
+                    version < FIRST_FROM_FOLLOWERS,
                     False,
                 ),
             )

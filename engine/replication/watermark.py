@@ -12,6 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
+from typing import Final
+
+#: Isolation levels in requests of consumers.
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
 
 
 class Isolation(Enum):

@@ -36,6 +36,8 @@ from engine.wire.read_parts import Refused, array_count, compact_string
 from engine.wire.writer import varint_bytes
 
 FIRST_WITH_SESSIONS: Final = 7
+#: Consumers may read from followers.
+FIRST_FROM_FOLLOWERS: Final = 11
 FIRST_FLEXIBLE: Final = 12
 FIRST_WITH_TOPIC_IDS: Final = 13
 FIRST_WITH_REPLICA_STATE: Final = 15
