@@ -25,6 +25,13 @@ SCAN_CHUNK_BYTES = 8 << 20
 # Up to this many bytes a copy is made sooner than ctypes has a pointer into a buffer (0.4 µs).
 COPIED_FOR_A_CALL_BYTES_MAX = 4096
 
+# Tables of 8 to 16 KB, of the offset deltas of 4096 records: most batches have fewer.
+UNIFORM_BLOCKS_KEPT = 8
+
+# Records that must be of one length before they are looked at as a run: that look costs as much as
+# walking over ten.
+UNIFORM_RUN_MIN = 12
+
 # Records of batches up to producers' usual sizes open into this at once; see the next one.
 WALK_ARENA_BYTES = 1 << 18
 

@@ -24,6 +24,25 @@ _records = st.lists(
 )
 
 
+#: How many, what the times rise by, keys and values: records of one kind, all but one perhaps.
+_alike = st.tuples(
+    st.integers(20, 400),
+    st.sampled_from((0, 1, 5, 40, -1, 1000)),
+    st.sampled_from((None, b"", b"key", bytes(64))),
+    st.sampled_from((None, b"", b"value", bytes(100))),
+    st.integers(0, 400),
+)
+
+
+def _drawn_alike(
+    count: int, step: int, key: bytes | None, value: bytes | None, odd: int
+) -> list[Drawn]:
+    drawn: list[Drawn] = [((1 << 20) + n * step, key, value, ()) for n in range(count)]
+    if odd < count:
+        drawn[odd] = (drawn[odd][0], key, (value or b"") + b"!", (("h", None),))
+    return drawn
+
+
 def _block(drawn: list[Drawn]) -> tuple[bytes, int]:
     records = [
         Record(n, time, TimestampType.CREATE_TIME, key, value, headers)
@@ -93,6 +112,27 @@ def test_damaged_records_are_usual_only_if_the_strict_reader_takes_them(
         assert [record.offset for record in read] == list(range(count))
         times = [record.timestamp_ms for record in read]
         assert walked == (min(times), max(times), any(record.key is None for record in read))
+
+
+@given(_alike)
+def test_records_of_one_kind_are_usual(alike: tuple[int, int, bytes, bytes, int]) -> None:
+    drawn = _drawn_alike(*alike)
+    block, base_ms = _block(drawn)
+    times = [time - base_ms for time, *_ in drawn]
+    assert _by_both(block, len(drawn)) == (min(times), max(times), alike[2] is None)
+
+
+@given(_alike, st.integers(0, 1 << 32), st.integers(-1, 1))
+def test_so_they_are_read_alike_when_they_are_damaged(
+    alike: tuple[int, int, bytes, bytes, int], seed: int, more: int
+) -> None:
+    drawn = _drawn_alike(*alike)
+    block, _ = _block(drawn)
+    chance = random.Random(seed)
+    for _ in range(10):
+        bytes_sent = _damaged(block, chance)
+        if _by_both(bytes_sent, len(drawn) + more) is not None:
+            assert _strictly(bytes_sent, len(drawn) + more) is not None
 
 
 @given(st.binary(max_size=60), st.integers(1, 9))

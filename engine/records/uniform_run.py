@@ -1,0 +1,174 @@
+"""Records that follow one of their own kind: looked at column by column, not one by one.
+
+Producers often send records of one size. Then the bytes that say how long things are stand at the
+same distance from each other, and a slice with a step takes out one of them of every record:
+
+```
+record 7   len len attr TIME off key value value … 0
+record 8   len len attr TIME off key value value … 0
+           └── alike ─┘      └ the next index        └ no headers, alike
+```
+
+Bytes that are alike, times of one or two bytes, and offset deltas that count on: all else is left
+to the walk over single records, of which this is a part (`record_walk.py`). Up to 50 times as fast.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from engine.host.ports import Buffer
+from engine.limits import UNIFORM_BLOCKS_KEPT, UNIFORM_RUN_MIN
+
+#: How many records, and their least and greatest timestamp delta.
+UniformRun: TypeAlias = tuple[int, int, int]
+
+#: How many indexes one table of expected bytes covers; deltas of three bytes begin with a table.
+_BLOCK = 4096
+#: How many indexes go by until the second byte of a delta changes, and the first of two bytes.
+_STEP = 64
+_LOW = bytes(range(0, 2 * _STEP, 2))
+_LOW_GOES_ON = bytes(low | 0x80 for low in _LOW)
+_ENDS_HERE = bytes(range(0x80))
+_GOES_ON = bytes(range(0x80, 0x100))
+#: Where the low byte stands in a number of two bytes.
+_LOW_AT = 0 if sys.byteorder == "little" else 1
+
+
+class _Shape(NamedTuple):
+    """Where things stand in a record, from its start on."""
+
+    #: What is alike in all records of a run.
+    alike: tuple[int, ...]
+    time_at: int
+    time_bytes: int
+    offset_at: int
+    offset_bytes: int
+
+
+def uniform_run(data: Buffer, start: int, size: int, index: int, count: int) -> UniformRun | None:
+    """Return what follows the record at `start` and is of its kind, None for too little.
+
+    That record has been walked over and takes `size` bytes; the next one is the one with `index`,
+    and up to `count` of them are looked at, perhaps fewer.
+    """
+    end_of_look = start + size * (UNIFORM_RUN_MIN + 1)
+    if count < UNIFORM_RUN_MIN or len(data) < end_of_look:
+        return None
+    lengths = bytes(data[start:end_of_look:size])
+    if lengths.count(lengths[:1]) != len(lengths):
+        return None
+    shape = _shape_of(data, start, size)
+    if shape is None or _delta_width(index) != shape.offset_bytes:
+        return None
+    block_end = _STEP if index < _STEP else (index // _BLOCK + 1) * _BLOCK
+    count = min(count, block_end - index, (len(data) - start) // size - 1)
+    for at in shape.alike:
+        # The first of the column is that of the record itself.
+        column = bytes(data[start + at : start + at + size * (count + 1) : size])
+        count = _prefix(column, column[:1]) - 1
+    if count <= 0:
+        return None
+    expected = _delta_bytes(index // _BLOCK)
+    first = index % _BLOCK
+    for n in range(shape.offset_bytes):
+        at = start + size + shape.offset_at + n
+        if bytes(data[at : at + size * count : size]) != expected[n][first : first + count]:
+            return None
+    return _with_times(data, start + size + shape.time_at, size, count, shape.time_bytes)
+
+
+def _prefix(column: bytes, allowed: bytes) -> int:
+    """Return how many bytes from the start on are among the allowed ones."""
+    return len(column) - len(column.lstrip(allowed))
+
+
+def _with_times(data: Buffer, at: int, size: int, count: int, width: int) -> UniformRun | None:
+    """Return the run, as far as times take so many bytes; `at` is where the first one stands."""
+    last = bytes(data[at + width - 1 : at + width - 1 + size * count : size])
+    count = _prefix(last, _ENDS_HERE)
+    if width == 1:
+        raw = {last[0]} if count and last.count(last[:1], 0, count) == count else set(last[:count])
+    else:
+        first = bytes(data[at : at + size * count : size])
+        count = _prefix(first, _GOES_ON)
+        raw = _extremes(first[:count], last[:count])
+    if not raw:
+        return None
+    deltas = [(value >> 1) ^ -(value & 1) for value in raw]
+    return count, min(deltas), max(deltas)
+
+
+def _extremes(first: bytes, last: bytes) -> set[int]:
+    """Return numbers of two bytes with the least and the greatest delta among them."""
+    joined = bytearray(2 * len(first))
+    joined[_LOW_AT::2], joined[1 - _LOW_AT :: 2] = first, last
+    numbers = memoryview(joined).cast("H")
+    # Even numbers are deltas from 0 on, in their order.
+    is_even = not first.translate(None, _LOW_GOES_ON)
+    found = {min(numbers), max(numbers)} if is_even and first else set(numbers)
+    return {number & 0x7F | number >> 8 << 7 for number in found}
+
+
+def _shape_of(data: Buffer, start: int, size: int) -> _Shape | None:
+    """Return where things stand in a record that is right, None if it has headers or old times."""
+    time_at = _behind(data, start) + 1
+    offset_at = _behind(data, time_at)
+    key_at = _behind(data, offset_at)
+    value_at = _behind_content(data, key_at)
+    end = start + size
+    if offset_at - time_at > 2 or _behind_content(data, value_at) != end - 1 or data[end - 1]:
+        return None
+    alike = (
+        *range(start, time_at - 1),
+        *range(key_at, _behind(data, key_at)),
+        *range(value_at, _behind(data, value_at)),
+        end - 1,
+    )
+    return _Shape(
+        tuple(at - start for at in alike),
+        time_at - start,
+        offset_at - time_at,
+        offset_at - start,
+        key_at - offset_at,
+    )
+
+
+def _behind(data: Buffer, at: int) -> int:
+    """Return the position behind a varint."""
+    while data[at] > 0x7F:
+        at += 1
+    return at + 1
+
+
+def _behind_content(data: Buffer, at: int) -> int:
+    """Return the position behind a length and what it is of; −1 is of nothing."""
+    raw, shift = data[at] & 0x7F, 0
+    while data[at] > 0x7F:
+        at += 1
+        shift += 7
+        raw |= (data[at] & 0x7F) << shift
+    return at + 1 + (0 if raw & 1 else raw >> 1)
+
+
+def _delta_width(index: int) -> int:
+    """Return how many bytes an offset delta takes."""
+    return max((2 * index).bit_length() + 6, 7) // 7
+
+
+@lru_cache(maxsize=UNIFORM_BLOCKS_KEPT)
+def _delta_bytes(block: int) -> tuple[bytes, ...]:
+    """Return the first, second … byte of the deltas of a block's indexes."""
+    start = block * _BLOCK
+    behind = start + _BLOCK
+    first = (_LOW_GOES_ON if start else _LOW) + _LOW_GOES_ON * (_BLOCK // _STEP - 1)
+    columns = [first]
+    for n in range(1, _delta_width(behind - 1)):
+        steps = (
+            (2 * index >> 7 * n) & 0x7F | (0x80 if n + 1 < _delta_width(index) else 0)
+            for index in range(start, behind, _STEP)
+        )
+        columns.append(b"".join(bytes((byte,)) * _STEP for byte in steps))
+    return tuple(columns)
