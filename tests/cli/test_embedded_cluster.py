@@ -103,6 +103,28 @@ def test_of_an_interrupted_stream_all_lines_are_stored_that_were_read(shell: She
     assert (feeder.fed_bytes - left_bytes) // len(feeder.line) == stored
 
 
+def test_a_producer_that_loses_the_cluster_says_what_was_stored(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "clicks")
+    reader, writer = os.pipe()
+    feeder = _Feeder(writer)
+    words = ("produce", "clicks", "-o", "ndjson", "--timeout", "1")
+    with shell.popen(*words, stdin=reader) as producer:
+        feeder.start()
+        assert producer.stdout is not None
+        first = producer.stdout.readline()
+        os.kill(shell.status()["pids"][0], signal.SIGKILL)
+        rows, said = producer.communicate()
+    feeder.is_over.set()
+    with open(reader, "rb") as rest:
+        rest.read()
+    feeder.join()
+    told = [json.loads(row)["record_count"] for row in (first + rows).splitlines()]
+    lines = said.splitlines()
+    assert (3, f"{sum(told)} records") == (producer.returncode, lines[0])
+    assert lines[1].startswith("error: ")
+
+
 class _Feeder(Thread):
     """Writes lines into a pipe, which is always full, until that is over."""
 
