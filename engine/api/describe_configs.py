@@ -9,8 +9,9 @@
 | client metrics | INVALID_REQUEST: only without ZooKeeper |
 
 No keys, or null, ask for all; keys that there are not are left out. A type that there is not fails
-all resources of the request. Documentation is null where it was not asked for or there is none (of
-plug-ins' and listeners' keys, of throttles), and empty for loggers.
+all resources of the request. Entries come in the order of the hash map that Kafka has them in.
+Documentation is null where it was not asked for or there is none (of plug-ins' and listeners' keys,
+of throttles), and empty for loggers.
 
 Source: kafka.server.ConfigHelper of 3.9.1; `config.describe` for the entries.
 Differs: the words of the documentation are ours.
@@ -41,6 +42,7 @@ from engine.config.describe import (
 from engine.config.settings import BrokerSettings
 from engine.controller.config_admin import ConfigAdmin
 from engine.errors import ConfigError, EngineError
+from engine.hash_order import in_hash_order
 from engine.host.coroutine import drive
 from engine.naming import validate_topic
 from engine.replication.metadata_cache import MetadataCache
@@ -109,10 +111,11 @@ class DescribeConfigs:
     def _result(self, resource: Any, entries: Iterable[Any]) -> Any:
         keys = resource.configuration_keys
         wanted = frozenset(keys) if keys else None
+        told = {each.name: each for each in entries if wanted is None or each.name in wanted}
         return self._response.DescribeConfigsResult(
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
-            configs=[each for each in entries if wanted is None or each.name in wanted],
+            configs=[told[name] for name in in_hash_order(told)],
         )
 
     async def _entries(self, request: Any, resource: Any) -> list[Any]:

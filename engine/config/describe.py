@@ -9,8 +9,9 @@
 The source of a value is that of its first synonym; without one it is the default, even when the
 value was given by another key.
 
+Entries come sorted by name; who answers brings them into the order that Kafka tells them in.
+
 Source: kafka.server.ConfigHelper of 3.9.1; a real broker's answers.
-Differs: keys come sorted by name, from a broker in the order of a hash map.
 """
 
 from __future__ import annotations

@@ -35,6 +35,7 @@ from engine.controller.topic_rules import (
     check_form,
     check_name,
 )
+from engine.hash_order import in_hash_order
 from engine.naming import uuid_text
 from engine.znode.model import Create, Operation, SetData
 from engine.znode.paths import TOPICS, delete_topic_path, topic_config_path, topic_path
@@ -112,9 +113,11 @@ class TopicCreation:
     def _described(
         self, configs: dict[str, str], settings: BrokerSettings
     ) -> Sequence[DescribedConfig]:
-        """Describe a topic's settings, which those of a request mostly have in common."""
+        """Describe a topic's settings in Kafka's order; those of a request are mostly the same."""
         if self._last_described is None or self._last_described[:2] != (settings, configs):
-            self._last_described = settings, configs, describe_topic(settings, configs)
+            entries = {entry.name: entry for entry in describe_topic(settings, configs)}
+            told = [entries[name] for name in in_hash_order(entries)]
+            self._last_described = settings, configs, told
         return self._last_described[2]
 
     def _place(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:

@@ -8,6 +8,7 @@ import pytest
 
 from engine.api.create_topics import CreateTopics
 from engine.api.exchange import Deferred
+from engine.hash_order import in_hash_order
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
 
@@ -64,6 +65,8 @@ def test_the_answer_waits_for_leaders_and_describes_the_topic() -> None:
         entry.is_sensitive,
     )
     assert (0, 2) == (result.topic_config_error_code, result.replication_factor)
+    names = [each.name for each in result.configs]
+    assert in_hash_order(names) == names
 
 
 def test_one_bad_topic_does_not_hinder_the_others() -> None:

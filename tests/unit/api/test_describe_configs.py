@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine.config.settings import BrokerSettings
+from engine.hash_order import in_hash_order
 from engine.wire.structs import message_class
 from tests.unit.api.asking import ask
 from tests.unit.api.configuring import BROKER, CLIENT_METRICS, LOGGER, STATIC, TOPIC, Stage
@@ -64,6 +65,14 @@ def test_keys_are_chosen_and_no_keys_are_all() -> None:
     keys = ["retention.ms", "no.such.key"]
     assert {"retention.ms"} == set(values(describe(stage, TOPIC, "clicks", keys=keys)))
     assert 36 == len(describe(stage, TOPIC, "clicks", keys=[]).configs)
+
+
+def test_keys_come_in_the_order_of_kafkas_hash_map() -> None:
+    first = ["compression.type", "remote.log.delete.on.disable"]
+    told = [each.name for each in describe(Stage(), TOPIC, "clicks").configs]
+    assert first == told[:2]
+    chosen = describe(Stage(), TOPIC, "clicks", keys=["retention.ms", "flush.ms"]).configs
+    assert in_hash_order(["flush.ms", "retention.ms"]) == [each.name for each in chosen]
 
 
 def test_synonyms_are_told_when_asked_for() -> None:

@@ -1,0 +1,53 @@
+"""The order in which a broker of Kafka tells what it keeps in a Scala hash map by name.
+
+```
+hash      String.hashCode: h = 31 * h + unit for each UTF-16 unit, 32 bits
+improved  h ^ (h >>> 16)
+table     16 chains, doubled as soon as 3/4 of it would be taken
+chain     improved & (chains - 1); in a chain by the improved hash as a signed number
+```
+
+The order is that of the names alone: of when they came only names of one hash tell.
+
+Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap; a real broker's answers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from functools import lru_cache
+
+_CHAINS_MIN = 16
+_UINT_MASK = 0xFFFFFFFF
+_SIGN = 0x80000000
+#: More names than there are keys of a broker, of its topics and loggers.
+_KEPT_HASHES = 2048
+
+
+def in_hash_order(names: Iterable[str]) -> list[str]:
+    """Return names that are all different in the order of a hash map."""
+    listed = list(names)
+    chains = _CHAINS_MIN
+    while len(listed) >= chains * 3 // 4:
+        chains *= 2
+
+    def place(name: str) -> tuple[int, int]:
+        improved = _improved_hash(name)
+        return improved & (chains - 1), (improved ^ _SIGN)
+
+    return sorted(listed, key=place)
+
+
+def java_hash(text: str) -> int:
+    """Return String.hashCode as a number without a sign."""
+    found = 0
+    for unit in array("H", text.encode("utf-16", "surrogatepass")[2:]):
+        found = (31 * found + unit) & _UINT_MASK
+    return found
+
+
+@lru_cache(maxsize=_KEPT_HASHES)
+def _improved_hash(name: str) -> int:
+    found = java_hash(name)
+    return found ^ (found >> 16)
