@@ -29,7 +29,7 @@ from engine.api.config_resources import (
 )
 from engine.api.exchange import Deferred
 from engine.config.broker_config import BrokerConfig
-from engine.config.change import check_broker_change, is_encrypted
+from engine.config.change import check_broker_change, check_thread_counts, is_encrypted
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
@@ -97,9 +97,7 @@ class ConfigAlteration:
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
             settings = self._settings()
-            kept = usable_broker_overrides(
-                settings.static, current, _pass_over, per_broker=per_broker
-            )
+            kept = usable_broker_overrides(current, _pass_over, per_broker=per_broker)
             passwords = {key: text for key, text in current.items() if is_encrypted(key)}
             changed = edit({**kept, **passwords}, broker_keys())
             checked = {k: text for k, text in changed.items() if passwords.get(k) != text}
@@ -123,12 +121,13 @@ def _check_broker(
     fixed = [n for n in changed if n in keys and keys[n].update_mode is UpdateMode.READ_ONLY]
     if fixed:
         raise InvalidRequest(f"Cannot update these configs dynamically: Set({', '.join(fixed)})")
-    check_broker_change(changed, settings, per_broker=per_broker)
+    check_broker_change(changed, per_broker=per_broker)
     if per_broker:
         after = settings.with_dynamic(changed, settings.dynamic_default)
     else:
         after = settings.with_dynamic(settings.dynamic_broker, changed)
-    BrokerConfig.of(after)
+    config = BrokerConfig.of(after)
+    check_thread_counts(settings, after, [each.name for each in config.bound_listeners])
 
 
 def _check_passwords(

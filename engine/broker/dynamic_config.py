@@ -116,9 +116,8 @@ class LiveConfig:
 
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
         """Take what is set for this broker and for all now; see the module for what is not."""
-        static = self.settings.static
-        usable = usable_broker_overrides(static, of_broker, _leave_out, per_broker=True)
-        usable_of_all = usable_broker_overrides(static, of_all, _leave_out, per_broker=False)
+        usable = usable_broker_overrides(of_broker, _leave_out, per_broker=True)
+        usable_of_all = usable_broker_overrides(of_all, _leave_out, per_broker=False)
         if (usable, usable_of_all) == (
             self.settings.dynamic_broker,
             self.settings.dynamic_default,

@@ -7,6 +7,7 @@ Source: kafka.server.KafkaConfig (fields and validateValues) in ZooKeeper mode.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from engine.config.listeners import (
@@ -21,6 +22,7 @@ from engine.config.topic_config import TopicConfig
 from engine.errors import ConfigError
 
 _DEDUPE_BYTES_MIN = 1 << 20
+_INT = re.compile(r"[+-]?[0-9]{1,10}", re.A)
 
 
 class BrokerConfig(NamedTuple):
@@ -226,10 +228,16 @@ class BrokerConfig(NamedTuple):
                 "must be -1 or at least 1",
             ),
             (
+                "log.cleaner.threads",
+                self.log_cleaner_threads,
+                self.log_cleaner_threads >= 1,
+                "must be at least 1",
+            ),
+            (
                 "log.cleaner.dedupe.buffer.size",
                 self.log_cleaner_dedupe_buffer_size,
-                self.log_cleaner_dedupe_buffer_size
-                > _DEDUPE_BYTES_MIN * max(self.log_cleaner_threads, 1),
+                self.log_cleaner_dedupe_buffer_size // max(self.log_cleaner_threads, 1)
+                > _DEDUPE_BYTES_MIN,
                 "must be more than 1 MiB for each cleaner",
             ),
             (
@@ -260,5 +268,27 @@ class BrokerConfig(NamedTuple):
         ):
             if not holds:
                 raise ConfigError(key, value, rule)
+        _check_overrides(self.max_connections_per_ip_overrides)
         # Reading the listeners checks them.
         assert self.between_brokers
+
+
+def _check_overrides(text: str) -> None:
+    """Raise ConfigError unless a list names an address and a whole number in each entry."""
+    for entry in _entries(text):
+        _, colon, count = entry.rpartition(":")
+        if not colon or not _is_int(count.strip()):
+            rule = f"{entry!r} is not ADDRESS:COUNT"
+            raise ConfigError("max.connections.per.ip.overrides", text, rule)
+
+
+def _entries(text: str) -> list[str]:
+    """Split a list as Java does: what is empty at its end does not count."""
+    entries = [each.strip() for each in text.split(",")]
+    while entries and not entries[-1]:
+        entries.pop()
+    return entries
+
+
+def _is_int(text: str) -> bool:
+    return bool(_INT.fullmatch(text)) and -1 << 31 <= int(text) < 1 << 31

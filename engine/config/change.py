@@ -9,8 +9,9 @@
 | cluster-wide, throttles | yes | yes |
 | of no table | yes | yes: a plug-in may read it |
 
-A number of threads must also stay within half and double of what it is. Passwords lie encrypted in
-a znode: whatever key ends as that of one does, a plug-in's too.
+A number of threads must also stay within half and double of what it is: of what counts, so that one
+set for all changes nothing where the broker has its own. Passwords lie encrypted in a znode:
+whatever key ends as that of one does, a plug-in's too.
 
 Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool; a real broker's
 answers (`configs.md`).
@@ -18,7 +19,7 @@ answers (`configs.md`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from engine.config.key import UpdateMode, broker_keys
@@ -45,31 +46,35 @@ _ONLY_BY_LISTENER = frozenset(
         "ssl.truststore.certificates",
     )
 )
-_THREAD_COUNTS = frozenset(
-    (
-        "num.io.threads",
-        "num.network.threads",
-        "num.replica.fetchers",
-        "num.recovery.threads.per.data.dir",
-        "background.threads",
-        "log.cleaner.threads",
-    )
+#: Threads of pools; those of listeners may be set for each.
+_POOLS = (
+    "num.io.threads",
+    "num.replica.fetchers",
+    "num.recovery.threads.per.data.dir",
+    "background.threads",
+    "log.cleaner.threads",
 )
+_OF_A_LISTENER = "num.network.threads"
 
 
-def check_broker_change(
-    changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool
-) -> None:
+def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None:
     """Raise ConfigError unless a broker's (or all brokers') settings may be set to these."""
     for name, text in changed.items():
         _check_mode(name, text, per_broker=per_broker)
         key = known_key(name)
-        if key is None:
-            continue
-        value = parse_value(key._replace(name=name), text)
-        if name in _THREAD_COUNTS:
-            assert isinstance(value, int)
-            _check_threads(name, value, settings)
+        if key is not None:
+            parse_value(key._replace(name=name), text)
+
+
+def check_thread_counts(
+    before: BrokerSettings, after: BrokerSettings, listeners: Iterable[str]
+) -> None:
+    """Raise ConfigError if a number of threads moves too far; listeners are given by name."""
+    for name in _POOLS:
+        _check_threads(name, _count(before, name), _count(after, name))
+    for listener in listeners:
+        own = f"{_LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
+        _check_threads(own, _network_threads(before, own), _network_threads(after, own))
 
 
 def is_encrypted(name: str) -> bool:
@@ -103,12 +108,21 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
         raise ConfigError(name, shown, "can be set only for one broker")
 
 
-def _check_threads(name: str, value: int, settings: BrokerSettings) -> None:
-    current = settings.value(name)
-    assert isinstance(current, int)
-    if value == current:
-        return
-    if value < 1 or value < current // 2 or value > current * 2:
-        raise ConfigError(
-            name, value, f"must be at least 1 and within half and double of {current}"
-        )
+def _check_threads(name: str, old: int, new: int) -> None:
+    if new != old and (new < 1 or new < old // 2 or new > old * 2):
+        raise ConfigError(name, new, f"must be at least 1 and within half and double of {old}")
+
+
+def _network_threads(settings: BrokerSettings, own_name: str) -> int:
+    text = settings.set_text(own_name)
+    if text is None:
+        return _count(settings, _OF_A_LISTENER)
+    value = parse_value(broker_keys()[_OF_A_LISTENER], text)
+    assert isinstance(value, int)
+    return value
+
+
+def _count(settings: BrokerSettings, name: str) -> int:
+    value = settings.value(name)
+    assert isinstance(value, int)
+    return value

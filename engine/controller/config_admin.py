@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from engine.config.change import check_broker_change, is_encrypted
-from engine.config.settings import BrokerSettings
 from engine.config.value import HIDDEN
 from engine.errors import ApiError, ConfigError
 from engine.znode.client import ZnodeClient
@@ -122,7 +121,6 @@ class ConfigAdmin:
 
 
 def usable_broker_overrides(
-    static: Mapping[str, str],
     overrides: Mapping[str, str],
     on_unusable: Callable[[ConfigError], None],
     *,
@@ -130,8 +128,8 @@ def usable_broker_overrides(
 ) -> dict[str, str]:
     """Return what a broker can go by of what is set for it (or for all) in a znode.
 
-    Each is looked at alone and as if it were in force already: how far a number of threads may
-    move is a rule for who changes it. Passwords are encrypted there, and cannot be read.
+    Each is looked at alone. How far a number of threads may move is a rule for who changes it.
+    Passwords are encrypted there, and cannot be read.
     Source: DynamicBrokerConfig.fromPersistentProps.
     """
     usable = {}
@@ -139,8 +137,7 @@ def usable_broker_overrides(
         try:
             if is_encrypted(name):
                 raise ConfigError(name, HIDDEN, "is encrypted, which this broker cannot read")
-            alone = BrokerSettings(static, {name: text})
-            check_broker_change({name: text}, alone, per_broker=per_broker)
+            check_broker_change({name: text}, per_broker=per_broker)
             usable[name] = text
         except ConfigError as error:
             on_unusable(error)

@@ -274,6 +274,13 @@ def test_what_no_broker_goes_by_is_dropped_and_encrypted_passwords_stay() -> Non
     assert expected == stage.stored("brokers/1")
 
 
+def test_threads_of_all_may_be_set_where_a_broker_has_its_own() -> None:
+    stage = Stage()
+    assert OK == stage.operate(BROKER, "1", (SET, "num.io.threads", "8"))
+    stage.settings = stage.settings.with_dynamic({"num.io.threads": "8"}, {})
+    assert OK == stage.operate(BROKER, "", (SET, "num.io.threads", "100"))
+
+
 def test_validation_alone_writes_nothing() -> None:
     stage = Stage()
     assert OK == stage.operate(TOPIC, "clicks", (SET, "retention.ms", "1000"), validate_only=True)

@@ -7,7 +7,7 @@ import typing
 import pytest
 
 from engine.config.broker_config import BrokerConfig
-from engine.config.change import check_broker_change
+from engine.config.change import check_broker_change, check_thread_counts
 from engine.config.key import ConfigKey, ConfigType, broker_keys, topic_keys
 from engine.config.listeners import Listener
 from engine.config.settings import BrokerSettings
@@ -205,16 +205,13 @@ def test_keys_of_no_table_are_reported_and_kept() -> None:
         ("listeners", "PLAINTEXT://:1", False),
         ("listener.name.a.ssl.keystore.type", "PEM", False),
         ("sasl.jaas.config", "hush", False),
-        ("num.io.threads", "17", True),
-        ("num.io.threads", "3", True),
-        ("log.cleaner.threads", "0", True),
         ("log.segment.bytes", "13", True),
         ("listener.name.a.max.connections", "x", True),
     ],
 )
 def test_a_change_at_run_time_is_refused(name: str, text: str, per_broker: bool) -> None:
     with pytest.raises(ConfigError) as error:
-        check_broker_change({name: text}, PLAIN, per_broker=per_broker)
+        check_broker_change({name: text}, per_broker=per_broker)
     assert name == error.value.key
     assert "hush" not in str(error.value)
 
@@ -227,11 +224,68 @@ def test_a_change_at_run_time_is_refused(name: str, text: str, per_broker: bool)
         ("listener.name.a.ssl.keystore.type", "PEM", True),
         ("listener.name.a.max.connections", "5", False),
         ("leader.replication.throttled.rate", "5", True),
-        ("num.io.threads", "16", True),
-        ("num.io.threads", "4", False),
-        ("log.cleaner.threads", "1", True),
+        ("num.io.threads", "100", True),
         ("plugin.key", "x", False),
     ],
 )
 def test_a_change_at_run_time_is_accepted(name: str, text: str, per_broker: bool) -> None:
-    check_broker_change({name: text}, PLAIN, per_broker=per_broker)
+    check_broker_change({name: text}, per_broker=per_broker)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("num.io.threads", "17"),
+        ("num.io.threads", "3"),
+        ("num.replica.fetchers", "0"),
+        ("num.network.threads", "7"),
+        ("log.cleaner.threads", "3"),
+    ],
+)
+def test_a_number_of_threads_does_not_move_far(name: str, text: str) -> None:
+    with pytest.raises(ConfigError, match="within half and double") as error:
+        check_thread_counts(PLAIN, PLAIN.with_dynamic({}, {name: text}), ["PLAINTEXT"])
+    assert error.value.key.endswith(name)
+
+
+@pytest.mark.parametrize(("name", "text"), [("num.io.threads", "16"), ("num.io.threads", "4")])
+def test_a_number_of_threads_moves_to_half_and_double(name: str, text: str) -> None:
+    check_thread_counts(PLAIN, PLAIN.with_dynamic({name: text}, {}), ["PLAINTEXT"])
+
+
+def test_taking_a_number_of_threads_away_may_move_it_too_far() -> None:
+    with pytest.raises(ConfigError, match="within half and double of 4"):
+        check_thread_counts(PLAIN.with_dynamic({"log.cleaner.threads": "4"}, {}), PLAIN, [])
+
+
+def test_the_threads_of_a_listener_are_its_own_or_those_of_all() -> None:
+    after = PLAIN.with_dynamic({"listener.name.inside.num.network.threads": "100"}, {})
+    check_thread_counts(PLAIN, after, ["OUTSIDE"])
+    with pytest.raises(ConfigError, match=r"listener\.name\.inside\.num\.network\.threads=100"):
+        check_thread_counts(PLAIN, after, ["OUTSIDE", "INSIDE"])
+    check_thread_counts(after, after, ["INSIDE"])
+
+
+def test_threads_set_for_all_move_nothing_where_a_broker_has_its_own() -> None:
+    own = {"num.io.threads": "8"}
+    before = PLAIN.with_dynamic(own, {})
+    check_thread_counts(before, PLAIN.with_dynamic(own, {"num.io.threads": "100"}), [])
+
+
+@pytest.mark.parametrize("text", ["foo", "a:1,bar:x", "a:99999999999", "a:1,,b:2"])
+def test_connections_of_an_address_are_a_whole_number(text: str) -> None:
+    settings = BrokerSettings({"max.connections.per.ip.overrides": text})
+    with pytest.raises(ConfigError, match="is not ADDRESS:COUNT"):
+        BrokerConfig.of(settings)
+
+
+def test_connections_of_addresses_may_end_with_nothing() -> None:
+    settings = BrokerSettings({"max.connections.per.ip.overrides": "a:1, ::1:2,,"})
+    assert "a:1, ::1:2,," == BrokerConfig.of(settings).max_connections_per_ip_overrides
+
+
+@pytest.mark.parametrize(("threads", "size"), [("0", "134217728"), ("2", "2097153")])
+def test_each_cleaner_has_more_than_a_mebibyte(threads: str, size: str) -> None:
+    given = {"log.cleaner.threads": threads, "log.cleaner.dedupe.buffer.size": size}
+    with pytest.raises(ConfigError):
+        BrokerConfig.of(BrokerSettings(given))

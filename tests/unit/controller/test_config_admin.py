@@ -127,7 +127,6 @@ def test_what_is_only_validated_is_not_written() -> None:
 
 
 def test_only_what_a_broker_can_go_by_is_usable() -> None:
-    static = {"broker.id": "1", "num.io.threads": "8"}
     overrides = {
         "num.io.threads": "64",
         "some.plugin.key": "x",
@@ -137,9 +136,9 @@ def test_only_what_a_broker_can_go_by_is_usable() -> None:
         "advertised.listeners": "PLAINTEXT://x:1",
     }
     refused: list[ConfigError] = []
-    usable = usable_broker_overrides(static, overrides, refused.append, per_broker=False)
+    usable = usable_broker_overrides(overrides, refused.append, per_broker=False)
     assert {"num.io.threads": "64", "some.plugin.key": "x"} == usable
     assert 4 == len(refused)
     assert "secret" not in " ".join(map(str, refused))
-    usable = usable_broker_overrides(static, overrides, refused.append, per_broker=True)
+    usable = usable_broker_overrides(overrides, refused.append, per_broker=True)
     assert "advertised.listeners" in usable
