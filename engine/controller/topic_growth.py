@@ -34,6 +34,8 @@ from engine.znode.model import Operation, SetData
 from engine.znode.paths import topic_path
 from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
 
+_NO_PATHS = ("", ".", "..")
+
 
 class MorePartitions(NamedTuple):
     """A topic to make larger; `assignments` are of the new partitions, None to choose."""
@@ -53,6 +55,9 @@ class TopicGrowth:
         self, topics: Sequence[MorePartitions], *, validate_only: bool
     ) -> dict[str, TopicOutcome]:
         """Check topics of distinct names, and write those that pass."""
+        if any(topic.name in _NO_PATHS for topic in topics):
+            # Kafka asks its store for a path that no node can have, and fails at all of them.
+            return {topic.name: TopicOutcome(UNKNOWN_SERVER_ERROR) for topic in topics}
         outcomes: dict[str, TopicOutcome] = {}
         remaining = list(topics)
         while remaining:
@@ -90,9 +95,6 @@ class TopicGrowth:
         return writes
 
     async def _known_topic(self, topic: str) -> StoredTopic:
-        if not topic:
-            # Kafka asks its store for a path that no node can have.
-            raise TopicRefused(UNKNOWN_SERVER_ERROR, "a topic without a name")
         # A name that no topic can have may be the path of another node.
         stored = await read_topic(self._client, topic) if is_name(topic) else None
         if stored is None or not stored.assignment.partitions:

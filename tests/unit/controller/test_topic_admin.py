@@ -339,6 +339,15 @@ def test_replicas_of_new_partitions_may_be_given() -> None:
     assert [(3,), (2,)] == [stored(bench, "t")[1], stored(bench, "t")[2]]
 
 
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_a_name_that_no_path_can_have_fails_all_that_grow(name: str) -> None:
+    bench = AdminBench()
+    create(bench, NewTopic("t", 1, 1))
+    outcomes = grow(bench, MorePartitions("t", 2), MorePartitions(name, 2))
+    assert {"t": (-1, None), name: (-1, None)} == told(outcomes)
+    assert {"t": OK} == told(grow(bench, MorePartitions("t", 2)))
+
+
 def test_without_time_to_wait_added_partitions_timed_out() -> None:
     bench = AdminBench(1)
     create(bench, NewTopic("t", 1, 1))
