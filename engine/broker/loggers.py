@@ -24,6 +24,8 @@ from engine.api.config_loggers import ROOT_LOGGER
 TRACE = 5
 
 _OWN_PREFIXES = ("kafka.", "state.change.")
+#: Kafka's own logging configuration names these above those that exist; operators set them.
+_ABOVE_OTHERS = ("kafka", "kafka.controller")
 _NUMBERS = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -46,7 +48,10 @@ class PythonLoggers:
 
     def levels(self) -> Mapping[str, str]:
         """Return the level that counts for each logger, by its name."""
-        found = {ROOT_LOGGER: level_name(self._root.getEffectiveLevel())}
+        found = {
+            name: level_name(self._logger(name).getEffectiveLevel())
+            for name in (ROOT_LOGGER, *_ABOVE_OTHERS)
+        }
         for name, logger in list(self._root.manager.loggerDict.items()):
             # Others are places in the tree where nobody has asked for a logger.
             if isinstance(logger, logging.Logger) and name.startswith(_OWN_PREFIXES):

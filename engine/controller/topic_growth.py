@@ -28,13 +28,12 @@ from engine.controller.topic_outcomes import TopicOutcome, refused, write_error
 from engine.controller.topic_rules import check_added_replicas, check_growth, is_name
 from engine.naming import InvalidUuid
 from engine.znode.client import ZnodeClient
-from engine.znode.errors import BadVersion
+from engine.znode.errors import BadVersion, InvalidZnodePath, ZnodeLimitExceeded
 from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import Operation, SetData
+from engine.znode.names import check_path
 from engine.znode.paths import topic_path
 from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
-
-_NO_PATHS = ("", ".", "..")
 
 
 class MorePartitions(NamedTuple):
@@ -55,8 +54,8 @@ class TopicGrowth:
         self, topics: Sequence[MorePartitions], *, validate_only: bool
     ) -> dict[str, TopicOutcome]:
         """Check topics of distinct names, and write those that pass."""
-        if any(topic.name in _NO_PATHS for topic in topics):
-            # Kafka asks its store for a path that no node can have, and fails at all of them.
+        if not all(_has_path(topic.name) for topic in topics):
+            # Kafka asks its store for all at once, and fails at a path that no node can have.
             return {topic.name: TopicOutcome(UNKNOWN_SERVER_ERROR) for topic in topics}
         outcomes: dict[str, TopicOutcome] = {}
         remaining = list(topics)
@@ -137,3 +136,12 @@ class TopicGrowth:
             added = dict(enumerate(topic.assignments, old_count))
         grown = {index: PartitionAssignment(each) for index, each in added.items()}
         return current._replace(partitions={**partitions, **grown})
+
+
+def _has_path(topic: str) -> bool:
+    """Tell whether a node may have the path of a topic of this name."""
+    try:
+        check_path(topic_path(topic))
+    except (InvalidZnodePath, ZnodeLimitExceeded):
+        return False
+    return True

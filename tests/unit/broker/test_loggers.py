@@ -20,9 +20,18 @@ def loggers() -> tuple[logging.Logger, PythonLoggers]:
 def test_a_logger_goes_by_the_one_above_it() -> None:
     root, found = loggers()
     root.manager.getLogger("kafka.server.KafkaServer")
-    assert {"root": "INFO", "kafka.server.KafkaServer": "INFO"} == found.levels()
+    names = ("root", "kafka", "kafka.controller", "kafka.server.KafkaServer")
+    assert dict.fromkeys(names, "INFO") == found.levels()
     found.set_level("root", "ERROR")
-    assert {"root": "ERROR", "kafka.server.KafkaServer": "ERROR"} == found.levels()
+    assert dict.fromkeys(names, "ERROR") == found.levels()
+
+
+def test_one_logger_is_above_all_of_a_broker() -> None:
+    root, found = loggers()
+    root.manager.getLogger("kafka.server.KafkaServer")
+    found.set_level("kafka", "DEBUG")
+    assert "DEBUG" == found.levels()["kafka.server.KafkaServer"]
+    assert "INFO" == found.levels()["root"]
 
 
 def test_a_level_of_its_own_is_set_and_unset() -> None:
@@ -60,7 +69,8 @@ def test_loggers_of_libraries_and_places_in_the_tree_are_not_listed() -> None:
     root.manager.getLogger("asyncio")
     root.manager.getLogger("kafka.a.b")
     root.manager.getLogger("state.change.logger")
-    assert {"root", "kafka.a.b", "state.change.logger"} == set(found.levels())
+    above = {"root", "kafka", "kafka.controller"}
+    assert above | {"kafka.a.b", "state.change.logger"} == set(found.levels())
 
 
 def test_what_is_said_of_log_directories_has_kafkas_logger() -> None:

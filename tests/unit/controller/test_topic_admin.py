@@ -339,7 +339,7 @@ def test_replicas_of_new_partitions_may_be_given() -> None:
     assert [(3,), (2,)] == [stored(bench, "t")[1], stored(bench, "t")[2]]
 
 
-@pytest.mark.parametrize("name", ["", ".", ".."])
+@pytest.mark.parametrize("name", ["", ".", "..", "a/", "a//b", "a/./b", "a\0"])
 def test_a_name_that_no_path_can_have_fails_all_that_grow(name: str) -> None:
     bench = AdminBench()
     create(bench, NewTopic("t", 1, 1))
