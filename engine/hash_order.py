@@ -14,9 +14,10 @@ Source: java.lang.String.hashCode, Scala 2.13's mutable.HashMap; a real broker's
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
 from functools import lru_cache
+
+from engine.java_text import java_string_hash
 
 _CHAINS_MIN = 16
 _UINT_MASK = 0xFFFFFFFF
@@ -39,15 +40,7 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
     return sorted(listed, key=place)
 
 
-def java_hash(text: str) -> int:
-    """Return String.hashCode as a number without a sign."""
-    found = 0
-    for unit in array("H", text.encode("utf-16", "surrogatepass")[2:]):
-        found = (31 * found + unit) & _UINT_MASK
-    return found
-
-
 @lru_cache(maxsize=_KEPT_HASHES)
 def _improved_hash(name: str) -> int:
-    found = java_hash(name)
+    found = java_string_hash(name) & _UINT_MASK
     return found ^ (found >> 16)

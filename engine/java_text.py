@@ -1,4 +1,6 @@
-"""Text as a Java program prints it: bytes that are not UTF-8 become U+FFFD by Java's rules.
+"""Text as a Java program prints and hashes it.
+
+Bytes that are not UTF-8 become U+FFFD by Java's rules.
 
 Java and Python replace different numbers of bytes by one U+FFFD:
 
@@ -44,3 +46,12 @@ def _replaced(raw: bytes) -> bytes:
     # A surrogate never overlaps a longer sequence: ED is no continuation byte.
     whole = _SURROGATE.sub(_REPLACEMENT, raw)
     return whole.decode("utf-8", "replace").encode("utf-8")
+
+
+def java_string_hash(text: str) -> int:
+    """Return Java's String.hashCode: over UTF-16 units, an int32."""
+    value = 0
+    raw = text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(raw[::2], raw[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFF_FFFF
+    return (value ^ 0x8000_0000) - 0x8000_0000

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from engine.errors import CorruptFile
+from engine.java_text import java_string_hash
 
 _SPACE = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -133,8 +134,5 @@ def java_order(keys: Iterable[str]) -> list[str]:
 
 
 def _bucket(key: str, buckets: int) -> int:
-    hashed = 0
-    units = key.encode("utf-16-be")
-    for at in range(0, len(units), 2):
-        hashed = (31 * hashed + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    hashed = java_string_hash(key) & 0xFFFFFFFF
     return (hashed ^ hashed >> 16) & (buckets - 1)

@@ -18,19 +18,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from engine.java_text import java_string_hash
 from engine.model import TopicPartition
 
 _BUCKETS_AT_FIRST: Final = 16
 _SMALL_BATCH: Final = 4
-
-
-def java_string_hash(text: str) -> int:
-    """Return Java's String.hashCode: over UTF-16 units, an int32."""
-    value = 0
-    raw = text.encode("utf-16-be", "surrogatepass")
-    for high, low in zip(raw[::2], raw[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFF_FFFF
-    return _int32(value)
 
 
 def _int32(value: int) -> int:

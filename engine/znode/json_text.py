@@ -20,7 +20,7 @@ from json import dumps, loads
 from typing import TypeAlias
 
 from engine.errors import ZnodeError
-from engine.wire.scala_set import java_string_hash
+from engine.java_text import java_string_hash
 
 Json: TypeAlias = "Mapping[str, Json] | list[Json] | tuple[Json, ...] | str | int | float | None"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from engine.java_text import java_string_hash
 from engine.model import TopicPartition
-from engine.wire.scala_set import java_string_hash, scala_order
+from engine.wire.scala_set import scala_order
 
 
 @pytest.mark.parametrize(
