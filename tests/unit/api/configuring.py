@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from engine.admin.config_admin import ConfigAdmin
 from engine.api.alter_configs import AlterConfigs
 from engine.api.config_alteration import ConfigAlteration
 from engine.api.describe_configs import DescribeConfigs
 from engine.api.incremental_alter_configs import IncrementalAlterConfigs
 from engine.config.settings import BrokerSettings
-from engine.controller.config_admin import ConfigAdmin
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
 from engine.wire.structs import message_class
