@@ -50,7 +50,8 @@ from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
 from engine.errors import EngineError
-from engine.host.coroutine import Promise, drive
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api

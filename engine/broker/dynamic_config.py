@@ -34,8 +34,9 @@ from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
 from engine.config.value import parse_value
 from engine.errors import ConfigError, EngineError
-from engine.host.coroutine import Promise, drive
+from engine.host.coroutine import drive
 from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
 from engine.limits import CONFIG_CHANGE_KEPT_MS, CONFIG_CHANGES_RETRY_MS
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import NodeError, NoNode, SessionExpired

@@ -19,8 +19,9 @@ import logging
 from collections.abc import Awaitable, Callable
 
 from engine.errors import EngineError
-from engine.host.coroutine import Promise, drive
+from engine.host.coroutine import drive
 from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
 from engine.limits import BROKER_SESSION_RETRY_MS
 from engine.znode.client import ZnodeClient
 from engine.znode.model import SessionEvent

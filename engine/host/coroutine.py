@@ -7,60 +7,13 @@ the work done. Produce, fetch and heartbeats never come this way (they cost less
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator
-from typing import Any, Generic, TypeVar
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 from engine.errors import EngineError
+from engine.host.promise import Promise
 
 T = TypeVar("T")
-
-
-class Promise(Generic[T]):
-    """A value, or an error, that is there later; kept exactly once."""
-
-    __slots__ = ("_error", "_value", "_watchers", "is_kept")
-
-    def __init__(self) -> None:
-        self.is_kept = False
-        self._value: T | None = None
-        self._error: EngineError | None = None
-        self._watchers: list[Callable[[], None]] = []
-
-    def keep(self, value: T) -> None:
-        """Give the value, and run those that wait."""
-        self._value = value
-        self._settle()
-
-    def fail(self, error: EngineError) -> None:
-        """Give an error in place of a value: it is raised where the promise is awaited."""
-        self._error = error
-        self._settle()
-
-    def _settle(self) -> None:
-        assert not self.is_kept, "a promise is kept once"
-        self.is_kept = True
-        watchers, self._watchers = self._watchers, []
-        for watcher in watchers:
-            watcher()
-
-    def watch(self, watcher: Callable[[], None]) -> None:
-        """Run when the promise is kept, at once if it is."""
-        if self.is_kept:
-            watcher()
-        else:
-            self._watchers.append(watcher)
-
-    def result(self) -> T:
-        """Return the value or raise the error of a kept promise."""
-        assert self.is_kept
-        if self._error is not None:
-            raise self._error
-        return self._value  # type: ignore[return-value]
-
-    def __await__(self) -> Generator[Promise[T], None, T]:
-        if not self.is_kept:
-            yield self
-        return self.result()
 
 
 def drive(work: Coroutine[Any, None, T]) -> Promise[T]:

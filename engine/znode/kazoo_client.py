@@ -43,8 +43,9 @@ from kazoo.retry import KazooRetry
 from kazoo.security import OPEN_ACL_UNSAFE
 
 from engine.errors import ConfigError
-from engine.host.coroutine import Promise, drive
+from engine.host.coroutine import drive
 from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
 from engine.limits import ZNODE_DATA_BYTES_MAX, ZOOKEEPER_RETRY_DELAY_MAX_MS
 from engine.znode.errors import (
     ConnectionLost,

@@ -10,9 +10,10 @@ from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
 from engine.errors import EngineError
-from engine.host.coroutine import Promise, drive
+from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryTimers
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.metadata_cache import BrokerNode

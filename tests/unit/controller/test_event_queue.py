@@ -8,9 +8,9 @@ import pytest
 
 from engine.controller.event_queue import Event, EventQueue
 from engine.errors import EngineError
-from engine.host.coroutine import Promise
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
+from engine.host.promise import Promise
 
 
 class Bench:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.errors import ConfigError
-from engine.host.coroutine import Promise, drive
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
 
 
 async def doubled(number: Promise[int]) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from engine.host.coroutine import Promise, drive
+from engine.host.coroutine import drive
 from engine.host.event_loop import EventLoop
 from engine.host.ports import Connection
+from engine.host.promise import Promise
 from engine.host.real import RealClock, RealEntropy
 from engine.host.real_network import RealNetwork
 from engine.limits import LISTEN_BACKLOG

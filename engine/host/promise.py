@@ -1,0 +1,104 @@
+"""What is there later: a value, or an error in its place.
+
+Whoever is asked for something that may take a while returns a `Promise`; whoever waits looks
+(`is_kept`), watches, goes on with `then`, or awaits it in a coroutine of `drive`. A deadline is
+not its business: what waits for one lies in a purgatory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
+
+from engine.errors import EngineError
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class Promise(Generic[T]):
+    """A value, or an error, that is there later; kept exactly once.
+
+    Watchers run in the order they came, amid the work of whoever keeps it: what they raise is a
+    fault of the code and goes there.
+    """
+
+    # On the class: one is made for each request that waits, and few attributes are ever set.
+    is_kept = False
+    #: What it failed with, None before and for a value.
+    error: EngineError | None = None
+    _value: Any = None
+    _watchers: list[Callable[[], None]] | None = None
+
+    @staticmethod
+    def of(value: U) -> Promise[U]:
+        """Return a promise that is kept already."""
+        promise: Promise[U] = Promise()
+        promise.is_kept = True
+        promise._value = value
+        return promise
+
+    @staticmethod
+    def failed(error: EngineError) -> Promise[Any]:
+        """Return a promise that has failed already."""
+        promise: Promise[Any] = Promise()
+        promise.is_kept = True
+        promise.error = error
+        return promise
+
+    def keep(self, value: T) -> None:
+        """Give the value, and run those that wait."""
+        assert not self.is_kept, "a promise is kept once"
+        self._value = value
+        self._settle()
+
+    def fail(self, error: EngineError) -> None:
+        """Give an error in place of a value: it is raised where the promise is awaited."""
+        assert not self.is_kept, "a promise is kept once"
+        self.error = error
+        self._settle()
+
+    def _settle(self) -> None:
+        self.is_kept = True
+        watchers = self._watchers
+        if watchers is not None:
+            self._watchers = None
+            for watcher in watchers:
+                watcher()
+
+    def watch(self, watcher: Callable[[], None]) -> None:
+        """Run when the promise is kept or has failed, at once if it is."""
+        if self.is_kept:
+            watcher()
+        elif self._watchers is None:
+            self._watchers = [watcher]
+        else:
+            self._watchers.append(watcher)
+
+    def then(self, step: Callable[[T], U]) -> Promise[U]:
+        """Return the promise of what a step makes of the value; an EngineError of it fails that."""
+        following: Promise[U] = Promise()
+
+        def go_on() -> None:
+            try:
+                value = step(self.result())
+            except EngineError as error:
+                following.fail(error)
+                return
+            following.keep(value)
+
+        self.watch(go_on)
+        return following
+
+    def result(self) -> T:
+        """Return the value or raise the error of a kept promise."""
+        assert self.is_kept
+        if self.error is not None:
+            raise self.error
+        value: T = self._value
+        return value
+
+    def __await__(self) -> Generator[Promise[T], None, T]:
+        if not self.is_kept:
+            yield self
+        return self.result()

@@ -1,0 +1,71 @@
+"""A value that is there later: kept once, watched, gone on with."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import ConfigError
+from engine.host.promise import Promise
+
+
+def _error() -> ConfigError:
+    return ConfigError("a", 1, "is wrong")
+
+
+def test_a_step_makes_the_value_of_the_promise_that_follows() -> None:
+    number: Promise[int] = Promise()
+    text = number.then(str)
+    number.keep(4)
+    assert text.result() == "4"
+
+
+def test_a_failure_passes_over_the_step() -> None:
+    number: Promise[int] = Promise()
+    seen: list[int] = []
+    following = number.then(seen.append)
+    error = _error()
+    number.fail(error)
+    assert (following.error, seen) == (error, [])
+
+
+def test_an_error_of_the_step_fails_what_follows() -> None:
+    def refuse(_number: int) -> int:
+        raise _error()
+
+    following = Promise.of(3).then(refuse)
+    with pytest.raises(ConfigError):
+        following.result()
+
+
+def test_a_fault_of_the_step_goes_to_who_keeps_the_promise() -> None:
+    def fault(_number: int) -> int:
+        raise ZeroDivisionError
+
+    number: Promise[int] = Promise()
+    number.then(fault)
+    with pytest.raises(ZeroDivisionError):
+        number.keep(1)
+
+
+def test_a_promise_can_be_made_kept_or_failed() -> None:
+    assert Promise.of("a").result() == "a"
+    error = _error()
+    assert Promise.failed(error).error is error
+
+
+def test_a_promise_is_kept_once() -> None:
+    promise = Promise.of(1)
+    with pytest.raises(AssertionError):
+        promise.keep(2)
+    with pytest.raises(AssertionError):
+        promise.fail(_error())
+
+
+def test_promises_share_nothing() -> None:
+    first: Promise[int] = Promise()
+    second: Promise[int] = Promise()
+    seen: list[str] = []
+    first.watch(lambda: seen.append("first"))
+    second.keep(1)
+    assert seen == []
+    assert not first.is_kept
