@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, TypeAlias, TypeVar
 
-from engine.client.connection import Connection, Reply
+from engine.client.connection import Call, Connection, Reply
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
-from engine.client.links import Call, Links, Outcome
+from engine.client.links import Links, Outcome
 from engine.client.metadata import (
     NO_BROKER,
     ClusterView,

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.connection import VersionRange
-from engine.client.links import Call
+from engine.client.connection import Call, VersionRange
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition

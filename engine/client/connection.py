@@ -1,10 +1,13 @@
-"""One connection to a broker as a state machine: bytes in, replies out, no I/O and no clock.
+"""One connection to a broker as a state machine: frames in, replies out, no I/O and no clock.
 
 ```
 CONNECTING ──opened──▶ NEGOTIATING ──versions known──▶ READY            (no SASL)
                                    └─▶ AUTHENTICATING ──both believe──▶ READY
 any ──error──▶ CLOSED: the driver closes the stream
 ```
+
+Two drivers: `blocking` (with `links`) reads and writes bytes of a stream, `loop_connection` whole
+frames of a network.
 
 Requests are sent in order without waiting (pipelining); a broker answers them in that order, so
 the oldest request sent is the one that the next frame answers.
@@ -54,6 +57,19 @@ _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
 Message: TypeAlias = "Any | Callable[[int], Any]"
 
 
+class Call(NamedTuple):
+    """A request: `message` may be a function of the version that was agreed on.
+
+    `lowest` and `highest` bound the version further than both sides do.
+    """
+
+    api_name: str
+    message: Message
+    lowest: int = 0
+    highest: int | None = None
+    has_reply: bool = True
+
+
 class VersionRange(NamedTuple):
     """Versions of an API, both ends inclusive."""
 
@@ -82,8 +98,8 @@ class Reply(NamedTuple):
 class Connection:
     """The client's end of one connection.
 
-    The driver calls `opened` once, passes what arrives to `receive`, and sends what `take_output`
-    returns. After an exception the connection is of no more use.
+    The driver calls `opened` once, passes what arrives to `receive` or `take_frame`, and sends what
+    `take_output` or `take_frames` returns. After an exception the connection is of no more use.
     """
 
     def __init__(self, client_id: str, sasl: SaslConversation | None = None) -> None:
@@ -110,6 +126,10 @@ class Connection:
         """Return the bytes to send, once."""
         output, self._output = self._output, []
         return output
+
+    def take_frames(self) -> list[Buffer]:
+        """Return the frames to send, once, without their lengths."""
+        return [memoryview(frame)[_LENGTH.size :] for frame in self.take_output()]
 
     # -- requests
 
@@ -165,7 +185,7 @@ class Connection:
         self._received += data
         replies = []
         while (frame := self._next_frame()) is not None:
-            reply = self._take_reply(frame)
+            reply = self.take_frame(frame)
             if reply is not None:
                 replies.append(reply)
         return replies
@@ -183,7 +203,11 @@ class Connection:
         del self._received[:stop]
         return frame
 
-    def _take_reply(self, frame: bytes) -> Reply | None:
+    def take_frame(self, frame: bytes) -> Reply | None:
+        """Take a frame from the broker; returns the reply in it, None inside the handshake.
+
+        The frame must last as long as the reply. The errors are those of `receive`.
+        """
         if not self._sent:
             raise NotKafka("nothing, as nothing was asked", f"{len(frame)} bytes")
         sent = self._sent.popleft()

@@ -9,26 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from engine.client.connection import READY, Connection, Message, Reply
+from engine.client.connection import READY, Call, Connection, Reply
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address, ClientSettings
 from engine.errors import EngineError
 from engine.host.ports import Clock
 from engine.host.streams import Stream, StreamEvent, Streams
-
-
-class Call(NamedTuple):
-    """A request: `message` may be a function of the version that was agreed on.
-
-    `lowest` and `highest` bound the version further than both sides do.
-    """
-
-    api_name: str
-    message: Message
-    lowest: int = 0
-    highest: int | None = None
-    has_reply: bool = True
-
 
 Outcome: TypeAlias = "Reply | EngineError"
 

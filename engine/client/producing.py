@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.links import Call
+from engine.client.connection import Call
 from engine.client.metadata import ClusterView
 from engine.client.partitioning import partition_of_key
 from engine.client.topic_admin import by_topic

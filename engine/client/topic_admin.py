@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engine.client.blocking import CONTROLLER, KafkaClient
-from engine.client.links import Call
+from engine.client.connection import Call
 from engine.client.metadata import ClusterView
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, NOT_CONTROLLER
