@@ -268,7 +268,9 @@ ZOOKEEPER_RETRY_DELAY_MAX_MS = 1000
 # Kafka's own pause before the controller sends a request to a broker once more.
 CONTROLLER_CHANNEL_RETRY_MS = 100
 # controller.socket.timeout.ms of Kafka: a broker that opens a thousand new logs takes seconds.
-CONTROLLER_CHANNEL_TIMEOUT_MS = 30_000
+BROKER_LINK_TIMEOUT_MS = 30_000
+# Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
+CONTROLLER_LINK_RETRY_MS = 100
 
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
 BROKER_SESSION_RETRY_MS = 1000
@@ -377,3 +379,11 @@ CLUSTER_STOP_TIMEOUT_S = 60
 
 # The last words of a process that did not start: its error and the lines before it fit.
 LOG_TAIL_BYTES = 1 << 16
+
+# Kafka's own pause before a broker asks the controller again for in-sync sets that it has not
+# granted.
+ISR_PROPOSAL_RETRY_MS = 50
+
+# The partitions whose state is told when a broker breaks a rule of its own: a few lines of the log,
+# in which those of the failed request mostly are.
+STATES_TOLD_MAX = 100

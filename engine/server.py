@@ -13,7 +13,9 @@ Usual frames of the API that is asked most take a lane of their own past all of 
 (`DispatchTable.lane`), if no request before them is open.
 
 A connection with too many open slots is paused until some leave. A fault of a handler itself ends
-the connection and is told to `on_fault`: the broker lives.
+the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
+`on_broken` and goes on to whoever turns the loop, who ends the process: what the broker believes is
+not so, and each further step may do harm.
 """
 
 from __future__ import annotations
@@ -24,9 +26,10 @@ from typing import Any, NamedTuple
 
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable
-from engine.api.exchange import CloseConnection, Deferred, EncodedReply, Exchange, Session
+from engine.api.exchange import CloseConnection, EncodedReply, Exchange, Session
 from engine.errors import WireError
 from engine.host.ports import Clock, Connection, Network, SendPart
+from engine.host.promise import Promise
 from engine.limits import (
     JOINED_SEND_BYTES_MAX,
     LISTEN_BACKLOG,
@@ -48,6 +51,8 @@ class ServerEvents(NamedTuple):
 
     on_bad_request: Callable[[str, str], None]
     on_fault: Callable[[ApiRow, Exception], None]
+    #: A handler broke a rule of the broker: told before the error goes on to the loop.
+    on_broken: Callable[[ApiRow, AssertionError], None]
 
 
 class RequestServer:
@@ -194,15 +199,19 @@ class ClientConnection:
             self._answer(row, exchange, reply)
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
+        """End the connection whose request failed; raise what must not be survived."""
+        if isinstance(error, AssertionError):
+            self._server.events.on_broken(row, error)
+            raise error
         self._server.events.on_fault(row, error)
         self._connection.close("the broker failed to serve a request")
 
     def _answer(self, row: ApiRow, exchange: Exchange, reply: Any) -> None:
         """Send a reply, or keep its place among those that are owed."""
-        if isinstance(reply, Deferred):
+        if isinstance(reply, Promise):
             slot = _Slot()
             self._slots.append(slot)
-            reply.watch(lambda found: self._fill(slot, row, exchange, found))
+            reply.watch(lambda: self._kept(slot, row, exchange, reply))
             self._pause_if_full()
         elif self._slots:
             slot = _Slot()
@@ -211,6 +220,13 @@ class ClientConnection:
         elif reply is not None:
             parts, on_sent = _parts_of(row, exchange, reply)
             self._connection.send(parts, on_sent)
+
+    def _kept(self, slot: _Slot, row: ApiRow, exchange: Exchange, reply: Promise[Any]) -> None:
+        if reply.error is not None:
+            # What a handler expects it answers itself.
+            self._fault(row, reply.error)
+        else:
+            self._fill(slot, row, exchange, reply.result())
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, reply: Any) -> None:
         """Give a slot its answer and let go of what is ready (step 5)."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from engine.admin.topic_waiting import TopicWaiting
 from engine.config.settings import BrokerSettings
-from engine.host.ports import Clock, Entropy, Timers
+from engine.host.ports import Entropy
 from engine.replication.metadata_cache import MetadataCache
 from engine.znode.client import ZnodeClient
 
 
 class AdminPorts(NamedTuple):
-    """The store, the metadata that requests wait for, and the host."""
+    """The store, the metadata and what waits for it, and the host."""
 
     znodes: ZnodeClient
     cache: MetadataCache
-    clock: Clock
-    timers: Timers
+    waiting: TopicWaiting
     entropy: Entropy
     #: The broker's settings as they are now.
     settings: Callable[[], BrokerSettings]

@@ -14,13 +14,13 @@ Source: DefaultAutoTopicCreationManager; `formats.md` §7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Iterable
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_outcomes import TopicOutcome, TopicOutcomes
 from engine.admin.topic_rules import NewTopic, is_name
 from engine.config.broker_config import BrokerConfig
+from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_TOPIC_EXCEPTION,
     LEADER_NOT_AVAILABLE,
@@ -31,9 +31,6 @@ from engine.kafka_errors import (
 
 CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
-
-#: Told once: what to answer for each topic, by its name.
-OnCodes: TypeAlias = Callable[[dict[str, int]], None]
 
 
 def automatic_topic(topic: str, config: BrokerConfig) -> NewTopic:
@@ -73,8 +70,8 @@ class AutoCreation:
         self._admin = admin
         self._in_flight: set[str] = set()
 
-    def auto_create(self, topics: Iterable[str], on_done: OnCodes) -> None:
-        """Create topics that the metadata does not have; may answer before it returns."""
+    def auto_create(self, topics: Iterable[str]) -> Promise[dict[str, int]]:
+        """Create topics that the metadata does not have; promise what to answer for each."""
         codes: dict[str, int] = {}
         new = []
         for topic in dict.fromkeys(topics):
@@ -85,20 +82,18 @@ class AutoCreation:
             else:
                 new.append(topic)
         if not new:
-            on_done(codes)
-            return
+            return Promise.of(codes)
         self._in_flight.update(new)
 
-        def finish(outcomes: dict[str, TopicOutcome]) -> None:
+        def finish(outcomes: TopicOutcomes) -> dict[str, int]:
             self._in_flight.difference_update(new)
-            on_done({**codes, **{name: _code(each) for name, each in outcomes.items()}})
+            return {**codes, **{name: _code(outcome) for name, outcome in outcomes.items()}}
 
-        self._admin.create_topics(
-            [automatic_topic(topic, self._config) for topic in new],
-            finish,
-            timeout_ms=0,
-            describe=False,
+        # Nobody waits for leaders.
+        created = self._admin.create_topics(
+            [automatic_topic(topic, self._config) for topic in new], timeout_ms=0, describe=False
         )
+        return created.then(finish)
 
 
 def _code(outcome: TopicOutcome) -> int:

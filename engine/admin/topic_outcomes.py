@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from engine.admin.topic_errors import TopicRefused
@@ -27,8 +27,8 @@ class TopicOutcome(NamedTuple):
     configs: Sequence[DescribedConfig] = ()
 
 
-#: Told once of all topics of a request, in its order.
-OnOutcomes: TypeAlias = Callable[[dict[str, TopicOutcome]], None]
+#: Of all topics of a request, in its order.
+TopicOutcomes: TypeAlias = dict[str, TopicOutcome]
 
 
 def refused(error: TopicRefused) -> TopicOutcome:

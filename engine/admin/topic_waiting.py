@@ -15,16 +15,13 @@ Source: DelayedCreatePartitions, DelayedDeleteTopics, DelayedElectLeader.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
 
-from engine.host.ports import Clock, Timers
+from engine.host.ports import Clock
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.timing.purgatory import DelayedOperation, Purgatory
 from engine.timing.wheel import TimingWheel
-
-#: Told of the topics that were not done in time.
-OnWaited: TypeAlias = Callable[[list[str]], None]
 
 _PURGE_INTERVAL = 1000
 _NO_LEADER = -1
@@ -33,19 +30,19 @@ _NO_LEADER = -1
 class _DelayedTopics(DelayedOperation):
     """Topics that are not done yet; each is looked at until it is."""
 
-    __slots__ = ("_is_done", "on_waited", "pending")
+    __slots__ = ("_is_done", "late_topics", "pending")
 
     def __init__(
         self,
         deadline_ms: int,
         topics: Iterable[str],
         is_done: Callable[[str], bool],
-        on_waited: OnWaited,
     ) -> None:
         super().__init__(deadline_ms)
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done
-        self.on_waited = on_waited
+        #: Kept by who completes it.
+        self.late_topics: Promise[list[str]] = Promise()
 
     def can_complete(self) -> bool:
         """Tell whether all are done."""
@@ -59,68 +56,87 @@ class _DelayedTopics(DelayedOperation):
 
 
 class TopicWaiting:
-    """The requests of one broker that wait for its metadata."""
+    """The requests of one broker that wait for its metadata.
 
-    def __init__(self, cache: MetadataCache, clock: Clock, timers: Timers) -> None:
+    `on_waiting` is told the deadline (monotonic) of each that starts to wait, for `advance`.
+    Each call promises the topics that were not done in time, at once if nothing is to be waited
+    for.
+    """
+
+    def __init__(
+        self, cache: MetadataCache, clock: Clock, on_waiting: Callable[[int], None]
+    ) -> None:
         self._cache = cache
         self._clock = clock
-        self._timers = timers
+        self._on_waiting = on_waiting
         wheel: TimingWheel[_DelayedTopics] = TimingWheel(clock.monotonic_ms())
         self._purgatory: Purgatory[_DelayedTopics] = Purgatory(
             wheel, purge_interval=_PURGE_INTERVAL
         )
 
+    @property
+    def delayed_count(self) -> int:
+        """Count the requests that wait."""
+        return self._purgatory.delayed_count
+
     def for_leaders(
-        self, partition_counts: Mapping[str, int], timeout_ms: int, on_waited: OnWaited
-    ) -> None:
+        self, partition_counts: Mapping[str, int], timeout_ms: int
+    ) -> Promise[list[str]]:
         """Wait until topics have so many partitions, each with a leader."""
 
         def is_done(topic: str) -> bool:
             partitions = self._cache.topics.get(topic, {})
-            led = sum(each.leader_id != _NO_LEADER for each in partitions.values())
+            led = sum(partition.leader_id != _NO_LEADER for partition in partitions.values())
             return led >= partition_counts[topic]
 
-        self._wait(partition_counts, timeout_ms, is_done, on_waited)
+        return self._wait(partition_counts, timeout_ms, is_done)
 
     def for_new_leaders(
-        self, leaders: Mapping[TopicPartition, int], timeout_ms: int, on_waited: OnWaited
-    ) -> None:
+        self, leaders: Mapping[TopicPartition, int], timeout_ms: int
+    ) -> Promise[list[str]]:
         """Wait until the metadata shows partitions led by brokers."""
         topics: dict[str, list[TopicPartition]] = {}
         for partition in leaders:
             topics.setdefault(partition.topic, []).append(partition)
 
         def is_done(topic: str) -> bool:
-            found = ((each, self._cache.partition(each)) for each in topics[topic])
-            return all(it is not None and it.leader_id == leaders[each] for each, it in found)
+            shown = ((key, self._cache.partition(key)) for key in topics[topic])
+            return all(it is not None and it.leader_id == leaders[key] for key, it in shown)
 
-        self._wait(topics, timeout_ms, is_done, on_waited)
+        return self._wait(topics, timeout_ms, is_done)
 
-    def for_removal(self, topics: Iterable[str], timeout_ms: int, on_waited: OnWaited) -> None:
+    def for_removal(self, topics: Iterable[str], timeout_ms: int) -> Promise[list[str]]:
         """Wait until topics are gone."""
-        self._wait(topics, timeout_ms, lambda topic: topic not in self._cache.topics, on_waited)
+        return self._wait(topics, timeout_ms, lambda topic: topic not in self._cache.topics)
 
     def check(self, topics: Iterable[str]) -> None:
         """Look again at what waits for topics whose metadata changed."""
         for topic in topics:
             for operation in self._purgatory.check(topic):
-                operation.on_waited([])
+                operation.late_topics.keep([])
 
     def _wait(
-        self,
-        topics: Iterable[str],
-        timeout_ms: int,
-        is_done: Callable[[str], bool],
-        on_waited: OnWaited,
-    ) -> None:
+        self, topics: Iterable[str], timeout_ms: int, is_done: Callable[[str], bool]
+    ) -> Promise[list[str]]:
         keys = list(topics)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        operation = _DelayedTopics(deadline_ms, keys, is_done, on_waited)
+        operation = _DelayedTopics(deadline_ms, keys, is_done)
         if self._purgatory.try_complete_else_watch(operation, keys):
-            operation.on_waited([])
+            operation.late_topics.keep([])
         elif not operation.is_completed:
-            self._timers.call_at(deadline_ms, self._expire)
+            self._on_waiting(deadline_ms)
+        return operation.late_topics
 
-    def _expire(self) -> None:
+    def advance(self) -> None:
+        """Answer what is past its deadline."""
         for operation in self._purgatory.advance(self._clock.monotonic_ms()):
-            operation.on_waited(operation.late())
+            operation.late_topics.keep(operation.late())
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when to advance next (monotonic), None if nothing waits."""
+        return self._purgatory.next_deadline_ms()
+
+    def stop(self) -> None:
+        """Answer everything that waits, as if its time were over."""
+        for operation in self._purgatory.drain():
+            operation.late_topics.keep(operation.late())

@@ -28,7 +28,6 @@ from engine.api.config_resources import (
     answer_to,
     require_own_id,
 )
-from engine.api.exchange import Deferred
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import check_broker_change, check_thread_counts, is_encrypted
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
@@ -36,6 +35,7 @@ from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
 from engine.errors import ConfigError, EngineError
 from engine.host.coroutine import drive
+from engine.host.promise import Promise
 from engine.replication.metadata_cache import MetadataCache
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
@@ -153,7 +153,7 @@ def answer_each(
     resources: Sequence[Any],
     alter: Callable[[Any], Awaitable[None]],
     reply_with: Callable[[Iterable[tuple[Any, Answer]]], Any],
-) -> Deferred:
+) -> Promise[Any]:
     """Change the resources one by one and promise the reply; each has its own answer.
 
     A resource that is named twice is refused both times, and nothing of it changed.
@@ -176,6 +176,4 @@ def answer_each(
                 answers.append(answer_to(error, *key))
         return reply_with(zip(resources, answers, strict=True))
 
-    promise, deferred = drive(work()), Deferred()
-    promise.watch(lambda: deferred.complete(promise.result()))
-    return deferred
+    return drive(work())

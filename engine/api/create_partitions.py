@@ -18,7 +18,7 @@ from typing import Any
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_outcomes import TopicOutcome
-from engine.api.exchange import Deferred, Exchange
+from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
 from engine.kafka_errors import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, NOT_CONTROLLER
 from engine.wire.structs import message_class
@@ -45,14 +45,12 @@ class CreatePartitions:
         for name in names:
             if name not in refused and self._controller.is_queued_for_deletion(name):
                 refused[name] = _GOING
-        deferred = Deferred()
-        self._admin.create_partitions(
+        grown = self._admin.create_partitions(
             [_more_partitions(topic) for topic in request.topics if topic.name not in refused],
-            lambda outcomes: deferred.complete(self._reply(names, {**outcomes, **refused})),
             timeout_ms=request.timeout_ms,
             validate_only=request.validate_only,
         )
-        return deferred
+        return grown.then(lambda outcomes: self._reply(names, {**outcomes, **refused}))
 
     def _reply(self, names: list[str], outcomes: dict[str, TopicOutcome]) -> Any:
         """Return one result a topic, also for one that was named twice."""

@@ -22,7 +22,7 @@ from typing import Any
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_outcomes import TopicOutcome
 from engine.admin.topic_rules import NewTopic
-from engine.api.exchange import Deferred, Exchange
+from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
 from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER
 from engine.naming import CLUSTER_METADATA_TOPIC
@@ -49,15 +49,13 @@ class CreateTopics:
         if not self._controller.is_active:
             return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
         refused = _refused(names)
-        deferred = Deferred()
-        self._admin.create_topics(
+        created = self._admin.create_topics(
             [_new_topic(topic) for topic in request.topics if topic.name not in refused],
-            lambda outcomes: deferred.complete(self._reply(names, {**outcomes, **refused})),
             timeout_ms=request.timeout_ms,
             validate_only=request.validate_only,
             describe=exchange.api_version >= 5,
         )
-        return deferred
+        return created.then(lambda outcomes: self._reply(names, {**outcomes, **refused}))
 
     def _reply(self, names: list[str], outcomes: dict[str, TopicOutcome]) -> Any:
         return self._response(topics=[self._result(name, outcomes[name]) for name in names])

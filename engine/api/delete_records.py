@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.api.exchange import Deferred, Exchange
+from engine.api.exchange import Exchange
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_delete_records import DeleteRecordsResult
 from engine.replication.errors import UnknownTopicOrPartition
@@ -29,7 +30,7 @@ class DeleteRecords:
         self._metadata = metadata
         self._response = message_class("DeleteRecordsResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Deferred:
+    def handle(self, request: Any, _exchange: Exchange) -> Any:
         """Raise the logs' starts; the answer comes when all live replicas followed, or too late."""
         offsets: dict[TopicPartition, int] = {}
         unknown: dict[TopicPartition, DeleteRecordsResult] = {}
@@ -41,13 +42,10 @@ class DeleteRecords:
                 else:
                     error = UnknownTopicOrPartition(topic_partition)
                     unknown[topic_partition] = DeleteRecordsResult(error)
-        deferred = Deferred()
-        self._manager.delete_records(
-            offsets,
-            request.timeout_ms,
-            lambda results: deferred.complete(self._answer({**results, **unknown})),
-        )
-        return deferred
+        deleted = self._manager.delete_records(offsets, request.timeout_ms)
+        if isinstance(deleted, Promise):
+            return deleted.then(lambda results: self._answer({**results, **unknown}))
+        return self._answer({**deleted, **unknown})
 
     def _answer(self, results: dict[TopicPartition, DeleteRecordsResult]) -> Any:
         topics: dict[str, list[Any]] = {}

@@ -18,8 +18,8 @@ from __future__ import annotations
 from typing import Any
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcome
-from engine.api.exchange import Deferred, Exchange
+from engine.admin.topic_outcomes import TopicOutcomes
+from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
 from engine.kafka_errors import (
     INVALID_REQUEST,
@@ -68,16 +68,14 @@ class DeleteTopics:
         going = list(dict.fromkeys(each.name for each in results if each.error_code == NONE))
         if not going:
             return self._response(responses=results)
-        deferred = Deferred()
 
-        def finish(outcomes: dict[str, TopicOutcome]) -> None:
+        def finish(outcomes: TopicOutcomes) -> Any:
             for each in results:
                 if each.error_code == NONE:
                     each.error_code = outcomes[each.name].code
-            deferred.complete(self._response(responses=results))
+            return self._response(responses=results)
 
-        self._admin.delete_topics(going, finish, timeout_ms=request.timeout_ms)
-        return deferred
+        return self._admin.delete_topics(going, timeout_ms=request.timeout_ms).then(finish)
 
     def _refusal(self, asked: list[tuple[str | None, bytes]], version: int) -> int:
         """Return why the whole request is refused, or NONE."""

@@ -33,7 +33,7 @@ from engine.api.config_resources import (
     answer_to,
     require_own_id,
 )
-from engine.api.exchange import Deferred, Exchange
+from engine.api.exchange import Exchange
 from engine.config.describe import (
     DescribedConfig,
     describe_broker,
@@ -79,9 +79,7 @@ class DescribeConfigs:
             reason = f"Unexpected resource type {unknown[0].resource_type}"
             refused = Answer(INVALID_REQUEST, reason)
             return self._response(results=[self._refusal(each, refused) for each in resources])
-        promise, deferred = drive(self._work(request)), Deferred()
-        promise.watch(lambda: deferred.complete(promise.result()))
-        return deferred
+        return drive(self._work(request))
 
     async def _work(self, request: Any) -> Any:
         results = []

@@ -19,9 +19,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from engine.admin.topic_waiting import TopicWaiting
-from engine.api.exchange import Deferred, Exchange
+from engine.api.exchange import Exchange
 from engine.controller.asked_election import PartitionElection
 from engine.controller.controller import Controller
+from engine.host.coroutine import drive
 from engine.host.ports import Clock
 from engine.kafka_errors import ELECTION_NOT_NEEDED, NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
@@ -49,22 +50,19 @@ class ElectLeaders:
         """Return what becomes the answer, at once if the kind of election is none."""
         if request.election_type not in (_PREFERRED, _UNCLEAN):
             return self._unknown_kind(request)
-        deferred = Deferred()
         deadline_ms = self._clock.monotonic_ms() + request.timeout_ms
         is_all = request.topic_partitions is None
 
-        def elected(outcomes: dict[TopicPartition, PartitionElection]) -> None:
-            leaders = {each: it.leader_id for each, it in outcomes.items() if it.code == NONE}
-            self._waiting.for_new_leaders(
-                leaders,
-                max(0, deadline_ms - self._clock.monotonic_ms()),
-                lambda late: deferred.complete(self._reply(self._in_time(outcomes, late), is_all)),
+        async def work() -> Any:
+            outcomes = await self._controller.elect_leaders(
+                self._partitions(request), is_unclean=request.election_type == _UNCLEAN
             )
+            leaders = {key: it.leader_id for key, it in outcomes.items() if it.code == NONE}
+            left_ms = max(0, deadline_ms - self._clock.monotonic_ms())
+            late = await self._waiting.for_new_leaders(leaders, left_ms)
+            return self._reply(self._in_time(outcomes, late), is_all)
 
-        self._controller.elect_leaders(
-            self._partitions(request), elected, is_unclean=request.election_type == _UNCLEAN
-        )
-        return deferred
+        return drive(work())
 
     def _partitions(self, request: Any) -> Iterable[TopicPartition]:
         if request.topic_partitions is None:

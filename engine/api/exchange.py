@@ -1,7 +1,7 @@
 """What a handler is given and what it gives back.
 
-A handler returns the reply, or a `Deferred` that somebody completes later, or None for a request
-that is owed no answer (a produce with acks=0). It never waits. A reply is a message; or where the
+A handler returns the reply, or a `Promise` of it, or None for a request that is owed no answer (a
+produce with acks=0). It never waits. A reply is a message; or where the
 handler has written its body itself, the bytes, or an `EncodedReply` of several parts.
 """
 
@@ -46,37 +46,6 @@ class EncodedReply(NamedTuple):
 
     parts: list[SendPart]
     on_sent: Callable[[], None] | None = None
-
-
-class Deferred:
-    """A reply that is not there yet; completed exactly once, before or after it is watched."""
-
-    # On the class: most are complete at once, and few attributes are ever set.
-    is_complete = False
-    #: What it was completed with.
-    reply: Any = None
-    _watcher: Callable[[Any], None] | None = None
-
-    def complete(self, reply: Any) -> None:
-        """Give the reply."""
-        assert not self.is_complete, "a reply is given once"
-        self.is_complete = True
-        self.reply = reply
-        if self._watcher is not None:
-            self._watcher(reply)
-
-    def watch(self, watcher: Callable[[Any], None]) -> None:
-        """Run with the reply, at once if it is there."""
-        assert self._watcher is None
-        self._watcher = watcher
-        if self.is_complete:
-            watcher(self.reply)
-
-    def then(self, step: Callable[[Any], Any]) -> Deferred:
-        """Return the reply that a step makes of this one."""
-        following = Deferred()
-        self.watch(lambda reply: following.complete(step(reply)))
-        return following
 
 
 class CloseConnection(Exception):

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, NamedTuple
 
-from engine.api.exchange import Deferred, EncodedReply, Exchange
+from engine.api.exchange import EncodedReply, Exchange
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_session import (
     INITIAL_EPOCH,
@@ -39,6 +39,7 @@ from engine.api.fetch_session import (
 from engine.api.ordinary_fetch import Asked, OrdinaryFetch
 from engine.api.produce_leaders import CurrentLeaders
 from engine.host.ports import SendPart
+from engine.host.promise import Promise
 from engine.kafka_errors import (
     INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR,
@@ -115,26 +116,24 @@ class Fetch:
                 assert partition.topic_partition is not None
                 interesting.append(partition)
                 specs.append((partition.topic_partition, partition.spec))
-        read = Deferred()
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
             return EncodedReply(self._failed(request, exchange.api_version), None)
+        read: FetchResults | Promise[FetchResults] = []
         if specs:
-            self._manager.fetch(self._params(request, exchange.api_version), specs, read.complete)
-        else:
-            read.complete([])
+            read = self._manager.fetch(self._params(request, exchange.api_version), specs)
 
         def answer(results: FetchResults) -> EncodedReply:
             return self._reply(context, interesting, results, refused, exchange)
 
-        return answer(read.reply) if read.is_complete else read.then(answer)
+        return read.then(answer) if isinstance(read, Promise) else answer(read)
 
     def _answer_anew(self, asked: Asked, context: FetchContext) -> EncodedReply:
         """Answer what has waited, with what is there now."""
         partition, spec, params, _, _, exchange = asked
         assert partition.topic_partition is not None
-        results: FetchResults = []
         specs = [(partition.topic_partition, spec)]
-        self._manager.fetch(params._replace(max_wait_ms=0), specs, results.extend)
+        results = self._manager.fetch(params._replace(max_wait_ms=0), specs)
+        assert not isinstance(results, Promise)
         return self._reply(context, [partition], results, [], exchange)
 
     def _reply(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from engine.api.exchange import Deferred, Exchange
+from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
 from engine.errors import ApiError, EngineError
 from engine.host.coroutine import drive
@@ -49,10 +49,7 @@ class LeaderAndIsr:
 
     def handle(self, request: Any, exchange: Exchange) -> Any:
         """Promise what becomes of each partition."""
-        reply = Deferred()
-        work = drive(self._applied(request, exchange))
-        work.watch(lambda: reply.complete(work.result()))
-        return reply
+        return drive(self._applied(request, exchange))
 
     async def _applied(self, request: Any, exchange: Exchange) -> Any:
         code = self._refusal(request)

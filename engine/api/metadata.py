@@ -29,7 +29,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.api.exchange import Deferred, EncodedReply, Exchange
+from engine.api.exchange import EncodedReply, Exchange
+from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -59,8 +60,8 @@ _NO_BROKER = -1
 _BY_ID_VERSION = 12
 _IS_MADE = frozenset((NONE, TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT))
 
-#: Makes topics and tells the error code of each, possibly before it returns.
-AutoCreate: TypeAlias = Callable[[list[str], Callable[[Mapping[str, int]], None]], None]
+#: Makes topics and promises the error code of each.
+AutoCreate: TypeAlias = Callable[[list[str]], Promise[dict[str, int]]]
 
 
 class _Question(NamedTuple):
@@ -158,23 +159,19 @@ class Metadata:
             return self._keep(question, self._reply(question, found))
         return self._create(question, found, missing)
 
-    def _create(self, question: _Question, found: list[Any], missing: list[str]) -> Deferred:
+    def _create(self, question: _Question, found: list[Any], missing: list[str]) -> Promise[Any]:
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
-        deferred = Deferred()
 
-        def on_done(codes: Mapping[str, int]) -> None:
+        def answer(codes: Mapping[str, int]) -> Any:
             for name in missing:
                 code = codes.get(name, self._error_of(name))
                 made = LEADER_NOT_AVAILABLE if code in _IS_MADE else code
                 found.append(self._missing(name, made, question))
-            deferred.complete(self._reply(question, found))
+            return self._reply(question, found)
 
         assert self._auto_create is not None
-        if wanted:
-            self._auto_create(wanted, on_done)
-        else:
-            on_done({})
-        return deferred
+        created = self._auto_create(wanted) if wanted else Promise.of({})
+        return created.then(answer)
 
     def _names(self, question: _Question) -> list[str]:
         if question.names is None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.api.exchange import Deferred, EncodedReply, Exchange
+from engine.api.exchange import EncodedReply, Exchange
 from engine.api.fetch_session import (
     FINAL_EPOCH,
     FetchContext,
@@ -26,6 +26,7 @@ from engine.api.fetch_session import (
 )
 from engine.errors import ApiError, StorageError
 from engine.host.ports import FileRegion
+from engine.host.promise import Promise
 from engine.limits import JOINED_FETCH_BYTES_MAX
 from engine.log.log_types import FetchSlice, OffsetMetadata
 from engine.replication.delayed_fetch import WaitingPartition
@@ -171,7 +172,7 @@ class OrdinaryFetch:
         params: FetchParams,
         session: FetchSession | None,
         exchange: Exchange,
-    ) -> Deferred | None:
+    ) -> Promise[Any] | None:
         """Promise an answer to a consumer that has read all that it may see."""
         topic_partition = partition.topic_partition
         assert topic_partition is not None
@@ -188,11 +189,9 @@ class OrdinaryFetch:
         start = _new(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
         waiting = _new(WaitingPartition, (topic_partition, spec, start))
         asked = _new(Asked, (partition, spec, params, session, epoch, exchange))
-        promise = Deferred()
-        self._manager.wait_at_end(
-            received_ms + params[1], params, waiting, lambda: promise.complete(self._after(asked))
+        return self._manager.wait_at_end(
+            received_ms + params[1], params, waiting, lambda: self._after(asked)
         )
-        return promise
 
     def _after(self, asked: Asked) -> bytes | EncodedReply:
         """Return the answer after a wait."""

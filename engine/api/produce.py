@@ -25,10 +25,11 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, TypeAlias
 
-from engine.api.exchange import CloseConnection, Deferred, Exchange
+from engine.api.exchange import CloseConnection, Exchange
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import TransactionalIdRefused, is_plain, judged
 from engine.errors import ApiError
+from engine.host.promise import Promise
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
 from engine.model import TopicPartition
@@ -112,24 +113,21 @@ class Produce:
         except (CorruptMessage, TransactionalIdRefused) as fault:
             return self._refuse_all(request, exchange, fault)
         acks = request.acks
-        appended = Deferred()
+        appended: Results | Promise[Results] = {}
         if entries:
-            self.manager.append_records(
+            appended = self.manager.append_records(
                 entries,
                 acks,
                 request.timeout_ms,
-                appended.complete,
                 is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
             )
-        else:
-            appended.complete({})
 
         def answer(found: Results) -> bytes | None:
             if version < _FIRST_WITH_BATCHES:
                 found = _written_nothing(found)
             return self._answer({**found, **refused} if refused else found, acks, exchange)
 
-        return answer(appended.reply) if appended.is_complete else appended.then(answer)
+        return appended.then(answer) if isinstance(appended, Promise) else answer(appended)
 
     def _told_apart(
         self, request: ProduceRequest, version: int

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.api.exchange import Deferred, Exchange
+from engine.api.exchange import Exchange
 from engine.controller.controller import Controller
+from engine.host.promise import Promise
 
 
 class ToController:
@@ -25,26 +26,18 @@ class ToController:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
-    def controlled_shutdown(self, request: Any, _exchange: Exchange) -> Deferred:
+    def controlled_shutdown(self, request: Any, _exchange: Exchange) -> Promise[Any]:
         """Promise which partitions the broker still leads."""
-        reply = Deferred()
-        self._controller.controlled_shutdown(request, reply.complete)
-        return reply
+        return self._controller.controlled_shutdown(request)
 
-    def list_reassignments(self, request: Any, _exchange: Exchange) -> Deferred:
+    def list_reassignments(self, request: Any, _exchange: Exchange) -> Promise[Any]:
         """Promise which partitions are on their way to other replicas."""
-        reply = Deferred()
-        self._controller.list_reassignments(request, reply.complete)
-        return reply
+        return self._controller.list_reassignments(request)
 
-    def alter_partition(self, request: Any, exchange: Exchange) -> Deferred:
+    def alter_partition(self, request: Any, exchange: Exchange) -> Promise[Any]:
         """Promise what became of the in-sync sets."""
-        reply = Deferred()
-        self._controller.alter_partition(request, exchange.api_version, reply.complete)
-        return reply
+        return self._controller.alter_partition(request, exchange.api_version)
 
-    def allocate_producer_ids(self, request: Any, _exchange: Exchange) -> Deferred:
+    def allocate_producer_ids(self, request: Any, _exchange: Exchange) -> Promise[Any]:
         """Promise a block of ids."""
-        reply = Deferred()
-        self._controller.allocate_producer_ids(request, reply.complete)
-        return reply
+        return self._controller.allocate_producer_ids(request)

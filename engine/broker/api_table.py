@@ -1,13 +1,14 @@
 """Every API that is served, with what its handler needs: the one place where rooms meet.
 
-What stands here is what ApiVersions tells; docs/compatibility.md says the same in words.
+An API is a file in `engine/api` and a row in one of the lists here. What stands here is what
+ApiVersions tells; docs/compatibility.md says the same in words.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
@@ -16,6 +17,7 @@ from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
+from engine.api.api_versions import ApiVersions
 from engine.api.config_alteration import ConfigAlteration
 from engine.api.create_partitions import CreatePartitions
 from engine.api.create_topics import CreateTopics
@@ -26,8 +28,9 @@ from engine.api.describe_configs import DescribeConfigs
 from engine.api.describe_log_dirs import DescribeLogDirs
 from engine.api.describe_producers import DescribeProducers
 from engine.api.describe_topic_partitions import DescribeTopicPartitions
-from engine.api.dispatch import DispatchTable, Rule
+from engine.api.dispatch import DispatchTable, Lane, RequestDecoder, Rule
 from engine.api.elect_leaders import ElectLeaders
+from engine.api.exchange import Handler
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.find_coordinator import FindCoordinator
@@ -42,168 +45,200 @@ from engine.api.produce_lane import ProduceLane
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
+from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
+from engine.config.broker_config import BrokerConfig
+from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
+from engine.host.ports import Clock, Entropy, Files
+from engine.host.promise import Promise
+from engine.log.log_manager import LogManager
+from engine.replication.leadership import Leadership
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.replica_manager import ReplicaManager
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
-
-if TYPE_CHECKING:
-    from engine.broker.broker import Broker
+from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.KafkaApis")
 
 
-class ServedApis:
-    """The handlers of one broker."""
+class ApiDeps(NamedTuple):
+    """All that handlers of one broker may need; a row takes what its own does."""
 
-    def __init__(self, broker: Broker, controller: Controller) -> None:
-        self._broker = broker
-        self._controller = controller
+    broker_id: int
+    #: As it was at the start: for what does not change while a broker runs.
+    config: BrokerConfig
+    settings: Callable[[], BrokerSettings]
+    broker_epoch: Callable[[], int]
+    clock: Clock
+    files: Files
+    entropy: Entropy
+    znodes: ZnodeClient
+    cache: MetadataCache
+    logs: LogManager
+    replicas: ReplicaManager
+    leadership: Leadership
+    #: Reads the settings of topics.
+    load_topics: Callable[[Iterable[str]], Coroutine[Any, None, None]]
+    waiting: TopicWaiting
+    controller: Controller
+    #: The cluster's controller, which may be another broker's.
+    ask_controller: AskController
 
-    def fill(self, table: DispatchTable) -> None:
-        """Add all rows."""
-        self._add_data(table)
-        self._add_cluster(table)
-        self._add_leaders(table)
-        self._add_configs(table)
-        self._add_acls(table)
-        self._add_inter_broker(table)
 
-    def _add_data(self, table: DispatchTable) -> None:
-        broker = self._broker
-        replicas, cache = broker.storage.replicas, broker.cache
-        config = broker.live.config
-        slots = config.max_incremental_fetch_session_cache_slots
-        sessions = FetchSessionCache(cache, broker.host.entropy, slots=slots)
-        fetch = Fetch(FetchDeps(replicas, cache, sessions, config.fetch_max_bytes))
-        produce = Produce(replicas, cache)
-        table.serve(
+class Row(NamedTuple):
+    """One API; see `DispatchTable.serve`."""
+
+    name: str
+    handler: Handler
+    rule: Rule
+    decode: RequestDecoder | None = None
+    lane: Lane | None = None
+    is_advertised: bool = True
+
+
+def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
+    """Add the rows of all areas."""
+    table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
+    for area in (data_rows, cluster_rows, topic_rows, leader_rows, config_rows, acl_rows):
+        for row in area(deps):
+            _serve(table, row, is_inter_broker=False)
+    for row in inter_broker_rows(deps):
+        _serve(table, row, is_inter_broker=True)
+
+
+def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
+    table.serve(
+        row.name,
+        row.handler,
+        row.rule,
+        is_inter_broker=is_inter_broker,
+        decode=row.decode,
+        is_advertised=row.is_advertised,
+        lane=row.lane,
+    )
+
+
+def data_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of records and offsets."""
+    replicas, cache, clock, rule = deps.replicas, deps.cache, deps.clock, Rule.PER_RESOURCE
+    slots = deps.config.max_incremental_fetch_session_cache_slots
+    sessions = FetchSessionCache(cache, deps.entropy, slots=slots)
+    fetch = Fetch(FetchDeps(replicas, cache, sessions, deps.config.fetch_max_bytes))
+    produce = Produce(replicas, cache)
+    producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
+    return [
+        Row(
             "Produce",
             produce.handle,
-            Rule.PER_RESOURCE,
-            decode=decode_produce_request,
-            lane=ProduceLane(produce, cache, broker.host.clock).answer,
-        )
-        table.serve("Fetch", fetch.handle, Rule.PER_RESOURCE, decode=read_fetch_request)
-        for name, handler in (
-            ("ListOffsets", ListOffsets(replicas, broker.host.clock)),
-            ("DeleteRecords", DeleteRecords(replicas, cache)),
-            ("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replicas)),
-            ("DescribeProducers", DescribeProducers(replicas, cache)),
-            ("InitProducerId", InitProducerId(self._producer_ids())),
-        ):
-            table.serve(name, handler.handle, Rule.PER_RESOURCE)
+            rule,
+            decode_produce_request,
+            ProduceLane(produce, cache, clock).answer,
+        ),
+        Row("Fetch", fetch.handle, rule, read_fetch_request),
+        Row("ListOffsets", ListOffsets(replicas, clock).handle, rule),
+        Row("DeleteRecords", DeleteRecords(replicas, cache).handle, rule),
+        Row("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replicas).handle, rule),
+        Row("DescribeProducers", DescribeProducers(replicas, cache).handle, rule),
+        Row("InitProducerId", InitProducerId(producer_ids).handle, rule),
+    ]
 
-    def _producer_ids(self) -> ProducerIds:
-        request_of = message_class("AllocateProducerIdsRequest")
-        broker = self._broker
 
-        def allocate(take: Callable[[ProducerIdBlock | None], None]) -> None:
-            def answered(reply: Any) -> None:
-                if reply.error_code:
-                    _log.warning("no producer ids: error %d", reply.error_code)
-                    take(None)
-                else:
-                    take(ProducerIdBlock(reply.producer_id_start, reply.producer_id_len))
+def _producer_id_block(deps: ApiDeps) -> Promise[ProducerIdBlock | None]:
+    """Ask the controller for ids of which this broker gives out each once."""
+    request_of = message_class("AllocateProducerIdsRequest")
 
-            request = request_of(broker_id=broker.broker_id, broker_epoch=broker.epoch)
-            self._controller.allocate_producer_ids(request, answered)
+    def request(_version: int) -> Any:
+        return request_of(broker_id=deps.broker_id, broker_epoch=deps.broker_epoch())
 
-        return ProducerIds(allocate, broker.host.clock)
+    def block(reply: Any) -> ProducerIdBlock | None:
+        if reply.error_code:
+            _log.warning("no producer ids: error %d", reply.error_code)
+            return None
+        return ProducerIdBlock(reply.producer_id_start, reply.producer_id_len)
 
-    def _add_cluster(self, table: DispatchTable) -> None:
-        cache = self._broker.cache
-        versions = self._broker.server.api_versions
-        table.serve("ApiVersions", versions.handle, Rule.ANYONE)
-        self._add_topics(table)
-        storage, files = self._broker.storage, self._broker.host.files
-        log_dirs = DescribeLogDirs(files, storage.logs, storage.replicas)
-        table.serve("DescribeCluster", DescribeCluster(cache).handle, Rule.CLUSTER_DESCRIBE)
-        table.serve("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE)
-        table.serve("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE)
+    return deps.ask_controller("AllocateProducerIds", request).then(block)
+
+
+def cluster_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of the cluster, its brokers and their disks."""
+    log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replicas)
+    topic_partitions = DescribeTopicPartitions(deps.cache)
+    return [
+        Row("DescribeCluster", DescribeCluster(deps.cache).handle, Rule.CLUSTER_DESCRIBE),
+        Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
+        Row("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE),
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
-        table.serve(
+        Row(
             "DescribeTopicPartitions",
-            DescribeTopicPartitions(cache).handle,
+            topic_partitions.handle,
             Rule.PER_RESOURCE,
             is_advertised=False,
-        )
+        ),
+    ]
 
-    def _add_topics(self, table: DispatchTable) -> None:
-        broker, controller, cache = self._broker, self._controller, self._broker.cache
-        config, host = broker.live.config, broker.host
-        ports = AdminPorts(
-            broker.znodes,
-            cache,
-            host.clock,
-            host.timers,
-            host.entropy,
-            lambda: broker.live.settings,
-        )
-        admin = TopicAdmin(config, ports)
-        cache.on_update(admin.on_metadata)
-        creation = AutoCreation(config, admin)
-        auto_create = creation.auto_create if config.auto_create_topics_enable else None
-        can_delete = config.delete_topic_enable
-        for name, handler in (
-            ("Metadata", Metadata(cache, auto_create)),
-            ("CreateTopics", CreateTopics(controller, admin)),
-            ("CreatePartitions", CreatePartitions(controller, admin)),
-            ("DeleteTopics", DeleteTopics(controller, admin, cache, is_enabled=can_delete)),
-        ):
-            table.serve(name, handler.handle, Rule.PER_RESOURCE)
 
-    def _add_leaders(self, table: DispatchTable) -> None:
-        cache, host = self._broker.cache, self._broker.host
-        waiting = TopicWaiting(cache, host.clock, host.timers)
-        cache.on_update(waiting.check)
-        elect = ElectLeaders(self._controller, cache, waiting, host.clock)
-        table.serve("ElectLeaders", elect.handle, Rule.CLUSTER_ALTER)
-        moves = ToController(self._controller).list_reassignments
-        table.serve("ListPartitionReassignments", moves, Rule.CLUSTER_DESCRIBE)
+def topic_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of topics: who leads them, and how they come and go."""
+    config, controller, cache = deps.config, deps.controller, deps.cache
+    ports = AdminPorts(deps.znodes, cache, deps.waiting, deps.entropy, deps.settings)
+    admin = TopicAdmin(config, ports)
+    creation = AutoCreation(config, admin)
+    auto_create = creation.auto_create if config.auto_create_topics_enable else None
+    delete = DeleteTopics(controller, admin, cache, is_enabled=config.delete_topic_enable)
+    rule = Rule.PER_RESOURCE
+    return [
+        Row("Metadata", Metadata(cache, auto_create).handle, rule),
+        Row("CreateTopics", CreateTopics(controller, admin).handle, rule),
+        Row("CreatePartitions", CreatePartitions(controller, admin).handle, rule),
+        Row("DeleteTopics", delete.handle, rule),
+    ]
 
-    def _add_configs(self, table: DispatchTable) -> None:
-        broker = self._broker
-        admin = ConfigAdmin(broker.znodes)
-        loggers = PythonLoggers()
 
-        def settings() -> Any:
-            return broker.live.settings
+def leader_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of elections and reassignments."""
+    elect = ElectLeaders(deps.controller, deps.cache, deps.waiting, deps.clock)
+    moves = ToController(deps.controller).list_reassignments
+    return [
+        Row("ElectLeaders", elect.handle, Rule.CLUSTER_ALTER),
+        Row("ListPartitionReassignments", moves, Rule.CLUSTER_DESCRIBE),
+    ]
 
-        alteration = ConfigAlteration(broker.broker_id, broker.cache, admin, settings)
-        describe = DescribeConfigs(broker.broker_id, broker.cache, admin, settings, loggers)
-        for name, handler in (
-            ("DescribeConfigs", describe),
-            ("AlterConfigs", AlterConfigs(alteration)),
-            ("IncrementalAlterConfigs", IncrementalAlterConfigs(alteration, loggers)),
-        ):
-            table.serve(name, handler.handle, Rule.PER_RESOURCE)
 
-    def _add_acls(self, table: DispatchTable) -> None:
-        acls = Acls()
-        table.serve("DescribeAcls", acls.describe, Rule.CLUSTER_DESCRIBE)
-        table.serve("CreateAcls", acls.create, Rule.CLUSTER_ALTER)
-        table.serve("DeleteAcls", acls.delete, Rule.CLUSTER_ALTER)
+def config_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows of settings."""
+    admin, loggers, rule = ConfigAdmin(deps.znodes), PythonLoggers(), Rule.PER_RESOURCE
+    alteration = ConfigAlteration(deps.broker_id, deps.cache, admin, deps.settings)
+    describe = DescribeConfigs(deps.broker_id, deps.cache, admin, deps.settings, loggers)
+    return [
+        Row("DescribeConfigs", describe.handle, rule),
+        Row("AlterConfigs", AlterConfigs(alteration).handle, rule),
+        Row("IncrementalAlterConfigs", IncrementalAlterConfigs(alteration, loggers).handle, rule),
+    ]
 
-    def _add_inter_broker(self, table: DispatchTable) -> None:
-        broker = self._broker
-        leadership = broker.storage.leadership
 
-        def epoch() -> int:
-            return broker.epoch
+def acl_rows(_deps: ApiDeps) -> list[Row]:
+    """Return the rows of ACLs."""
+    acls = Acls()
+    return [
+        Row("DescribeAcls", acls.describe, Rule.CLUSTER_DESCRIBE),
+        Row("CreateAcls", acls.create, Rule.CLUSTER_ALTER),
+        Row("DeleteAcls", acls.delete, Rule.CLUSTER_ALTER),
+    ]
 
-        to_controller = ToController(self._controller)
-        lead = LeaderAndIsr(leadership, epoch, broker.dynamic.load_topics)
-        stop = StopReplica(leadership, epoch)
-        update = UpdateMetadata(leadership, broker.cache, epoch)
-        for name, handle in (
-            ("LeaderAndIsr", lead.handle),
-            ("StopReplica", stop.handle),
-            ("UpdateMetadata", update.handle),
-            ("ControlledShutdown", to_controller.controlled_shutdown),
-            ("AlterPartition", to_controller.alter_partition),
-            ("AllocateProducerIds", to_controller.allocate_producer_ids),
-        ):
-            table.serve(name, handle, Rule.CLUSTER_ACTION, is_inter_broker=True)
+
+def inter_broker_rows(deps: ApiDeps) -> list[Row]:
+    """Return the rows that only brokers ask."""
+    leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
+    to_controller = ToController(deps.controller)
+    return [
+        Row("LeaderAndIsr", LeaderAndIsr(leadership, epoch, deps.load_topics).handle, rule),
+        Row("StopReplica", StopReplica(leadership, epoch).handle, rule),
+        Row("UpdateMetadata", UpdateMetadata(leadership, deps.cache, epoch).handle, rule),
+        Row("ControlledShutdown", to_controller.controlled_shutdown, rule),
+        Row("AlterPartition", to_controller.alter_partition, rule),
+        Row("AllocateProducerIds", to_controller.allocate_producer_ids, rule),
+    ]

@@ -24,14 +24,18 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from engine.admin.topic_waiting import TopicWaiting
 from engine.api.dispatch import ApiRow, DispatchTable
 from engine.api.exchange import Exchange, Session
-from engine.broker.api_table import ServedApis
-from engine.broker.controller_channel import InProcessChannel, Serve
+from engine.broker.api_table import ApiDeps, serve_apis
+from engine.broker.controller_channel import ControllerChannel
+from engine.broker.controller_link import ControllerLink
 from engine.broker.controller_log import ControllerLog
+from engine.broker.deadlines import Deadlines
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
+from engine.broker.peers import Peers, Serve
 from engine.broker.refusals import Refusals
 from engine.broker.registration import (
     cluster_id,
@@ -40,7 +44,6 @@ from engine.broker.registration import (
     register,
     registration_of,
 )
-from engine.broker.remote_channel import CONTROL_VERSIONS, BothChannels, RemoteChannel
 from engine.broker.session import SessionKeeper
 from engine.broker.storage import Storage
 from engine.broker.tasks import LoopTasks
@@ -49,9 +52,10 @@ from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api
@@ -115,15 +119,37 @@ class Broker:
             thread_count=self.live.config.background_threads,
             on_failure=lambda name, error: _log.error("%s failed: %s", name, error),
         )
+        self.deadlines = Deadlines(self.host.timers)
+        self.peers = Peers(
+            self.host.network,
+            self.host.timers,
+            self.host.clock,
+            near=self._peers,
+            broker_id=self.broker_id,
+            listener=self.live.config.between_brokers.name,
+        )
+        # Apart, as in Kafka: in-sync sets do not wait for producer ids.
+        self.isr_link = self._controller_link()
+        self.admin_link = self._controller_link()
         self.storage = Storage(
-            self.host, self.live, self.cache, self.tasks, on_offline=self._directory_offline
+            self.host,
+            self.live,
+            self.cache,
+            self.tasks,
+            deadlines=self.deadlines,
+            epoch=lambda: self.epoch,
+            ask_controller=self.isr_link.ask,
+            on_offline=self._directory_offline,
         )
         self.storage.start()
+        self.waiting = TopicWaiting(self.cache, self.host.clock, self.deadlines.note)
+        self.deadlines.add(self.waiting)
+        self.cache.on_update(self.waiting.check)
         self._serve()
         self.live.on_topic(self._topic_changed)
         self.live.on_broker(self._settings_changed)
         await self._register()
-        self._peers[self.broker_id] = self.serve_controller
+        self._peers[self.broker_id] = self.serve_near
         self.session.start()
         self.controller.start()
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
@@ -138,13 +164,16 @@ class Broker:
         # What was generated once is kept in meta.properties.
         return settings.with_generated_id(broker_id)
 
+    def _controller_link(self) -> ControllerLink:
+        return ControllerLink(self.cache, self.peers, self.host.timers, self.host.clock)
+
     def _serve(self) -> None:
         self.table = DispatchTable()
         self.server = RequestServer(
             self.host.network,
             self.host.clock,
             self.table,
-            ServerEvents(self.refusals.note, self._faulty),
+            ServerEvents(self.refusals.note, self._faulty, self._broken),
         )
         self.controller = Controller(
             self.broker_id,
@@ -152,7 +181,7 @@ class Broker:
             lambda: self.live.settings,
             ControllerPorts(
                 self.znodes,
-                self._channel(),
+                ControllerChannel(self.peers, self.host.timers, self.host.clock),
                 self.host.clock,
                 self.host.timers,
                 self.host.entropy,
@@ -166,7 +195,7 @@ class Broker:
             on_expired=self.controller.session_expired,
             begin=self._begin_session,
         )
-        ServedApis(self, self.controller).fill(self.table)
+        serve_apis(self.table, self._api_deps())
         for listener in self.live.config.bound_listeners:
             self.ports[listener.name] = self.server.listen(
                 listener.host or "0.0.0.0",
@@ -175,16 +204,25 @@ class Broker:
                 self.live.config.socket_listen_backlog_size,
             )
 
-    def _channel(self) -> BothChannels:
-        far = RemoteChannel(
-            self.host.network,
-            self.host.timers,
+    def _api_deps(self) -> ApiDeps:
+        return ApiDeps(
+            self.broker_id,
+            self.live.config,
+            lambda: self.live.settings,
+            lambda: self.epoch,
             self.host.clock,
-            broker_id=self.broker_id,
-            listener=self.live.config.between_brokers.name,
+            self.host.files,
+            self.host.entropy,
+            self.znodes,
+            self.cache,
+            self.storage.logs,
+            self.storage.replicas,
+            self.storage.leadership,
+            self.dynamic.load_topics,
+            self.waiting,
+            self.controller,
+            self.admin_link.ask,
         )
-        near = InProcessChannel(self.host.timers, self._peers)
-        return BothChannels(near, far, self._peers.__contains__)
 
     async def _register(self) -> None:
         registration = registration_of(
@@ -215,19 +253,24 @@ class Broker:
         port = first.port or self.ports[first.name]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def serve_controller(self, name: str, request: Any) -> Any:
-        """Carry out a request of the controller that comes from this process."""
-        row = self.table.row(api(name.removesuffix("Request")).key)
+    def serve_near(self, name: str, version: int, request: Any) -> Promise[Any]:
+        """Carry out a request of a broker of this process, and promise the response.
+
+        A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
+        """
+        row = self.table.row(api(name).key)
         assert row is not None, name
-        exchange = Exchange(
-            Session("controller"),
-            row.key,
-            CONTROL_VERSIONS[name],
-            0,
-            None,
-            self.host.clock.monotonic_ms(),
-        )
-        return row.handler(request, exchange)
+        now_ms = self.host.clock.monotonic_ms()
+        exchange = Exchange(Session("broker of this process"), row.key, version, 0, None, now_ms)
+        try:
+            reply = row.handler(request, exchange)
+        except AssertionError as error:
+            self._broken(row, error)
+            raise
+        except Exception as error:
+            self._faulty(row, error)
+            return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
+        return reply if isinstance(reply, Promise) else Promise.of(reply)
 
     def _topic_changed(self, topic: str) -> None:
         self.storage.reconfigure(topic)
@@ -241,6 +284,12 @@ class Broker:
 
     def _faulty(self, row: ApiRow, error: Exception) -> None:
         _log.error("%s was not served: %r", row.name, error, exc_info=error)
+
+    def _broken(self, row: ApiRow, error: AssertionError) -> None:
+        """Tell all that is known; the error goes on, and who turns the loop ends the process."""
+        reason = f"{row.name} broke a rule of the broker: {error!r}"
+        _log.critical("%s; %s", reason, self.storage.state_text(), exc_info=error)
+        self.on_fatal(reason)
 
     def _directory_offline(self, path: str) -> None:
         if not any(directory.is_online for directory in self.storage.logs.directories):
@@ -269,6 +318,10 @@ class Broker:
         self.controller.stop()
         self.dynamic.stop()
         self.tasks.stop()
+        self.deadlines.stop()
+        self.isr_link.stop()
+        self.admin_link.stop()
+        self.waiting.stop()
         self.storage.stop()
         await self._close_session()
         _log.info("broker %d has stopped", self.broker_id)

@@ -1,92 +1,151 @@
-"""The controller's requests to brokers of the same process (D12).
+"""The controller's requests to brokers, of this process and of others.
 
-The decoded message crosses as it is. Each broker has a queue, and its next request leaves when
-the one before is answered: roles and metadata are applied in the order they were decided.
+```
+queue ── head is sent ──> link ── answer, or the broker failed to serve it ──> its promise, next
+             ^             │ lost, silent, not reached
+             └── after a pause, the same request again
+```
+
+Each broker has a queue, and its next request leaves when the one before is answered: roles and
+metadata are applied in the order they were decided. A request goes out again until it is answered
+or the broker's znode is gone, which closes its queue: what it asks for is the same however often
+it arrives, and its epochs say how old it is.
 
 Source: CTL-4; Kafka's RequestSendThread.
+Differs: the versions are those of 3.9 always; listeners with TLS or SASL are not reached, which is
+logged when the broker comes up.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from engine.api.exchange import Deferred
-from engine.host.ports import Timers
+from engine.broker.peers import BrokerLink, Peers
+from engine.client.connection import Call
+from engine.errors import ApiError, EngineError
+from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
+from engine.limits import CONTROLLER_CHANNEL_RETRY_MS
 from engine.replication.metadata_cache import BrokerNode
 
-#: Serves a request by the name of its message: the reply, or a Deferred.
-Serve: TypeAlias = Callable[[str, Any], Any]
+_log = logging.getLogger("kafka.controller.ControllerChannelManager")
+
+#: Versions in which the controller's requests are written and carried out.
+CONTROL_VERSIONS = {"LeaderAndIsr": 7, "StopReplica": 4, "UpdateMetadata": 8}
+
+
+class QueueClosed(EngineError):
+    """A request was not answered by a broker whose queue was closed, or that has none."""
+
+    def __init__(self, broker_id: int) -> None:
+        super().__init__(f"broker {broker_id} has no queue of requests")
+        self.broker_id = broker_id
 
 
 class _Request(NamedTuple):
-    name: str
-    message: Any
-    on_reply: Callable[[Any], None]
+    call: Call
+    promise: Promise[Any]
 
 
 class _Queue:
     """Requests to one life of a broker."""
 
-    __slots__ = ("is_busy", "is_closed", "requests")
-
-    def __init__(self) -> None:
-        self.requests: deque[_Request] = deque()
-        self.is_busy = False
-        self.is_closed = False
-
-
-class InProcessChannel:
-    """Queues to brokers of this process; see `engine.controller.ports.BrokerChannel`."""
-
-    def __init__(self, timers: Timers, brokers: dict[int, Serve]) -> None:
+    def __init__(self, broker_id: int, link: BrokerLink, timers: Timers, clock: Clock) -> None:
+        self._broker_id = broker_id
+        self._link = link
         self._timers = timers
-        #: Filled by whoever starts and stops brokers.
-        self._brokers = brokers
+        self._clock = clock
+        self._requests: deque[_Request] = deque()
+        self._is_busy = False
+        self._is_closed = False
+        self._is_silent = False
+        self._cancel: Callable[[], None] | None = None
+
+    def put(self, call: Call) -> Promise[Any]:
+        """Queue a request."""
+        request = _Request(call, Promise())
+        self._requests.append(request)
+        self._next_soon()
+        return request.promise
+
+    def close(self) -> None:
+        """Drop everything."""
+        self._is_closed = True
+        if self._cancel is not None:
+            self._cancel()
+        self._link.close()
+        for request in self._requests:
+            request.promise.fail(QueueClosed(self._broker_id))
+        self._requests.clear()
+
+    def _next_soon(self) -> None:
+        if self._requests and not self._is_busy and not self._is_closed:
+            self._is_busy = True
+            self._timers.call_soon(self._send)
+
+    def _send(self) -> None:
+        self._cancel = None
+        if self._is_closed:
+            return
+        answer = self._link.ask(self._requests[0].call)
+        answer.watch(lambda: self._answered(answer))
+
+    def _answered(self, answer: Promise[Any]) -> None:
+        if self._is_closed:
+            return
+        error = answer.error
+        if error is not None and not isinstance(error, ApiError):
+            self._again(error)
+            return
+        request = self._requests.popleft()
+        self._is_busy = self._is_silent = False
+        self._next_soon()
+        if error is not None:
+            name = request.call.api_name
+            _log.error("broker %d failed to serve %s: %s", self._broker_id, name, error)
+            request.promise.fail(error)
+        else:
+            request.promise.keep(answer.result())
+
+    def _again(self, error: EngineError) -> None:
+        if not self._is_silent:
+            _log.warning("broker %d does not answer, trying again: %s", self._broker_id, error)
+        self._is_silent = True
+        due_ms = self._clock.monotonic_ms() + CONTROLLER_CHANNEL_RETRY_MS
+        self._cancel = self._timers.call_at(due_ms, self._send)
+
+
+class ControllerChannel:
+    """Queues to brokers; see `engine.controller.ports.BrokerChannel`."""
+
+    def __init__(self, peers: Peers, timers: Timers, clock: Clock) -> None:
+        self._peers = peers
+        self._timers = timers
+        self._clock = clock
         self._queues: dict[int, _Queue] = {}
 
     def open(self, broker: BrokerNode) -> None:
-        """Begin a queue to a broker that came up."""
+        """Begin a queue to a broker that came up; one that cannot be reached has none."""
         self.close(broker.broker_id)
-        self._queues[broker.broker_id] = _Queue()
+        link = self._peers.link(broker)
+        if link is not None:
+            queue = _Queue(broker.broker_id, link, self._timers, self._clock)
+            self._queues[broker.broker_id] = queue
 
     def close(self, broker_id: int) -> None:
         """Drop the queue to a broker that is gone, with all that was not answered."""
         queue = self._queues.pop(broker_id, None)
         if queue is not None:
-            queue.is_closed = True
-            queue.requests.clear()
+            queue.close()
 
-    def send(
-        self, broker_id: int, name: str, request: Any, on_reply: Callable[[Any], None]
-    ) -> None:
-        """Queue a request; a broker without a queue is passed over."""
+    def send(self, broker_id: int, name: str, request: Any) -> Promise[Any]:
+        """Queue a request; it fails without a queue, and when its queue is closed."""
         queue = self._queues.get(broker_id)
-        if queue is not None:
-            queue.requests.append(_Request(name, request, on_reply))
-            self._next_soon(broker_id, queue)
-
-    def _next_soon(self, broker_id: int, queue: _Queue) -> None:
-        if queue.requests and not queue.is_busy:
-            queue.is_busy = True
-            self._timers.call_soon(lambda: self._deliver(broker_id, queue))
-
-    def _deliver(self, broker_id: int, queue: _Queue) -> None:
-        serve = self._brokers.get(broker_id)
-        if queue.is_closed or serve is None:
-            # Its end will be seen in the znodes, and the queue closed.
-            return
-        request = queue.requests.popleft()
-        reply = serve(request.name, request.message)
-        if isinstance(reply, Deferred):
-            reply.watch(lambda found: self._answered(broker_id, queue, request, found))
-        else:
-            self._answered(broker_id, queue, request, reply)
-
-    def _answered(self, broker_id: int, queue: _Queue, request: _Request, reply: Any) -> None:
-        if queue.is_closed:
-            return
-        queue.is_busy = False
-        self._next_soon(broker_id, queue)
-        request.on_reply(reply)
+        if queue is None:
+            return Promise.failed(QueueClosed(broker_id))
+        api_name = name.removesuffix("Request")
+        version = CONTROL_VERSIONS[api_name]
+        return queue.put(Call(api_name, request, version, version))

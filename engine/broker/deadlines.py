@@ -1,9 +1,12 @@
-"""The one timer behind everything that waits with a deadline.
+"""The one timer behind everything of a broker that waits with a deadline.
 
 ```
  an operation starts to wait ── earlier than the timer? ──> timer moved forward
  timer ──> advance: answer what is past its deadline ──> timer set to the next deadline
 ```
+
+What waits lies in purgatories; their owners (produces, fetches and deletions of records; requests
+for topics) tell `note` and are advanced together.
 
 Source: PUR-11, SCH-14; Kafka's ExpiredOperationReaper.
 Differs: no thread polls; with nothing waiting no timer runs.
@@ -12,44 +15,59 @@ Differs: no thread polls; with nothing waiting no timer runs.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 from engine.host.ports import Timers
 
 
-class Deadlines:
-    """Keeps one timer at the earliest deadline of a purgatory's owner."""
+class Waiting(Protocol):
+    """The owner of purgatories."""
 
-    def __init__(
-        self,
-        timers: Timers,
-        advance: Callable[[], None],
-        next_deadline_ms: Callable[[], int | None],
-    ) -> None:
+    def advance(self) -> None:
+        """Answer what is past its deadline."""
+        ...
+
+    def next_deadline_ms(self) -> int | None:
+        """Return when to advance next (monotonic), None if nothing waits."""
+        ...
+
+
+class Deadlines:
+    """Keeps one timer at the earliest deadline of the owners that were added."""
+
+    def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        self._advance = advance
-        self._next_deadline_ms = next_deadline_ms
+        self._owners: list[Waiting] = []
         self._due_ms: int | None = None
-        self._cancel: Callable[[], None] = lambda: None
+        self._cancel: Callable[[], None] | None = None
+        self._is_stopped = False
+
+    def add(self, owner: Waiting) -> None:
+        """Advance an owner of purgatories, too."""
+        self._owners.append(owner)
 
     def note(self, deadline_ms: int) -> None:
         """Take note of an operation that started to wait (monotonic)."""
+        if self._is_stopped:
+            return
         if self._due_ms is None or deadline_ms < self._due_ms:
-            self._cancel()
-            self._set(deadline_ms)
-
-    def _set(self, due_ms: int) -> None:
-        self._due_ms = due_ms
-        self._cancel = self._timers.call_at(due_ms, self._run)
+            if self._cancel is not None:
+                self._cancel()
+            self._due_ms = deadline_ms
+            self._cancel = self._timers.call_at(deadline_ms, self._run)
 
     def _run(self) -> None:
-        self._due_ms = None
-        self._cancel = lambda: None
-        self._advance()
-        due_ms = self._next_deadline_ms()
-        if due_ms is not None:
-            self.note(due_ms)
+        self._due_ms = self._cancel = None
+        for owner in self._owners:
+            owner.advance()
+        for owner in self._owners:
+            due_ms = owner.next_deadline_ms()
+            if due_ms is not None:
+                self.note(due_ms)
 
     def stop(self) -> None:
-        """Cancel the timer."""
-        self._cancel()
-        self._due_ms = None
+        """Cancel the timer; nothing is advanced any more."""
+        self._is_stopped = True
+        if self._cancel is not None:
+            self._cancel()
+        self._due_ms = self._cancel = None

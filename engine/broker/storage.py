@@ -1,9 +1,10 @@
 """The logs and partitions of one broker, put together.
 
 ```
-LogManager <── Leadership ──> ReplicaManager        a directory that fails:
-    │              ^                │               LogManager ──> partitions offline ──> on_offline
-    └── config ── LiveConfig ───────┘
+LogManager <── Leadership ──> ReplicaManager ──> IsrProposals ──> the controller
+    │              ^                │
+    └── config ── LiveConfig ───────┘     a directory that fails:
+                                          LogManager ──> partitions offline ──> on_offline
 ```
 
 Source: PART-2, PART-13, SCH-1, SCH-2; D20.
@@ -13,34 +14,37 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from engine.broker.deadlines import Deadlines
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
+from engine.broker.isr_proposals import AskController, IsrProposalPorts, IsrProposals
+from engine.broker.replica_fetching import NoReplicaFetching
 from engine.broker.tasks import LoopTasks
 from engine.config.broker_config import BrokerConfig
 from engine.errors import StorageError
 from engine.host.ports import Files, LogDirOffline
+from engine.limits import STATES_TOLD_MAX
 from engine.log.log_config import LogConfig
 from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
 from engine.naming import STORE_FILE
+from engine.replication.effects import ProposeIsr
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import ReplicationConfig
-from engine.replication.replica_manager import (
-    ReplicaManager,
-    ReplicaManagerConfig,
-    ReplicaManagerPorts,
-)
+from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
+from engine.replication.state_text import state_text
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
 _logs_log = logging.getLogger("kafka.log.LogManager")
 
 
 class Storage:
-    """Logs, partitions and what keeps them in order; `on_all_offline` ends the broker."""
+    """Logs, partitions and what keeps them in order."""
 
     def __init__(
         self,
@@ -49,8 +53,12 @@ class Storage:
         cache: MetadataCache,
         tasks: LoopTasks,
         *,
+        deadlines: Deadlines,
+        epoch: Callable[[], int],
+        ask_controller: AskController,
         on_offline: Callable[[str], None],
     ) -> None:
+        """`epoch` is the broker's; `on_offline` is told each directory that fails."""
         self._live = live
         self._files = host.files
         self._on_offline = on_offline
@@ -72,16 +80,24 @@ class Storage:
             host.clock,
             ReplicaManagerPorts(
                 is_known=cache.is_known,
+                propose_isr=self._propose_isr,
+                fetching=NoReplicaFetching(),
                 on_log_dir_offline=self._failed_below,
-                on_waiting=self._note_deadline,
+                on_waiting=deadlines.note,
             ),
             ReplicaManagerConfig(
                 config.fetch_purgatory_purge_interval_requests,
                 config.producer_purgatory_purge_interval_requests,
             ),
         )
-        self.deadlines = Deadlines(
-            host.timers, self.replicas.advance, self.replicas.next_deadline_ms
+        deadlines.add(self.replicas)
+        self.isr_proposals = IsrProposals(
+            config.broker_id,
+            IsrProposalPorts(
+                epoch, lambda: cache.topic_ids, ask_controller, self.replicas.isr_decided
+            ),
+            host.timers,
+            host.clock,
         )
         self.leadership = Leadership(
             config.broker_id,
@@ -124,15 +140,21 @@ class Storage:
         if self.leadership.is_informed:
             self.logs.checkpoint_high_watermarks(self.replicas.high_watermarks())
 
+    def state_text(self) -> str:
+        """Return the state of the partitions, for the log of a broker that cannot go on."""
+        partitions = self.replicas.partitions.values()
+        told = [state_text(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
+        return f"{len(partitions)} partitions: {'; '.join(told)}"
+
     def stop(self) -> None:
         """Answer what waits and close everything in order."""
-        self.deadlines.stop()
+        self.isr_proposals.stop()
         self.replicas.stop()
         self.checkpoint_high_watermarks()
         self.logs.stop()
 
-    def _note_deadline(self, deadline_ms: int) -> None:
-        self.deadlines.note(deadline_ms)
+    def _propose_isr(self, proposal: ProposeIsr) -> None:
+        self.isr_proposals.propose(proposal)
 
     # Settings
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from engine.broker.broker import Broker
-from engine.broker.controller_channel import Serve
 from engine.broker.host import BrokerHost
+from engine.broker.peers import Serve
 from engine.cluster.plan import ClusterPlan, TooManyBrokers
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
@@ -45,10 +45,11 @@ from engine.controller.partition_machine import PartitionMachine
 from engine.controller.ports import ControllerPorts
 from engine.controller.reassignment_list import ReassignmentList
 from engine.controller.replica_machine import ReplicaMachine
-from engine.controller.request_batch import BatchSender, ReplyHandlers
+from engine.controller.request_batch import BatchSender, ResponseTakers
 from engine.controller.topic_deletion import TopicDeletion
 from engine.controller.topic_events import TopicEvents
 from engine.errors import EngineError
+from engine.host.promise import Promise
 from engine.limits import CONTROLLER_RETRY_MS
 from engine.model import TopicPartition
 from engine.znode.errors import NodeExists, NoNode
@@ -57,11 +58,6 @@ from engine.znode.paths import CONTROLLER, FEATURE, topic_path
 from engine.znode.values import encode_features
 
 _NOBODY = -1
-
-#: Takes a response message.
-OnReply: TypeAlias = Callable[[Any], None]
-#: Takes what became of each partition.
-OnElected: TypeAlias = Callable[[dict[TopicPartition, PartitionElection]], None]
 
 
 class _RequestHandler(Protocol):
@@ -108,7 +104,7 @@ class Controller:
             config.between_brokers.name,
             self.context,
             self._ports.channel,
-            ReplyHandlers(self._on_leader_and_isr_reply, self._on_stop_replica_reply),
+            ResponseTakers(self._on_leader_and_isr_reply, self._on_stop_replica_reply),
         )
         znodes = GuardedZnodes(self._client)
         parts = Machinery(self.context, znodes, sender, self._ports.reporter, settings)
@@ -174,37 +170,35 @@ class Controller:
 
     # -- requests ------------------------------------------------------------------------------
 
-    def alter_partition(self, request: Any, version: int, on_reply: OnReply) -> None:
-        """Answer an AlterPartitionRequest of a version."""
+    def alter_partition(self, request: Any, version: int) -> Promise[Any]:
+        """Promise the response to an AlterPartitionRequest of a version."""
         handler = self._alter_partition
-        self._put_request(
-            "AlterPartition", handler, partial(handler.handle, request, version), on_reply
+        return self._put_request(
+            "AlterPartition", handler, partial(handler.handle, request, version)
         )
 
-    def controlled_shutdown(self, request: Any, on_reply: OnReply) -> None:
-        """Answer a ControlledShutdownRequest."""
+    def controlled_shutdown(self, request: Any) -> Promise[Any]:
+        """Promise the response to a ControlledShutdownRequest."""
         handler = self._controlled_shutdown
-        self._put_request("ControlledShutdown", handler, partial(handler.handle, request), on_reply)
+        return self._put_request("ControlledShutdown", handler, partial(handler.handle, request))
 
-    def allocate_producer_ids(self, request: Any, on_reply: OnReply) -> None:
-        """Answer an AllocateProducerIdsRequest."""
+    def allocate_producer_ids(self, request: Any) -> Promise[Any]:
+        """Promise the response to an AllocateProducerIdsRequest."""
         handler = self._allocate_producer_ids
-        self._put_request(
-            "AllocateProducerIds", handler, partial(handler.handle, request), on_reply
-        )
+        return self._put_request("AllocateProducerIds", handler, partial(handler.handle, request))
 
     def elect_leaders(
-        self, partitions: Iterable[TopicPartition], on_done: OnElected, *, is_unclean: bool
-    ) -> None:
-        """Elect the preferred leaders, or any where nobody leads; tells of each partition."""
+        self, partitions: Iterable[TopicPartition], *, is_unclean: bool
+    ) -> Promise[dict[TopicPartition, PartitionElection]]:
+        """Elect the preferred leaders, or any where nobody leads; promise each one's outcome."""
         handler = AskedElection(self._machines, partitions, is_unclean=is_unclean)
-        self._put_request("ReplicaLeaderElection", handler, handler.handle, on_done)
+        return self._put_request("ReplicaLeaderElection", handler, handler.handle)
 
-    def list_reassignments(self, request: Any, on_reply: OnReply) -> None:
-        """Answer a ListPartitionReassignmentsRequest."""
+    def list_reassignments(self, request: Any) -> Promise[Any]:
+        """Promise the response to a ListPartitionReassignmentsRequest."""
         handler = self._reassignment_list
-        self._put_request(
-            "ListPartitionReassignments", handler, partial(handler.handle, request), on_reply
+        return self._put_request(
+            "ListPartitionReassignments", handler, partial(handler.handle, request)
         )
 
     def allow_unclean_election(self, topic: str | None = None) -> None:
@@ -220,20 +214,22 @@ class Controller:
         name: str,
         handler: _RequestHandler,
         handle: Callable[[], Coroutine[Any, None, Any]],
-        on_reply: OnReply,
-    ) -> None:
+    ) -> Promise[Any]:
+        response: Promise[Any] = Promise()
+
         async def work() -> None:
             if not self.is_active:
-                on_reply(handler.refusal())
+                response.keep(handler.refusal())
                 return
             try:
                 reply = await handle()
             except EngineError:
-                on_reply(handler.failure())
+                response.keep(handler.failure())
                 raise
-            on_reply(reply)
+            response.keep(reply)
 
-        self._queue.put(Event(name, work, lambda: on_reply(handler.refusal())))
+        self._queue.put(Event(name, work, lambda: response.keep(handler.refusal())))
+        return response
 
     # -- events --------------------------------------------------------------------------------
 

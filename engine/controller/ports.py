@@ -3,7 +3,7 @@
 ```
 handlers ── ControllerView, request methods ──> Controller ── BrokerChannel ──> every live broker
                                                     │                              │
-                                     ZnodeClient <──┴──<── on_reply (queued) ──────┘
+                                     ZnodeClient <──┴──<── promises (queued) ─────┘
 ```
 
 Requests are messages of `message_class`, decoded (D12): LeaderAndIsrRequest (to be written as
@@ -13,11 +13,11 @@ it is for. Replies are the decoded responses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError
 from engine.host.ports import Clock, Entropy, Timers
+from engine.host.promise import Promise
 from engine.replication.metadata_cache import BrokerNode
 from engine.znode.client import ZnodeClient
 
@@ -25,7 +25,8 @@ from engine.znode.client import ZnodeClient
 class BrokerChannel(Protocol):
     """One queue of requests to each broker (CTL-4): in order, tried again until it is closed.
 
-    No call runs `on_reply` before it returns; a closed queue never runs it.
+    No promise is kept before the call returns; one fails when its queue is closed, or is not
+    there, and with an ApiError when the broker failed to serve the request.
     """
 
     def open(self, broker: BrokerNode) -> None:
@@ -36,10 +37,8 @@ class BrokerChannel(Protocol):
         """Drop the queue to a broker that is gone, if any, with all that was not answered."""
         ...
 
-    def send(
-        self, broker_id: int, name: str, request: Any, on_reply: Callable[[Any], None]
-    ) -> None:
-        """Queue a request, by the name of its message; a broker without a queue is passed over."""
+    def send(self, broker_id: int, name: str, request: Any) -> Promise[Any]:
+        """Queue a request, by the name of its message, and promise the response."""
         ...
 
 

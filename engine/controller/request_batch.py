@@ -19,22 +19,21 @@ from typing import Any, NamedTuple
 
 from engine.controller.context import DELETED, ControllerContext, Leadership
 from engine.controller.ports import BrokerChannel
+from engine.errors import ApiError
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
 from engine.znode.values import PartitionAssignment
 
-#: Where replies go: broker and response.
-OnReply = Callable[[int, Any], None]
-#: Broker, partitions that it was to delete, and response.
-OnStopped = Callable[[int, "frozenset[TopicPartition]", Any], None]
 
+class ResponseTakers(NamedTuple):
+    """Who takes the responses of brokers; they only put events."""
 
-class ReplyHandlers(NamedTuple):
-    """Who takes the replies of brokers; they only put events."""
-
-    on_leader_and_isr: OnReply
-    on_stop_replica: OnStopped
+    #: Broker and response.
+    leader_and_isr: Callable[[int, Any], None]
+    #: Broker, partitions that it was to delete, and response.
+    stop_replica: Callable[[int, frozenset[TopicPartition], Any], None]
 
 
 class BatchSender(NamedTuple):
@@ -45,7 +44,7 @@ class BatchSender(NamedTuple):
     listener: str
     context: ControllerContext
     channel: BrokerChannel
-    replies: ReplyHandlers
+    takers: ResponseTakers
 
 
 class RequestBatch:
@@ -117,12 +116,9 @@ class RequestBatch:
                 topic_states=self._by_topic(message.LeaderAndIsrTopicState, told),
                 live_leaders=self._live_leaders(message.LeaderAndIsrLiveLeader, leaders),
             )
-            self._send(
-                broker_id,
-                "LeaderAndIsrRequest",
-                request,
-                partial(self._sender.replies.on_leader_and_isr, broker_id),
-            )
+            # Without a response nothing is known of its replicas, and nothing changes.
+            sent = self._sender.channel.send(broker_id, "LeaderAndIsrRequest", request)
+            sent.then(partial(self._sender.takers.leader_and_isr, broker_id))
 
     def _send_update_metadata(self) -> None:
         brokers = [each for each in self._context.live_ids() if each in self._metadata_brokers]
@@ -136,7 +132,8 @@ class RequestBatch:
             request = message(
                 **self._header(broker_id), topic_states=topic_states, live_brokers=live_brokers
             )
-            self._send(broker_id, "UpdateMetadataRequest", request, _ignore)
+            # An error in the response changes nothing here.
+            self._sender.channel.send(broker_id, "UpdateMetadataRequest", request)
 
     def _send_stop_replica(self) -> None:
         message = message_class("StopReplicaRequest")
@@ -151,17 +148,19 @@ class RequestBatch:
                     topics[partition.topic] = topic
                 topic.partition_states.append(state)
             deleted = frozenset(p for p, state in told.items() if state.delete_partition)
-            self._send(
-                broker_id,
-                "StopReplicaRequest",
-                message(**self._header(broker_id), topic_states=list(topics.values())),
-                partial(self._sender.replies.on_stop_replica, broker_id, deleted),
-            )
+            request = message(**self._header(broker_id), topic_states=list(topics.values()))
+            stopped = self._sender.channel.send(broker_id, "StopReplicaRequest", request)
+            stopped.watch(partial(self._stopped, broker_id, deleted, stopped))
 
-    def _send(
-        self, broker_id: int, name: str, request: Any, on_reply: Callable[[Any], None]
+    def _stopped(
+        self, broker_id: int, deleted: frozenset[TopicPartition], stopped: Promise[Any]
     ) -> None:
-        self._sender.channel.send(broker_id, name, request, on_reply)
+        if isinstance(stopped.error, ApiError):
+            # As Kafka's own brokers answer a request that they failed to serve.
+            response = _failed_stop(deleted, stopped.error.code)
+            self._sender.takers.stop_replica(broker_id, deleted, response)
+        elif stopped.error is None:
+            self._sender.takers.stop_replica(broker_id, deleted, stopped.result())
 
     def _header(self, broker_id: int) -> dict[str, int]:
         return {
@@ -252,5 +251,15 @@ def _leader_and_isr_state(
     )
 
 
-def _ignore(reply: Any) -> None:
-    """Pass over the reply to UpdateMetadata: an error in it changes nothing here."""
+def _failed_stop(partitions: frozenset[TopicPartition], code: int) -> Any:
+    """Return the response to a StopReplica that failed as a whole."""
+    response = message_class("StopReplicaResponse")
+    return response(
+        error_code=code,
+        partition_errors=[
+            response.StopReplicaPartitionError(
+                topic_name=partition.topic, partition_index=partition.partition, error_code=code
+            )
+            for partition in sorted(partitions)
+        ],
+    )

@@ -12,7 +12,6 @@ Complete when no partition waits. Source: HW-18, PUR-11; Kafka's DelayedDeleteRe
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError
@@ -28,7 +27,7 @@ class DeleteRecordsResult(NamedTuple):
     low_watermark: int = -1
 
 
-DeleteRecordsReply: TypeAlias = Callable[[dict[TopicPartition, DeleteRecordsResult]], None]
+DeleteRecordsResults: TypeAlias = dict[TopicPartition, DeleteRecordsResult]
 
 
 class DelayedDeleteRecords(DelayedOffsets[DeleteRecordsResult]):

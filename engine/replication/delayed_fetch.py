@@ -19,9 +19,10 @@ Source: PUR-5, PUR-6; Kafka's DelayedFetch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from engine.errors import ApiError, StorageError
+from engine.host.promise import Promise
 from engine.log.log_types import FetchSlice, OffsetMetadata
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
@@ -50,7 +51,6 @@ class FetchResult(NamedTuple):
 
 
 FetchResults: TypeAlias = list[tuple[TopicPartition, FetchResult]]
-FetchReply: TypeAlias = Callable[[FetchResults], None]
 #: Reads partitions as they are now.
 ReadAnew: TypeAlias = Callable[
     [FetchParams, Iterable[tuple[TopicPartition, FetchSpec]]], FetchResults
@@ -66,9 +66,9 @@ class WaitingPartition(NamedTuple):
 
 
 class DelayedFetch(DelayedOperation):
-    """Waits for the bytes of its partitions; `reply` is run by who completes it."""
+    """Waits for the bytes of its partitions; `answer` is run by who completes it."""
 
-    __slots__ = ("_find", "params", "reply", "waiting")
+    __slots__ = ("_find", "params", "promise", "waiting")
 
     def __init__(
         self,
@@ -76,18 +76,17 @@ class DelayedFetch(DelayedOperation):
         params: FetchParams,
         waiting: Sequence[WaitingPartition],
         find: Callable[[TopicPartition], Partition],
-        reply: FetchReply,
     ) -> None:
         super().__init__(deadline_ms)
         self.params = params
         self.waiting = waiting
         self._find = find
-        self.reply = reply
+        self.promise: Promise[FetchResults] = Promise()
 
     def answer(self, read: ReadAnew) -> None:
-        """Reply with what is there now."""
+        """Give what is there now to who waits for it."""
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
-        self.reply(read(self.params, specs))
+        self.promise.keep(read(self.params, specs))
 
     def can_complete(self) -> bool:
         """Tell whether there is enough to read, or something that waiting does not mend."""
@@ -107,11 +106,11 @@ class DelayedFetch(DelayedOperation):
 class DelayedTail(DelayedOperation):
     """Waits for what comes behind the end of one partition, which a consumer has read.
 
-    `on_over` is run by who completes it, and reads anew. The reader does not say which epoch it has
-    read to, so that its log cannot part from this one.
+    `read` is run by who completes it, and gives what is there then to who waits. The reader does
+    not say which epoch it has read to, so that its log cannot part from this one.
     """
 
-    __slots__ = ("_on_over", "_params", "_partitions", "_waiting")
+    __slots__ = ("_params", "_partitions", "_read", "_waiting", "promise")
 
     def __init__(
         self,
@@ -119,7 +118,7 @@ class DelayedTail(DelayedOperation):
         params: FetchParams,
         waiting: WaitingPartition,
         partitions: Mapping[TopicPartition, Partition],
-        on_over: Callable[[], None],
+        read: Callable[[], Any],
     ) -> None:
         self.deadline_ms = deadline_ms
         self._bucket = None
@@ -128,11 +127,12 @@ class DelayedTail(DelayedOperation):
         self._params = params
         self._waiting = waiting
         self._partitions = partitions
-        self._on_over = on_over
+        self._read = read
+        self.promise: Promise[Any] = Promise()
 
     def answer(self, _read: ReadAnew) -> None:
         """Let the reader see what is there now."""
-        self._on_over()
+        self.promise.keep(self._read())
 
     def can_complete(self) -> bool:
         """Tell what a `DelayedFetch` of this partition alone would tell."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, Self, TypeVar
 
 from engine.errors import ApiError
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.errors import RequestTimedOut
 from engine.replication.partition import Partition
@@ -28,9 +29,9 @@ A = TypeVar("A", bound=Answer)
 
 
 class DelayedOffsets(DelayedOperation, Generic[A]):
-    """Waits for the offsets of its partitions; `reply` is run by who completes it."""
+    """Waits for the offsets of its partitions; `promise` is kept by who completes it."""
 
-    __slots__ = ("_find", "_required", "_results", "reply")
+    __slots__ = ("_find", "_required", "_results", "promise")
 
     def __init__(
         self,
@@ -38,14 +39,13 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         results: dict[TopicPartition, A],
         required: Mapping[TopicPartition, int],
         find: Callable[[TopicPartition], Partition],
-        reply: Callable[[dict[TopicPartition, A]], None],
     ) -> None:
         """Wait for the offsets in `required`; `find` raises what a missing partition answers."""
         super().__init__(deadline_ms)
         self._results = results
         self._required = dict(required)
         self._find = find
-        self.reply = reply
+        self.promise: Promise[dict[TopicPartition, A]] = Promise()
 
     @abstractmethod
     def outcome(self, partition: Partition, offset: int, answer: A) -> A | None:
@@ -71,6 +71,10 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
                 self._results[topic_partition] = found
                 del self._required[topic_partition]
         return not self._required
+
+    def keep(self) -> None:
+        """Give the answers of a completed operation to who waits for them."""
+        self.promise.keep(self.results())
 
     def results(self) -> dict[TopicPartition, A]:
         """Return the answers of a completed operation; what still waited has timed out."""

@@ -13,7 +13,6 @@ Complete when no partition waits. Source: PUR-4, PART-6; Kafka's DelayedProduce.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError
@@ -32,7 +31,7 @@ class ProduceResult(NamedTuple):
     log_start_offset: int = -1
 
 
-ProduceReply: TypeAlias = Callable[[dict[TopicPartition, ProduceResult]], None]
+ProduceResults: TypeAlias = dict[TopicPartition, ProduceResult]
 
 
 class DelayedProduce(DelayedOffsets[ProduceResult]):

@@ -19,7 +19,19 @@ Differs: times are those of the monotonic clock, so a step of the wall clock shr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import NamedTuple
+
+from engine.kafka_errors import (
+    FENCED_LEADER_EPOCH,
+    INELIGIBLE_REPLICA,
+    INVALID_REQUEST,
+    INVALID_UPDATE_VERSION,
+    NEW_LEADER_ELECTED,
+    OPERATION_NOT_ATTEMPTED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 
 #: The end of a follower that has not fetched from this leader yet.
 UNKNOWN_OFFSET = -1
@@ -162,3 +174,31 @@ def may_join(
         and replica_id not in in_sync.committed
         and progress.log_end_offset >= max(high_watermark, epoch_start_offset)
     )
+
+
+class AfterRefusal(Enum):
+    """What a leader does whose proposal the controller refused."""
+
+    GO_BACK = "nothing was changed: the committed set holds, another may be proposed"
+    AWAIT_ORDERS = "the controller knows more: the proposal stands until its next orders"
+    ASK_AGAIN = "what was done is not known: the same is proposed again"
+
+
+_AFTER = {
+    OPERATION_NOT_ATTEMPTED: AfterRefusal.GO_BACK,
+    INELIGIBLE_REPLICA: AfterRefusal.GO_BACK,
+    UNKNOWN_TOPIC_OR_PARTITION: AfterRefusal.AWAIT_ORDERS,
+    UNKNOWN_TOPIC_ID: AfterRefusal.AWAIT_ORDERS,
+    FENCED_LEADER_EPOCH: AfterRefusal.AWAIT_ORDERS,
+    INVALID_UPDATE_VERSION: AfterRefusal.AWAIT_ORDERS,
+    INVALID_REQUEST: AfterRefusal.AWAIT_ORDERS,
+    NEW_LEADER_ELECTED: AfterRefusal.AWAIT_ORDERS,
+}
+
+
+def after_refusal(error_code: int) -> AfterRefusal:
+    """Return what follows an error of the controller.
+
+    Source: ISR-10; Partition.handleAlterPartitionError.
+    """
+    return _AFTER.get(error_code, AfterRefusal.ASK_AGAIN)

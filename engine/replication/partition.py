@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from engine.host.ports import Clock
+from engine.kafka_errors import NONE
 from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import (
@@ -48,13 +49,21 @@ from engine.replication.errors import (
     PolicyViolation,
     UnknownLeaderEpoch,
 )
-from engine.replication.isr import FollowerProgress, InSyncSet, may_join, out_of_sync_replicas
+from engine.replication.isr import (
+    AfterRefusal,
+    FollowerProgress,
+    InSyncSet,
+    after_refusal,
+    may_join,
+    out_of_sync_replicas,
+)
 from engine.replication.partition_types import (
     DeletedRecords,
     EnoughReplicas,
     EpochEnd,
     FetchParams,
     FetchSpec,
+    IsrDecision,
     LeaderAppend,
     PartitionRead,
     PartitionState,
@@ -96,7 +105,7 @@ class Partition:
         *,
         config: ReplicationConfig = _DEFAULTS,
         high_watermark: int = 0,
-        is_alive: Callable[[int], bool] = lambda broker_id: True,
+        is_alive: Callable[[int], bool],
     ) -> None:
         self.broker_id = broker_id
         self.topic_partition = log.topic_partition
@@ -190,7 +199,9 @@ class Partition:
         effects: list[Effect] = []
         if is_new_epoch or was_leader:
             effects.append(RoleChanged(self.topic_partition, state.leader_epoch))
-        if is_new_epoch and state.leader_id != _NO_LEADER:
+        if is_new_epoch and state.leader_id == _NO_LEADER:
+            effects.append(StopFetching(self.topic_partition))
+        elif is_new_epoch:
             effects.append(FetchFrom(self.topic_partition, state.leader_id, state.leader_epoch))
         return RoleChange(True, is_new_epoch, tuple(effects))
 
@@ -486,28 +497,35 @@ class Partition:
             self.topic_partition, in_sync.pending, self.leader_epoch, self.partition_epoch
         )
 
-    def on_isr_committed(
-        self, isr: tuple[int, ...], leader_epoch: int, partition_epoch: int
-    ) -> tuple[Effect, ...]:
-        """Take the controller's answer to a proposal; one of another epoch changes nothing.
+    def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
+        """Take the controller's answer to a proposal; one that is out of date changes nothing.
 
-        A smaller set may raise the watermark at once (ISR-8).
+        A smaller set may raise the watermark at once (ISR-8). For refusals see `after_refusal`.
         """
-        is_current = self.is_leader and leader_epoch == self.leader_epoch
-        if not is_current or partition_epoch < self.partition_epoch:
+        if not self._is_in_flight(proposal):
             return ()
-        self.in_sync = InSyncSet(isr)
-        self.partition_epoch = partition_epoch
-        return self._maybe_move_high_watermark()
-
-    def on_isr_rejected(self, proposed: ProposeIsr) -> None:
-        """Go back to the committed set, if the proposal is the one in flight (ISR-10)."""
-        is_same = (proposed.leader_epoch, proposed.partition_epoch) == (
-            self.leader_epoch,
-            self.partition_epoch,
-        )
-        if is_same and self.in_sync.pending == proposed.isr:
+        if decision.error_code == NONE:
+            return self._commit_isr(decision)
+        follows = after_refusal(decision.error_code)
+        if follows is AfterRefusal.GO_BACK:
             self.in_sync = self.in_sync.rejected()
+        return (proposal,) if follows is AfterRefusal.ASK_AGAIN else ()
+
+    def _is_in_flight(self, proposal: ProposeIsr) -> bool:
+        return (
+            self.is_leader
+            and self.in_sync.pending == proposal.isr
+            and proposal.leader_epoch == self.leader_epoch
+            and proposal.partition_epoch == self.partition_epoch
+        )
+
+    def _commit_isr(self, decision: IsrDecision) -> tuple[Effect, ...]:
+        is_current = decision.leader_epoch == self.leader_epoch
+        if not is_current or decision.partition_epoch < self.partition_epoch:
+            return ()
+        self.in_sync = InSyncSet(decision.isr)
+        self.partition_epoch = decision.partition_epoch
+        return self._maybe_move_high_watermark()
 
     def _maybe_move_high_watermark(self) -> tuple[Effect, ...]:
         """Raise the watermark to what all replicas that count have.

@@ -37,6 +37,15 @@ class RoleChange(NamedTuple):
     effects: tuple[Effect, ...] = ()
 
 
+class IsrDecision(NamedTuple):
+    """What the controller says to a proposal: an error code of Kafka's, or what holds now."""
+
+    error_code: int
+    isr: tuple[int, ...] = ()
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+
+
 class LeaderAppend(NamedTuple):
     """What an append did, and what the watermark must reach for acks=-1 (exclusive offset)."""
 

@@ -1,16 +1,17 @@
 """The partitions of one broker: appends and fetches over many, and the answers that wait.
 
 ```
-append_records ─ each partition appends ─┬─ all answered at once ────────────> reply
-                                         └─ acks=-1: DelayedProduce ── watermark, deadline ─> reply
-fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ──────────> reply
-                                └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> reply
-delete_records ─ each log start rises ─┬─ on all live replicas ──────────────> reply
-                                       └─ DelayedDeleteRecords ── fetches, deadline ─> reply
+append_records ─ each partition appends ─┬─ all answered at once ─────────────────> results
+                                         └─ acks=-1: DelayedProduce ── watermark, deadline ─> kept
+fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ───────────────> results
+                                └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> kept
+delete_records ─ each log start rises ─┬─ on all live replicas ───────────────────> results
+                                       └─ DelayedDeleteRecords ── fetches, deadline ─> kept
 ```
 
-A reply is run exactly once, on the thread of the loop, possibly before the call returns; it must
-not raise, for it runs amid what others asked. One partition's failure is an error in its own
+What is there at once is returned as it is, what is not as a promise. One is kept on the thread of
+the loop, possibly before the call returns; what watches it must not raise, for it runs amid what
+others asked. One partition's failure is an error in its own
 answer and never fails the request (PUR-4, PART-9). Effects are performed in the order they came,
 those of nested calls behind those before.
 
@@ -20,31 +21,41 @@ Differs: leaders do not throttle replicas here (REPL-17); nothing is read from t
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, assert_never
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock, LogDirOffline
+from engine.host.promise import Promise
 from engine.log.log_types import FetchSlice
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.naming import INTERNAL_TOPICS
 from engine.replication.delayed_delete_records import (
     DelayedDeleteRecords,
-    DeleteRecordsReply,
     DeleteRecordsResult,
+    DeleteRecordsResults,
 )
 from engine.replication.delayed_fetch import (
     DelayedFetch,
     DelayedTail,
-    FetchReply,
     FetchResult,
     FetchResults,
     WaitingPartition,
 )
-from engine.replication.delayed_produce import DelayedProduce, ProduceReply, ProduceResult
-from engine.replication.effects import Effect, HighWatermarkMoved, LogEndMoved, RoleChanged
+from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
+from engine.replication.effects import (
+    Effect,
+    FetchFrom,
+    HighWatermarkMoved,
+    LogEndMoved,
+    LogStartMoved,
+    ProposeIsr,
+    RoleChanged,
+    StopFetching,
+)
 from engine.replication.errors import (
     InvalidRequiredAcks,
     InvalidTopic,
@@ -54,9 +65,12 @@ from engine.replication.errors import (
     answer_to,
 )
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
-from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
+from engine.replication.ports import ReplicaManagerPorts
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
+
+_log = logging.getLogger("kafka.cluster.Partition")
 
 _VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
@@ -66,6 +80,7 @@ _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 _new_result = tuple.__new__
 
 
+T = TypeVar("T")
 Waiting = TypeVar("Waiting", DelayedProduce, DelayedDeleteRecords)
 
 
@@ -77,31 +92,17 @@ class ReplicaManagerConfig(NamedTuple):
     delete_records_purgatory_purge_interval_requests: int = 1
 
 
-class ReplicaManagerPorts(NamedTuple):
-    """What the manager tells others and asks them.
-
-    `is_known` tells whether some broker has the partition. `on_effect` performs what is not the
-    manager's own: proposals to the controller, fetchers, moved log starts. `on_waiting` is told
-    the deadline (monotonic) of each operation that starts to wait.
-    """
-
-    is_known: Callable[[TopicPartition], bool] = lambda topic_partition: False
-    on_effect: Callable[[Effect], None] = lambda effect: None
-    on_log_dir_offline: Callable[[LogDirOffline], None] = lambda failure: None
-    on_waiting: Callable[[int], None] = lambda deadline_ms: None
-
-
 class ReplicaManager:
     """All partitions that have a replica on this broker."""
 
     def __init__(
         self,
         clock: Clock,
-        ports: ReplicaManagerPorts | None = None,
+        ports: ReplicaManagerPorts,
         config: ReplicaManagerConfig | None = None,
     ) -> None:
         self._clock = clock
-        self._ports = ports or ReplicaManagerPorts()
+        self._ports = ports
         config = config or ReplicaManagerConfig()
         now_ms = clock.monotonic_ms()
         self._partitions: dict[TopicPartition, Partition] = {}
@@ -154,6 +155,7 @@ class ReplicaManager:
         """Let a partition go; what waits for it is answered."""
         self._offline.discard(topic_partition)
         partition = self._partitions.pop(topic_partition, None)
+        self._ports.fetching.stop(topic_partition)
         self._check_all(topic_partition)
         return partition
 
@@ -161,6 +163,7 @@ class ReplicaManager:
         """Answer KAFKA_STORAGE_ERROR for a partition whose directory has failed, until `add`."""
         self._partitions.pop(topic_partition, None)
         self._offline.add(topic_partition)
+        self._ports.fetching.stop(topic_partition)
         self._check_all(topic_partition)
 
     def find(self, topic_partition: TopicPartition) -> Partition:
@@ -185,21 +188,19 @@ class ReplicaManager:
         entries: Mapping[TopicPartition, memoryview],
         required_acks: int,
         timeout_ms: int,
-        reply: ProduceReply,
         *,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         is_internal_allowed: bool = False,
-    ) -> None:
-        """Append to each partition and reply when `required_acks` are there (PUR-10).
+    ) -> ProduceResults | Promise[ProduceResults]:
+        """Append to each partition and answer when `required_acks` are there (PUR-10).
 
         acks −1 waits for the in-sync sets, at most `timeout_ms`; 0 and 1 for this broker alone.
         Clients do not write to internal topics, but for Kafka's admin tools.
         """
         if required_acks not in _VALID_ACKS:
             refused = InvalidRequiredAcks(required_acks)
-            reply(dict.fromkeys(entries, ProduceResult(refused)))
-            return
-        results: dict[TopicPartition, ProduceResult] = {}
+            return dict.fromkeys(entries, ProduceResult(refused))
+        results: ProduceResults = {}
         required: dict[TopicPartition, int] = {}
         effects: list[Effect] = []
         partitions = self._partitions
@@ -223,13 +224,14 @@ class ReplicaManager:
                 ProduceResult, (None, first_offset, log_append_time_ms, log_start_offset)
             )
             effects += moved
-        if required:
-            deadline_ms = self._clock.monotonic_ms() + timeout_ms
-            produce = DelayedProduce(deadline_ms, results, required, self.find, reply)
-            self._await_offsets(self._produces, produce, required)
-        else:
-            reply(results)
+        if not required:
+            self.perform(effects)
+            return results
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        produce = DelayedProduce(deadline_ms, results, required, self.find)
+        self._await_offsets(self._produces, produce, required)
         self.perform(effects)
+        return produce.promise
 
     def append_at_once(
         self,
@@ -282,7 +284,7 @@ class ReplicaManager:
         required: Mapping[TopicPartition, int],
     ) -> None:
         if purgatory.try_complete_else_watch(operation, required):
-            operation.reply(operation.results())
+            operation.keep()
         else:
             self._ports.on_waiting(operation.deadline_ms)
 
@@ -301,9 +303,8 @@ class ReplicaManager:
         self,
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
-        reply: FetchReply,
-    ) -> None:
-        """Read partitions in this order and reply with at least `min_bytes`, or after the wait.
+    ) -> FetchResults | Promise[FetchResults]:
+        """Read partitions in this order and answer with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
         is noted, and may complete produces (PUR-7).
@@ -317,9 +318,8 @@ class ReplicaManager:
                 must_answer = True
             else:
                 total_bytes += result.records.size_bytes
-        if must_answer or total_bytes >= params.min_bytes:
-            reply(results)
-        else:
+        answer: FetchResults | Promise[FetchResults] = results
+        if not must_answer and total_bytes < params.min_bytes:
             waiting = [
                 WaitingPartition(topic_partition, spec, result.records.start)
                 for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
@@ -327,7 +327,8 @@ class ReplicaManager:
             ]
             _release(results)
             deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-            operation = DelayedFetch(deadline_ms, params, waiting, self.find, reply)
+            operation = DelayedFetch(deadline_ms, params, waiting, self.find)
+            answer = operation.promise
             # Looked at once: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
                 operation.force_complete()
@@ -340,6 +341,7 @@ class ReplicaManager:
             # Its fetch says where its log starts.
             for topic_partition, _ in specs:
                 self._check_deletes(topic_partition)
+        return answer
 
     def _read(
         self,
@@ -387,15 +389,16 @@ class ReplicaManager:
         deadline_ms: int,
         params: FetchParams,
         waiting: WaitingPartition,
-        on_over: Callable[[], None],
-    ) -> None:
+        read: Callable[[], T],
+    ) -> Promise[T]:
         """Let a consumer wait that has just read one partition to its end.
 
-        `on_over` is run as a reply is, when the wait is over.
+        The promise is kept with what `read` finds when the wait is over.
         """
-        tail = DelayedTail(deadline_ms, params, waiting, self._partitions, on_over)
+        tail = DelayedTail(deadline_ms, params, waiting, self._partitions, read)
         self._fetches.watch(tail, waiting[:1])
         self._ports.on_waiting(deadline_ms)
+        return tail.promise
 
     def _read_anew(
         self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
@@ -413,13 +416,13 @@ class ReplicaManager:
     # Deleting
 
     def delete_records(
-        self, offsets: Mapping[TopicPartition, int], timeout_ms: int, reply: DeleteRecordsReply
-    ) -> None:
-        """Delete records below offsets and reply when no live replica has them (HW-18).
+        self, offsets: Mapping[TopicPartition, int], timeout_ms: int
+    ) -> DeleteRecordsResults | Promise[DeleteRecordsResults]:
+        """Delete records below offsets and answer when no live replica has them (HW-18).
 
         Waits at most `timeout_ms`; internal topics are refused.
         """
-        results: dict[TopicPartition, DeleteRecordsResult] = {}
+        results: DeleteRecordsResults = {}
         required: dict[TopicPartition, int] = {}
         effects: list[Effect] = []
         for topic_partition, offset in offsets.items():
@@ -435,20 +438,21 @@ class ReplicaManager:
             if done.low_watermark < done.requested_offset:
                 required[topic_partition] = done.requested_offset
             effects += done.effects
-        if required:
-            deadline_ms = self._clock.monotonic_ms() + timeout_ms
-            delete = DelayedDeleteRecords(deadline_ms, results, required, self.find, reply)
-            self._await_offsets(self._deletes, delete, required)
-        else:
-            reply(results)
+        if not required:
+            self.perform(effects)
+            return results
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        deletion = DelayedDeleteRecords(deadline_ms, results, required, self.find)
+        self._await_offsets(self._deletes, deletion, required)
         self.perform(effects)
+        return deletion.promise
 
     # Effects and time
 
     def perform(self, effects: Iterable[Effect]) -> None:
-        """Answer what effects complete, and pass on those that are others' to perform.
+        """Perform effects: answer what they complete, and have others do what is theirs.
 
-        A reply may call back into the manager: what that leads to is done after it.
+        What watches a promise may call back into the manager: what that leads to is done after it.
         """
         waiting = self._effects
         waiting.extend(effects)
@@ -457,29 +461,61 @@ class ReplicaManager:
         self._is_performing = True
         try:
             while waiting:
-                effect = waiting.popleft()
-                kind = type(effect)
-                if kind is HighWatermarkMoved or kind is RoleChanged:
-                    # Anything that waits on the partition may be complete.
-                    self._check_all(effect.topic_partition)
-                elif kind is LogEndMoved:
-                    self._check_fetches(effect.topic_partition)
-                else:
-                    self._ports.on_effect(effect)
+                self._perform_one(waiting.popleft())
         finally:
             self._is_performing = False
+
+    def _perform_one(self, effect: Effect) -> None:
+        match effect:
+            case HighWatermarkMoved() | RoleChanged():
+                # Anything that waits on the partition may be complete.
+                self._check_all(effect.topic_partition)
+            case LogEndMoved():
+                self._check_fetches(effect.topic_partition)
+            case LogStartMoved():
+                # The task of the log manager writes it down; an earlier deletion may be complete.
+                self._check_deletes(effect.topic_partition)
+            case ProposeIsr():
+                self._ports.propose_isr(effect)
+            case FetchFrom():
+                self._ports.fetching.fetch_from(effect)
+            case StopFetching():
+                self._ports.fetching.stop(effect.topic_partition)
+            case _:
+                assert_never(effect)
+
+    def isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> None:
+        """Bring the controller's answer to a partition; one that is here no more has no use of it.
+
+        Source: Partition.submitAlterPartition.
+        """
+        partition = self._partitions.get(proposal.topic_partition)
+        if partition is None:
+            return
+        before = partition.in_sync.committed
+        effects = partition.on_isr_decided(proposal, decision)
+        if partition.in_sync.committed != before:
+            _log.info(
+                "[Partition %s broker=%d] ISR updated from %s to %s, partition epoch %d",
+                partition.topic_partition,
+                partition.broker_id,
+                list(before),
+                list(partition.in_sync.committed),
+                partition.partition_epoch,
+            )
+        self.perform(effects)
 
     def _check_all(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._produce_keys:
             for produce in self._produces.check(topic_partition):
-                produce.reply(produce.results())
+                produce.keep()
         self._check_deletes(topic_partition)
         self._check_fetches(topic_partition)
 
     def _check_deletes(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._delete_keys:
             for deletion in self._deletes.check(topic_partition):
-                deletion.reply(deletion.results())
+                deletion.keep()
 
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._fetch_keys:
@@ -490,9 +526,9 @@ class ReplicaManager:
         """Answer what is past its deadline."""
         now_ms = self._clock.monotonic_ms()
         for produce in self._produces.advance(now_ms):
-            produce.reply(produce.results())
+            produce.keep()
         for deletion in self._deletes.advance(now_ms):
-            deletion.reply(deletion.results())
+            deletion.keep()
         for fetch in self._fetches.advance(now_ms):
             fetch.answer(self._read_anew)
 
@@ -517,9 +553,9 @@ class ReplicaManager:
     def stop(self) -> None:
         """Answer everything that waits, as if its time were over."""
         for produce in self._produces.drain():
-            produce.reply(produce.results())
+            produce.keep()
         for deletion in self._deletes.drain():
-            deletion.reply(deletion.results())
+            deletion.keep()
         for fetch in self._fetches.drain():
             fetch.answer(self._read_anew)
 

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError
 from engine.host.ports import Clock
+from engine.host.promise import Promise
 from engine.kafka_errors import COORDINATOR_LOAD_IN_PROGRESS
 from engine.limits import PRODUCER_ID_RETRY_MS
 
@@ -45,8 +46,8 @@ class ProducerIdBlock(NamedTuple):
         return self.first_id + self.size
 
 
-#: Asks the controller for a block; runs what it is given once, with None for a failure.
-AllocateBlock: TypeAlias = Callable[[Callable[[ProducerIdBlock | None], None]], None]
+#: Asks the controller for a block and promises it, None if it is refused.
+AllocateBlock: TypeAlias = Callable[[], Promise[ProducerIdBlock | None]]
 
 
 class ProducerIds:
@@ -84,10 +85,12 @@ class ProducerIds:
             return
         self._is_asking = True
         self._retry_at_ms = None
-        self._allocate(self._take)
+        asked = self._allocate()
+        asked.watch(lambda: self._take(asked))
 
-    def _take(self, block: ProducerIdBlock | None) -> None:
+    def _take(self, asked: Promise[ProducerIdBlock | None]) -> None:
         self._is_asking = False
+        block = None if asked.error is not None else asked.result()
         if block is None or not self._is_usable(block):
             self._retry_at_ms = self._clock.monotonic_ms() + PRODUCER_ID_RETRY_MS
         else:

@@ -12,6 +12,7 @@ from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchSpec, PartitionState, ReplicationConfig
 from engine.replication.watermark import leader_high_watermark
 from tests.unit.log.writing import new_log, sent
+from tests.unit.replication.replicas import REJECTED, committed
 
 REPLICAS = (1, 2, 3)
 OFFSETS = st.integers(0, 50)
@@ -37,7 +38,9 @@ class Cluster:
     def __init__(self) -> None:
         self.clock = ManualClock()
         log = new_log(LogConfig())
-        self.leader = Partition(1, log, self.clock, config=ReplicationConfig())
+        self.leader = Partition(
+            1, log, self.clock, config=ReplicationConfig(), is_alive=lambda _broker_id: True
+        )
         self.ends = {2: 0, 3: 0}
         self.stored = PartitionState(1, 0, REPLICAS, 0, REPLICAS)
         self.proposed: list[ProposeIsr] = []
@@ -84,11 +87,11 @@ class Cluster:
         stored = self.stored
         current = (stored.leader_epoch, stored.partition_epoch)
         if not accepted or (proposed.leader_epoch, proposed.partition_epoch) != current:
-            self.leader.on_isr_rejected(proposed)
+            self.leader.on_isr_decided(proposed, REJECTED)
             return
         epoch = stored.partition_epoch + 1
         self.stored = stored._replace(isr=proposed.isr, partition_epoch=epoch)
-        self.take(self.leader.on_isr_committed(proposed.isr, stored.leader_epoch, epoch))
+        self.take(committed(self.leader, proposed.isr, stored.leader_epoch, epoch))
 
 
 @given(STEPS)

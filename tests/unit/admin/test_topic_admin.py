@@ -114,15 +114,14 @@ def test_topics_that_are_late_time_out_alone() -> None:
     answers: list[dict[str, TopicOutcome]] = []
     bench.admin.create_topics(
         [NewTopic("t", 1, 1), NewTopic("u", assignments=[(0, (9,))])],
-        answers.append,
         timeout_ms=1000,
-    )
+    ).then(answers.append)
     bench.settle()
     assert [] == answers
     bench.cluster.clock.advance(1000)
     bench.settle()
     assert {"t": OK, "u": (7, None)} == told(answers[0])
-    bench.admin.on_metadata(["u"])
+    bench.waiting.check(["u"])
     assert 1 == len(answers)
 
 
@@ -268,10 +267,10 @@ def test_two_requests_for_one_topic_create_it_once() -> None:
     bench = AdminBench(1, answers_later=True)
     answers: list[dict[str, TopicOutcome]] = []
     for _ in range(2):
-        bench.admin.create_topics([NewTopic("t.t", 1, 1)], answers.append, timeout_ms=1000)
+        bench.admin.create_topics([NewTopic("t.t", 1, 1)], timeout_ms=1000).then(answers.append)
     codes: list[dict[str, int]] = []
-    bench.auto.auto_create(["u"], codes.append)
-    bench.auto.auto_create(["u"], codes.append)
+    bench.auto.auto_create(["u"]).then(codes.append)
+    bench.auto.auto_create(["u"]).then(codes.append)
     bench.settle()
     expected = [(0, None), (36, "Topic 't.t' already exists.")]
     assert expected == sorted(
@@ -307,7 +306,7 @@ def test_a_deletion_that_is_under_way_is_waited_for() -> None:
     assert None is delete(bench, "t", timeout_ms=100)
     bench.cluster.clock.advance(100)
     answers: list[dict[str, TopicOutcome]] = []
-    bench.admin.delete_topics(["t"], answers.append, timeout_ms=100)
+    bench.admin.delete_topics(["t"], timeout_ms=100).then(answers.append)
     bench.is_listening = True
     bench.cluster.controller._machines.send_metadata(
         [1], bench.cluster.controller.context.partitions()
@@ -361,7 +360,7 @@ def test_growth_begins_anew_over_what_another_wrote() -> None:
     answers: list[dict[str, TopicOutcome]] = []
     for count in (3, 2, 4):
         more = [MorePartitions("t", count)]
-        bench.admin.create_partitions(more, answers.append, timeout_ms=1000)
+        bench.admin.create_partitions(more, timeout_ms=1000).then(answers.append)
     bench.settle()
     shrink = "Topic currently has 3 partitions, which is higher than the requested 2."
     assert [(37, shrink), OK, OK] == [told(answer)["t"] for answer in answers]
@@ -430,12 +429,12 @@ def test_growth_that_is_refused(more: MorePartitions, code: int, message: str | 
 def test_topics_come_into_being_with_the_brokers_defaults() -> None:
     bench = AdminBench(1, num_partitions="2")
     codes: list[dict[str, int]] = []
-    bench.auto.auto_create(["t", "t", "bad name"], codes.append)
+    bench.auto.auto_create(["t", "t", "bad name"]).then(codes.append)
     assert [{"bad name": 17, "t": 5}] == codes
     bench.settle()
     assert 2 == len(bench.cache.topics["t"])
-    bench.auto.auto_create(["t"], codes.append)
-    bench.auto.auto_create(["?"], codes.append)
+    bench.auto.auto_create(["t"]).then(codes.append)
+    bench.auto.auto_create(["?"]).then(codes.append)
     assert [{"t": 5}, {"?": 17}] == codes[1:]
 
 
@@ -446,7 +445,7 @@ def test_internal_topics_have_settings_of_their_own() -> None:
         transaction_state_log_replication_factor="1",
         transaction_state_log_min_isr="1",
     )
-    bench.auto.auto_create(["__consumer_offsets", "__transaction_state"], lambda codes: None)
+    bench.auto.auto_create(["__consumer_offsets", "__transaction_state"])
     bench.settle()
     assert [50, 50] == [len(bench.cache.topics[t]) for t in sorted(bench.cache.topics)]
     config = {
@@ -470,5 +469,5 @@ def test_internal_topics_have_settings_of_their_own() -> None:
 def test_too_few_brokers_are_told_to_who_asked() -> None:
     bench = AdminBench(1)
     codes: list[dict[str, int]] = []
-    bench.auto.auto_create(["__consumer_offsets"], codes.append)
+    bench.auto.auto_create(["__consumer_offsets"]).then(codes.append)
     assert [{"__consumer_offsets": 38}] == codes

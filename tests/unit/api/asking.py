@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.api.exchange import Deferred, EncodedReply, Exchange, Session
+from engine.api.exchange import EncodedReply, Exchange, Session
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
 from engine.wire.codec import message_codec
@@ -27,11 +28,9 @@ def ask(handler: Any, name: str, version: int, listener: str = INSIDE, **fields:
     codec = message_codec(f"{name}Request", version)
     decoded = codec.decode(codec.encode(request))
     reply = handler.handle(decoded, exchange_of(name, version, listener))
-    if isinstance(reply, Deferred):
-        given: list[Any] = []
-        reply.watch(given.append)
-        assert given, "the answer is still promised"
-        reply = given[0]
+    if isinstance(reply, Promise):
+        assert reply.is_kept, "the answer is still promised"
+        reply = reply.result()
     codec = message_codec(f"{name}Response", version)
     if isinstance(reply, bytes):
         return codec.decode(reply)

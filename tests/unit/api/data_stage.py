@@ -21,7 +21,7 @@ from engine.log.log_config import LogConfig
 from engine.log.tasks import InlineTasks, LogHooks
 from engine.model import TopicPartition
 from engine.naming import uuid_text
-from engine.replication.effects import Effect
+from engine.replication.effects import ProposeIsr
 from engine.replication.metadata_cache import (
     BrokerNode,
     Endpoint,
@@ -35,7 +35,7 @@ from engine.replication.partition_types import (
     PartitionState,
     ReplicationConfig,
 )
-from engine.replication.replica_manager import ReplicaManager, ReplicaManagerPorts
+from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import Isolation
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
@@ -45,6 +45,7 @@ from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
 from tests.unit.log.writing import NOW_MS
+from tests.unit.replication.replicas import ports_of
 
 LEADER = 1
 TOPIC_ID = bytes(range(16))
@@ -67,8 +68,8 @@ class DataStage:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.metadata = MetadataCache(LEADER, "cluster")
-        self.effects: list[Effect] = []
-        ports = ReplicaManagerPorts(self.metadata.is_known, self.effects.append)
+        self.proposed: list[ProposeIsr] = []
+        ports = ports_of(is_known=self.metadata.is_known, proposed=self.proposed)
         self.manager = ReplicaManager(self.clock, ports)
         self.files = files or MemoryFiles()
         self.root = root
@@ -101,7 +102,9 @@ class DataStage:
     def connect(self) -> None:
         """Serve on a memory network and connect the client."""
         network = MemoryNetwork(self.timers)
-        events = ServerEvents(lambda _peer, reason: self.bad.append(reason), self._fault)
+        events = ServerEvents(
+            lambda _peer, reason: self.bad.append(reason), self._fault, self._fault
+        )
         self.server = RequestServer(network, self.clock, self.table, events)
         self.client = network.connect("here", self.server.listen("here", 0))
         self.client.on_frame = lambda frame: self.frames.append(bytes(frame))
@@ -129,7 +132,9 @@ class DataStage:
         if topic == "t":
             log.assign_topic_id(uuid_text(TOPIC_ID))
         replication = ReplicationConfig(min_insync_replicas=min_isr)
-        partition = Partition(LEADER, log, self.clock, config=replication)
+        partition = Partition(
+            LEADER, log, self.clock, config=replication, is_alive=self.metadata.is_alive
+        )
         replicas = self.isr if self.isr == (LEADER,) else (1, 2, 3)
         state = PartitionState(leader, 0, self.isr, 0, replicas)
         role = partition.become_leader if leader == LEADER else partition.become_follower
@@ -186,7 +191,7 @@ class DataStage:
         """Let a follower of t-0 fetch, over a connection of its own."""
         params = FetchParams(replica_id, max_wait_ms=0, isolation=Isolation.LOG_END)
         spec = FetchSpec(offset, 1 << 20, log_start_offset=log_start)
-        self.manager.fetch(params, [(T0, spec)], lambda _results: None)
+        self.manager.fetch(params, [(T0, spec)])
 
     def pass_time(self, duration_ms: int) -> None:
         """Let time go by."""

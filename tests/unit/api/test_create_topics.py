@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from engine.api.create_topics import CreateTopics
-from engine.api.exchange import Deferred
 from engine.hash_order import in_hash_order
+from engine.host.promise import Promise
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
 
@@ -54,8 +54,8 @@ def test_the_answer_waits_for_leaders_and_describes_the_topic() -> None:
     configs = [REQUEST.CreatableTopicConfig(name="retention.ms", value="5")]
     request = REQUEST(topics=[topic("t", replication_factor=2, configs=configs)], timeout_ms=1000)
     answer = handler.handle(request, exchange(7))
-    assert isinstance(answer, Deferred)
-    assert not answer.is_complete
+    assert isinstance(answer, Promise)
+    assert not answer.is_kept
     (result,) = reply_of(bench, answer).topics
     (entry,) = [each for each in result.configs if each.name == "retention.ms"]
     assert ("5", 1, False, False) == (

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from engine.log.log_config import LogConfig
-from engine.replication.effects import LogStartMoved
 from engine.wire.structs import message_class
 from tests.unit.api.data_stage import T0, DataStage
 from tests.unit.log.writing import sent
@@ -46,7 +45,6 @@ def test_records_below_an_offset_are_gone(version: int) -> None:
     assert {0: (0, 3)} == delete(stage, {0: 3}, version=version)
     assert 1 == stage.fetch(0).error_code
     assert 3 == stage.fetch(3).log_start_offset
-    assert LogStartMoved(T0, 3) in stage.effects
 
 
 def test_minus_one_deletes_all_that_is_committed() -> None:

@@ -17,6 +17,7 @@ from engine.wire.structs import message_class
 from tests.unit.api.asking import ask
 from tests.unit.log.managing import T0, T1, U0, A, B, Host
 from tests.unit.log.writing import sent
+from tests.unit.replication.replicas import ports_of
 
 REQUEST = message_class("DescribeLogDirsRequest")
 
@@ -28,11 +29,11 @@ class Stage:
         self.host = Host()
         self.host.files.total_bytes = 1 << 30
         self.logs: LogManager = self.host.started()
-        self.replicas = ReplicaManager(self.host.clock)
+        self.replicas = ReplicaManager(self.host.clock, ports_of())
         for key, directory in ((T0, A), (T1, B), (U0, B)):
             log = self.logs.get_or_create(key, is_new=True, directory=directory)
             if key is not U0:
-                partition = Partition(1, log, self.host.clock)
+                partition = Partition(1, log, self.host.clock, is_alive=lambda _broker_id: True)
                 partition.become_leader(PartitionState(1, 0, (1,), 0, (1,)))
                 self.replicas.add(partition)
         self.handler = DescribeLogDirs(self.host.files, self.logs, self.replicas)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from engine.admin.topic_waiting import TopicWaiting
 from engine.api.elect_leaders import ElectLeaders
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
@@ -22,9 +21,7 @@ class Bench(AdminBench):
     def __init__(self, brokers: int = 1) -> None:
         super().__init__(brokers)
         clock = self.cluster.clock
-        waiting = TopicWaiting(self.cache, clock, self.cluster.timers)
-        self.cache.on_update(waiting.check)
-        self.handler = ElectLeaders(self.node.controller, self.cache, waiting, clock)
+        self.handler = ElectLeaders(self.node.controller, self.cache, self.waiting, clock)
 
     def ask(self, version: int, *topics: Any, is_all: bool = False, **fields: Any) -> Any:
         """Ask and return the answer, None if it is not there yet."""
@@ -93,7 +90,7 @@ def test_a_new_leader_is_answered_when_the_metadata_shows_it(version: int) -> No
     bench.is_listening = True
     for _, _, told in bench.node.channel.take("UpdateMetadataRequest"):
         bench.learn(told)
-    assert [("t", 0, 0, None)] == rows(answer.reply)
+    assert [("t", 0, 0, None)] == rows(answer.result())
 
 
 def test_a_leader_that_the_metadata_does_not_show_in_time_is_timed_out() -> None:
@@ -104,7 +101,7 @@ def test_a_leader_that_the_metadata_does_not_show_in_time_is_timed_out() -> None
     assert reply_of(bench, answer) is None
     bench.cluster.clock.advance(1000)
     bench.settle()
-    assert [("t", 0, 7, None)] == rows(answer.reply)
+    assert [("t", 0, 7, None)] == rows(answer.result())
 
 
 def test_an_election_that_cannot_be_held_says_so() -> None:
@@ -127,7 +124,6 @@ def test_another_kind_of_election_is_an_unknown_error(kind: int) -> None:
 def test_another_broker_than_the_controller_refuses() -> None:
     bench = Bench(2)
     bench.cluster.create_topic("t", (1,))
-    waiting = TopicWaiting(bench.cache, bench.cluster.clock, bench.cluster.timers)
     other = bench.cluster.nodes[2].controller
-    bench.handler = ElectLeaders(other, bench.cache, waiting, bench.cluster.clock)
+    bench.handler = ElectLeaders(other, bench.cache, bench.waiting, bench.cluster.clock)
     assert [("t", 0, 41, None)] == rows(bench.ask(2, topic("t", 0)))

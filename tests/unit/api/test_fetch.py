@@ -66,7 +66,7 @@ def test_offsets_outside_of_the_log_are_refused(offset: int, code: int) -> None:
 def test_a_fetch_waits_for_bytes() -> None:
     stage = DataStage()
     assert stage.fetch(0, max_wait_ms=500) is None
-    stage.manager.append_records({T0: memoryview(bytearray(sent(1)))}, 1, 0, lambda _found: None)
+    stage.manager.append_records({T0: memoryview(bytearray(sent(1)))}, 1, 0)
     (topic,) = stage.answer("Fetch", 17).responses
     assert 1 == topic.partitions[0].high_watermark
     assert topic.partitions[0].records

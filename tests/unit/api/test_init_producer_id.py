@@ -8,6 +8,7 @@ import pytest
 
 from engine.api.dispatch import Rule
 from engine.api.init_producer_id import InitProducerId
+from engine.host.promise import Promise
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire.structs import message_class
 from tests.unit.api.data_stage import DataStage
@@ -15,7 +16,7 @@ from tests.unit.api.data_stage import DataStage
 
 def stage_with(block: ProducerIdBlock | None) -> DataStage:
     stage = DataStage()
-    ids = ProducerIds(lambda on_block: on_block(block), stage.clock)
+    ids = ProducerIds(lambda: Promise.of(block), stage.clock)
     stage.table.serve("InitProducerId", InitProducerId(ids).handle, Rule.PER_RESOURCE)
     return stage
 

@@ -12,6 +12,7 @@ from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.stop_replica import StopReplica
 from engine.api.update_metadata import UpdateMetadata
 from engine.errors import ConfigError
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import Endpoint, MetadataCache
 from engine.wire.codec import message_codec
@@ -52,11 +53,9 @@ class Handlers:
         handler = {"LeaderAndIsr": self.lead, "StopReplica": self.stop}.get(name, self.update)
         exchange = Exchange(Session("peer"), 0, version, 1, None, 0)
         request = over_the_wire(f"{name}Request", version, message)
-        replies: list[Any] = []
         reply = handler.handle(request, exchange)
-        if hasattr(reply, "watch"):
-            reply.watch(replies.append)
-            (reply,) = replies
+        if isinstance(reply, Promise):
+            reply = reply.result()
         return over_the_wire(f"{name}Response", version, reply)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from engine.api.exchange import EncodedReply
 from engine.api.metadata import Metadata
+from engine.host.promise import Promise
 from engine.limits import METADATA_ANSWERS_KEPT
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.structs import message_class
@@ -40,9 +40,9 @@ class Maker:
         self.codes = codes
         self.asked: list[list[str]] = []
 
-    def __call__(self, names: list[str], on_done: Callable[[Mapping[str, int]], None]) -> None:
+    def __call__(self, names: list[str]) -> Promise[dict[str, int]]:
         self.asked.append(names)
-        on_done({name: self.codes.get(name, 0) for name in names})
+        return Promise.of({name: self.codes.get(name, 0) for name in names})
 
 
 def asked(version: int, names: tuple[str, ...] | None, **fields: Any) -> Any:

@@ -46,7 +46,7 @@ def ask_capped(stage: DataStage, version: int, partition_max_bytes: int, **more:
 def append(stage: DataStage, *batches: Any) -> None:
     for batch in batches:
         entries = {T0: memoryview(bytearray(batch))}
-        stage.manager.append_records(entries, 1, 0, lambda _found: None)
+        stage.manager.append_records(entries, 1, 0)
         stage.timers.run_until_idle()
 
 
@@ -166,7 +166,7 @@ def codecs(stage: DataStage, version: int) -> None:
     ask(stage, version)
     stage.add("t", 1, config=LogConfig(compression_type=Codec.ZSTD))
     entries = {TopicPartition("t", 1): memoryview(bytearray(sent(3)))}
-    stage.manager.append_records(entries, 1, 0, lambda _found: None)
+    stage.manager.append_records(entries, 1, 0)
     ask(stage, version, index=1)
 
 

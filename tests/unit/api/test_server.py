@@ -9,9 +9,12 @@ import pytest
 
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
-from engine.api.exchange import CloseConnection, Deferred, Exchange, Session
+from engine.api.exchange import CloseConnection, Exchange, Session
+from engine.errors import InvariantBroken, api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.promise import Promise
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
@@ -32,13 +35,16 @@ class Stage:
         self.faults: list[str] = []
         self.answers: dict[int, Any] = {}
         table = DispatchTable()
-        events = ServerEvents(lambda _peer, reason: self.bad.append(reason), self._fault)
+        events = ServerEvents(
+            lambda _peer, reason: self.bad.append(reason), self._fault, self._broken
+        )
         self.server = RequestServer(network, self.clock, table, events)
         table.serve("ApiVersions", self.server.api_versions.handle, Rule.ANYONE)
         table.serve("Heartbeat", self._heartbeat, Rule.PER_RESOURCE, highest=3)
         port = self.server.listen("here", 0)
         self.replies: list[bytes] = []
         self.closed: list[str] = []
+        self.broken: list[str] = []
         self.client = network.connect("here", port)
         self.client.on_frame = lambda frame: self.replies.append(bytes(frame))
         self.client.on_close = self.closed.append
@@ -46,11 +52,14 @@ class Stage:
     def _fault(self, row: ApiRow, error: Exception) -> None:
         self.faults.append(f"{row.name}: {error}")
 
+    def _broken(self, row: ApiRow, error: AssertionError) -> None:
+        self.broken.append(f"{row.name}: {error}")
+
     def _heartbeat(self, request: Any, exchange: Exchange) -> Any:
         answer = self.answers.get(request.generation_id)
         if isinstance(answer, Exception):
             raise answer
-        if isinstance(answer, Deferred):
+        if isinstance(answer, Promise):
             return answer
         return heartbeat_reply(request.generation_id)
 
@@ -83,26 +92,26 @@ def test_an_answer_has_the_requests_number_and_form() -> None:
 
 def test_answers_keep_the_order_of_their_requests() -> None:
     stage = Stage()
-    late = stage.answers[1] = Deferred()
+    late = stage.answers[1] = Promise()
     stage.beat(1)
     stage.beat(2)
     assert [] == stage.numbers()
-    late.complete(heartbeat_reply(1))
+    late.keep(heartbeat_reply(1))
     stage.timers.run_until_idle()
     assert [1, 2] == stage.numbers()
 
 
 def test_a_client_with_too_many_open_requests_waits() -> None:
     stage = Stage()
-    held = [Deferred() for _ in range(OPEN_REQUESTS_PER_CONNECTION_MAX + 1)]
+    held = [Promise() for _ in range(OPEN_REQUESTS_PER_CONNECTION_MAX + 1)]
     for number, deferred in enumerate(held):
         stage.answers[number] = deferred
     for number in range(len(held)):
         stage.beat(number)
     late = held[-1]
-    late.complete(heartbeat_reply(0))
+    late.keep(heartbeat_reply(0))
     for deferred in held[:-1]:
-        deferred.complete(heartbeat_reply(0))
+        deferred.keep(heartbeat_reply(0))
     stage.timers.run_until_idle()
     assert list(range(len(held))) == stage.numbers()
 
@@ -171,24 +180,24 @@ def test_a_handler_can_end_a_connection_without_an_answer() -> None:
 
 def test_what_is_owed_is_answered_before_a_connection_ends() -> None:
     stage = Stage()
-    late = stage.answers[1] = Deferred()
+    late = stage.answers[1] = Promise()
     stage.answers[5] = CloseConnection("acks=0 failed")
     stage.beat(1)
     stage.beat(5)
     stage.beat(6)
     assert ([], []) == (stage.replies, stage.closed)
-    late.complete(heartbeat_reply(0))
+    late.keep(heartbeat_reply(0))
     stage.timers.run_until_idle()
     assert (1, 1) == (len(stage.replies), len(stage.closed))
 
 
 def test_an_answer_that_comes_after_the_end_goes_nowhere() -> None:
     stage = Stage()
-    late = stage.answers[1] = Deferred()
+    late = stage.answers[1] = Promise()
     stage.beat(1)
     stage.client.close("gone")
     stage.timers.run_until_idle()
-    late.complete(heartbeat_reply(0))
+    late.keep(heartbeat_reply(0))
     assert [] == stage.replies
 
 
@@ -216,3 +225,23 @@ def test_bytes_behind_a_request_are_passed_over() -> None:
     stage.send(HEARTBEAT, 3, 5, body + b"\0\0\0")
     assert stage.numbers() == [5]
     assert stage.bad == []
+
+
+def test_a_promise_that_fails_is_a_fault_of_its_request() -> None:
+    stage = Stage()
+    late = stage.answers[1] = Promise()
+    stage.beat(1)
+    late.fail(api_error(UNKNOWN_SERVER_ERROR))
+    stage.timers.run_until_idle()
+    assert stage.closed
+    (fault,) = stage.faults
+    assert fault.startswith("Heartbeat: UNKNOWN_SERVER_ERROR")
+
+
+@pytest.mark.parametrize("error", [AssertionError("no"), InvariantBroken("no")])
+def test_a_broken_rule_is_told_and_goes_on_to_who_turns_the_loop(error: AssertionError) -> None:
+    stage = Stage()
+    stage.answers[1] = error
+    with pytest.raises(AssertionError):
+        stage.beat(1)
+    assert (["Heartbeat: no"], []) == (stage.broken, stage.faults)

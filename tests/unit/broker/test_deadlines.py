@@ -16,15 +16,17 @@ class Stage:
         self.waiting: list[int] = []
         self.answered: list[int] = []
         self.advances = 0
-        self.deadlines = Deadlines(
-            self.timers, self.advance, lambda: min(self.waiting, default=None)
-        )
+        self.deadlines = Deadlines(self.timers)
+        self.deadlines.add(self)
 
     def advance(self) -> None:
         self.advances += 1
         now_ms = self.clock.monotonic_ms()
         self.answered += [due for due in self.waiting if due <= now_ms]
         self.waiting = [due for due in self.waiting if due > now_ms]
+
+    def next_deadline_ms(self) -> int | None:
+        return min(self.waiting, default=None)
 
     def wait_until(self, due_ms: int) -> None:
         self.waiting.append(due_ms)

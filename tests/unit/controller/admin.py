@@ -8,10 +8,12 @@ from typing import Any
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcome
-from engine.api.exchange import Deferred, Exchange, Session
+from engine.admin.topic_waiting import TopicWaiting
+from engine.api.exchange import Exchange, Session
+from engine.broker.deadlines import Deadlines
 from engine.config.broker_config import BrokerConfig
 from engine.host.memory import SeededEntropy
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, MetadataCache, PartitionMetadata
 from engine.wire.codec import message_codec
@@ -36,13 +38,15 @@ class AdminBench:
         self.cache = MetadataCache(self.node.broker_id, "c")
         self.racks = racks or {}
         self.config = BrokerConfig.of(self.node.settings)
+        self.deadlines = Deadlines(self.cluster.timers)
+        self.waiting = TopicWaiting(self.cache, self.cluster.clock, self.deadlines.note)
+        self.deadlines.add(self.waiting)
         self.admin = TopicAdmin(
             self.config,
             AdminPorts(
                 self.node.ports.znodes,
                 self.cache,
-                self.cluster.clock,
-                self.cluster.timers,
+                self.waiting,
                 SeededEntropy(1),
                 lambda: self.node.settings,
             ),
@@ -56,13 +60,11 @@ class AdminBench:
         """Run until nothing is left to do."""
         self.cluster.settle()
 
-    def outcomes(self, call: Callable[..., None], *topics: Any, **options: Any) -> Any:
+    def outcomes(self, call: Callable[..., Promise[Any]], *topics: Any, **options: Any) -> Any:
         """Call the admin and return what it answers once all has settled, None if not yet."""
-        answers: list[dict[str, TopicOutcome]] = []
-        call(list(topics), answers.append, **options)
+        answer = call(list(topics), **options)
         self.settle()
-        assert len(answers) <= 1
-        return answers[0] if answers else None
+        return answer.result() if answer.is_kept else None
 
     def _learn_brokers(self) -> None:
         live = self.cluster.controller.context.live_brokers
@@ -76,12 +78,11 @@ class AdminBench:
         channel = self.node.channel
         send = channel.send
 
-        def send_and_learn(
-            broker_id: int, name: str, request: Any, on_reply: Callable[[Any], None]
-        ) -> None:
-            send(broker_id, name, request, on_reply)
+        def send_and_learn(broker_id: int, name: str, request: Any) -> Promise[Any]:
+            sent = send(broker_id, name, request)
             if name == "UpdateMetadataRequest" and broker_id == self.node.broker_id:
                 self.cluster.timers.call_soon(lambda: self.learn(request))
+            return sent
 
         channel.send = send_and_learn  # type: ignore[method-assign]
 
@@ -106,7 +107,7 @@ class AdminBench:
                         tuple(each.replicas),
                     )
         self.cache.update(1, self.cache.brokers.values(), partitions, ids)
-        self.admin.on_metadata(ids)
+        self.waiting.check(ids)
 
 
 def exchange(api_version: int) -> Exchange:
@@ -116,12 +117,10 @@ def exchange(api_version: int) -> Exchange:
 
 def reply_of(bench: AdminBench, answer: Any) -> Any:
     """Return a handler's reply once all has settled, None if it is not there yet."""
-    if not isinstance(answer, Deferred):
+    if not isinstance(answer, Promise):
         return answer
-    replies: list[Any] = []
-    answer.watch(replies.append)
     bench.settle()
-    return replies[0] if replies else None
+    return answer.result() if answer.is_kept else None
 
 
 def over_the_wire(message: Any, version: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from engine.config.broker_config import BrokerConfig
@@ -91,16 +91,18 @@ class FakeChannel:
         """Pass on no more."""
         self.open_ids.remove(broker_id)
 
-    def send(
-        self, broker_id: int, name: str, request: Any, on_reply: Callable[[Any], None]
-    ) -> None:
+    def send(self, broker_id: int, name: str, request: Any) -> Promise[Any]:
         """Note a request, and answer it on a later turn."""
+        promise: Promise[Any] = Promise()
         if broker_id not in self.open_ids:
-            return
+            return promise
         self.sent.append((broker_id, name, request))
         if broker_id not in self.silent:
             reply = self._reply(broker_id, name, request)
-            self._timers.call_soon(lambda: on_reply(reply) if broker_id in self.open_ids else None)
+            self._timers.call_soon(
+                lambda: promise.keep(reply) if broker_id in self.open_ids else None
+            )
+        return promise
 
     def take(self, name: str | None = None) -> list[tuple[int, str, Any]]:
         """Return the requests since the last call, of one kind or all."""

@@ -23,7 +23,7 @@ def elect(
 ) -> dict[TopicPartition, PartitionElection]:
     answers: list[dict[TopicPartition, PartitionElection]] = []
     asked = controller or cluster.controller
-    asked.elect_leaders(partitions, answers.append, is_unclean=is_unclean)
+    asked.elect_leaders(partitions, is_unclean=is_unclean).then(answers.append)
     assert [] == answers
     cluster.settle()
     (answer,) = answers
@@ -57,7 +57,7 @@ def rejoin(cluster: Cluster, isr: list[int]) -> None:
     )
     epoch = cluster.controller.context.live_brokers[state.leader].epoch
     request = alter(broker_id=state.leader, broker_epoch=epoch, topics=[topic])
-    cluster.controller.alter_partition(request, 3, lambda _: None)
+    cluster.controller.alter_partition(request, 3)
     cluster.settle()
     assert tuple(isr) == cluster.state("t").isr
 
@@ -147,7 +147,7 @@ def test_another_broker_is_not_the_controller() -> None:
 def listed(cluster: Cluster, topics: Any = None, controller: Controller | None = None) -> Any:
     answers: list[Any] = []
     asked = controller or cluster.controller
-    asked.list_reassignments(LIST(topics=topics), answers.append)
+    asked.list_reassignments(LIST(topics=topics)).then(answers.append)
     cluster.settle()
     (answer,) = answers
     return answer

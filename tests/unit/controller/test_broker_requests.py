@@ -40,7 +40,7 @@ def alter(cluster: Cluster, isr: list[int], *, version: int = 3, **changes: Any)
 def send_alter(cluster: Cluster, version: int, **fields: Any) -> Any:
     request = ALTER(**{"broker_id": 1, "broker_epoch": epoch_of(cluster, 1), **fields})
     replies: list[Any] = []
-    cluster.controller.alter_partition(request, version, replies.append)
+    cluster.controller.alter_partition(request, version).then(replies.append)
     assert [] == replies
     cluster.settle()
     return replies[0]
@@ -133,9 +133,9 @@ def test_only_the_controller_answers() -> None:
     cluster = Cluster(2)
     other = cluster.nodes[2].controller
     replies: list[Any] = []
-    other.alter_partition(ALTER(), 3, replies.append)
-    other.controlled_shutdown(message_class("ControlledShutdownRequest")(), replies.append)
-    other.allocate_producer_ids(message_class("AllocateProducerIdsRequest")(), replies.append)
+    other.alter_partition(ALTER(), 3).then(replies.append)
+    other.controlled_shutdown(message_class("ControlledShutdownRequest")()).then(replies.append)
+    other.allocate_producer_ids(message_class("AllocateProducerIdsRequest")()).then(replies.append)
     cluster.settle()
     assert [41, 11, 41] == [reply.error_code for reply in replies]
 
@@ -146,9 +146,8 @@ def test_a_failing_store_is_an_unknown_error_and_is_reported() -> None:
     node = cluster.active
     replies: list[Any] = []
     node.controller.allocate_producer_ids(
-        message_class("AllocateProducerIdsRequest")(broker_id=1, broker_epoch=epoch_of(cluster, 1)),
-        replies.append,
-    )
+        message_class("AllocateProducerIdsRequest")(broker_id=1, broker_epoch=epoch_of(cluster, 1))
+    ).then(replies.append)
     now(node.client.close())
     cluster.settle()
     assert [-1] == [reply.error_code for reply in replies]
@@ -164,7 +163,7 @@ def shut_down(cluster: Cluster, broker_id: int, broker_epoch: int | None = None)
         broker_epoch=epoch_of(cluster, broker_id) if broker_epoch is None else broker_epoch,
     )
     replies: list[Any] = []
-    cluster.controller.controlled_shutdown(request, replies.append)
+    cluster.controller.controlled_shutdown(request).then(replies.append)
     cluster.settle()
     return replies[0]
 
@@ -214,7 +213,7 @@ def allocate(cluster: Cluster, broker_id: int = 1, broker_epoch: int | None = No
         broker_epoch=epoch_of(cluster, 1) if broker_epoch is None else broker_epoch,
     )
     replies: list[Any] = []
-    cluster.controller.allocate_producer_ids(request, replies.append)
+    cluster.controller.allocate_producer_ids(request).then(replies.append)
     cluster.settle()
     return replies[0]
 

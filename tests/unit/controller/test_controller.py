@@ -141,8 +141,8 @@ def test_stopping_forgets_everything_and_takes_no_more_requests() -> None:
     assert (False, -1) == (node.controller.is_active, node.controller.controller_id)
     replies: list[object] = []
     node.controller.allocate_producer_ids(
-        message_class("AllocateProducerIdsRequest")(broker_id=1), replies.append
-    )
+        message_class("AllocateProducerIdsRequest")(broker_id=1)
+    ).then(replies.append)
     assert [message_class("AllocateProducerIdsResponse")(error_code=41)] == replies
 
 

@@ -108,7 +108,7 @@ def test_two_brokers_never_have_the_same_producer_ids() -> None:
         broker_id=1, broker_epoch=cluster.controller.context.live_brokers[1].epoch
     )
     replies: list[Any] = []
-    cluster.controller.allocate_producer_ids(request, replies.append)
+    cluster.controller.allocate_producer_ids(request).then(replies.append)
     # An old broker writes the node between the read and the write.
     cluster.timers._soon.popleft()()
     cluster.timers._soon.popleft()()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.controller.context import ControllerContext, Leadership, LiveBroker
-from engine.controller.request_batch import BatchSender, ReplyHandlers, RequestBatch
+from engine.controller.request_batch import BatchSender, RequestBatch, ResponseTakers
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 from engine.model import TopicPartition
@@ -42,7 +42,7 @@ def bench() -> tuple[RequestBatch, FakeChannel, ControllerContext]:
         channel.open(node)
     context.topics = {"t": {0: PartitionAssignment((1, 2, 3), (3,), (2,))}}
     context.leaderships[T0] = Leadership(PartitionState(1, 5, (1, 2), 4, 1), 9)
-    handlers = ReplyHandlers(lambda *_: None, lambda *_: None)
+    handlers = ResponseTakers(lambda *_: None, lambda *_: None)
     return RequestBatch(BatchSender(8, "INTERNAL", context, channel, handlers)), channel, context
 
 

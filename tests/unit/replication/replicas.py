@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.host.memory import ManualClock
+from engine.host.ports import LogDirOffline
+from engine.host.promise import Promise
+from engine.kafka_errors import INELIGIBLE_REPLICA
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.delayed_produce import ProduceResult
-from engine.replication.effects import Effect
+from engine.replication.effects import Effect, FetchFrom, ProposeIsr
 from engine.replication.partition import Partition
 from engine.replication.partition_types import (
     FetchParams,
     FetchSpec,
+    IsrDecision,
     PartitionState,
     ReplicationConfig,
 )
-from engine.replication.replica_manager import ReplicaManager, ReplicaManagerPorts
+from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import Isolation
 from tests.unit.log.writing import PARTITION, SMALL, new_log
 
@@ -49,6 +55,7 @@ def partition_of(
     """Return a partition of broker 1 without a role."""
     config = ReplicationConfig(min_insync_replicas=min_isr)
     log = log or new_log(log_config)
+    more.setdefault("is_alive", lambda _broker_id: True)
     return Partition(LEADER, log, clock or ManualClock(), config=config, **more)
 
 
@@ -68,14 +75,76 @@ def fetched(partition: Partition, offset: int, replica_id: int = 2) -> tuple[Eff
     return partition.record_follower_fetch(replica_id, spec, partition.log.log_end_offset)
 
 
+REJECTED = IsrDecision(INELIGIBLE_REPLICA)
+
+
+def committed(
+    partition: Partition, isr: tuple[int, ...], leader_epoch: int, partition_epoch: int
+) -> tuple[Effect, ...]:
+    """Let the controller grant what is in flight; a set is proposed first if there is none."""
+    if partition.in_sync.pending is None:
+        partition.in_sync = partition.in_sync._replace(pending=isr)
+    assert partition.in_sync.pending is not None
+    proposal = ProposeIsr(
+        partition.topic_partition,
+        partition.in_sync.pending,
+        partition.leader_epoch,
+        partition.partition_epoch,
+    )
+    return partition.on_isr_decided(proposal, IsrDecision(0, isr, leader_epoch, partition_epoch))
+
+
+class NotedFetching:
+    """Notes what is to be fetched from whom."""
+
+    def __init__(self) -> None:
+        self.orders: list[FetchFrom] = []
+        self.stopped: list[TopicPartition] = []
+
+    def fetch_from(self, order: FetchFrom) -> None:
+        self.orders.append(order)
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        self.stopped.append(topic_partition)
+
+
+def ports_of(
+    *,
+    is_known: Callable[[TopicPartition], bool] = lambda _key: False,
+    proposed: list[ProposeIsr] | None = None,
+    fetching: NotedFetching | None = None,
+    offline: list[LogDirOffline] | None = None,
+    deadlines: list[int] | None = None,
+) -> ReplicaManagerPorts:
+    """Return ports that note what they are told."""
+    return ReplicaManagerPorts(
+        is_known,
+        [].append if proposed is None else proposed.append,
+        fetching or NotedFetching(),
+        [].append if offline is None else offline.append,
+        [].append if deadlines is None else deadlines.append,
+    )
+
+
+def when_there(answer: Any, take: Callable[[Any], object]) -> None:
+    """Take an answer, at once or when its promise is kept."""
+    if isinstance(answer, Promise):
+        answer.watch(lambda: take(answer.result()))
+    else:
+        take(answer)
+
+
 class Broker:
     """A manager with one partition, and all it answered."""
 
     def __init__(self, isr: tuple[int, ...] = (1,), **more: Any) -> None:
         self.clock = ManualClock()
-        self.effects: list[Effect] = []
+        self.proposed: list[ProposeIsr] = []
+        self.fetching = NotedFetching()
         self.known: set[TopicPartition] = set()
-        ports = ReplicaManagerPorts(self.known.__contains__, self.effects.append)
+        ports = ports_of(
+            is_known=self.known.__contains__, proposed=self.proposed, fetching=self.fetching
+        )
         self.manager = ReplicaManager(self.clock, ports)
         self.partition = leader_of(isr, self.clock, **more)
         self.manager.add(self.partition)
@@ -91,13 +160,21 @@ class Broker:
         to: tuple[TopicPartition, ...] = (PARTITION,),
     ) -> None:
         entries = {key: memoryview(bytearray(batches)) for key in to}
-        self.manager.append_records(entries, acks, timeout_ms, self.produced.append)
+        when_there(self.manager.append_records(entries, acks, timeout_ms), self.produced.append)
 
     def fetch(
         self, offset: int, params: FetchParams = CONSUMER, *, max_bytes: int = 1 << 20, **more: Any
     ) -> None:
         spec = FetchSpec(offset, max_bytes, **more)
-        self.manager.fetch(params, [(PARTITION, spec)], self.fetches.append)
+        self.fetch_all(params, [(PARTITION, spec)])
+
+    def fetch_all(
+        self,
+        params: FetchParams,
+        specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        take: Callable[[FetchResults], object] | None = None,
+    ) -> None:
+        when_there(self.manager.fetch(params, specs), take or self.fetches.append)
 
     def pass_time(self, duration_ms: int) -> None:
         self.clock.advance(duration_ms)

@@ -21,7 +21,7 @@ def waiting(partition: Partition, *, for_other: bool = False) -> DelayedDeleteRe
 
     required = {PARTITION: 2, **({OTHER: 1} if for_other else {})}
     results = {key: DeleteRecordsResult(None, 0) for key in required}
-    return DelayedDeleteRecords(100, results, required, find, lambda _results: None)
+    return DelayedDeleteRecords(100, results, required, find)
 
 
 def cut_leader() -> Partition:

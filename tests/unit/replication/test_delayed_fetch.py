@@ -42,7 +42,7 @@ def waiting_on(
         start = start or partition.log.locate(offset)
     spec = FetchSpec(offset or 0, max_bytes, **more)
     waiting = [WaitingPartition(PARTITION, spec, start or OffsetMetadata(0, 0, 0))] * count
-    return DelayedFetch(100, params, waiting, find, lambda results: None)
+    return DelayedFetch(100, params, waiting, find)
 
 
 def test_a_consumer_waits_for_the_watermark_and_a_follower_for_the_end() -> None:
@@ -133,4 +133,4 @@ def test_a_partition_that_is_gone_or_broken_ends_the_wait() -> None:
         raise StorageError(f"{topic_partition} cannot be read")
 
     waiting = [WaitingPartition(PARTITION, FetchSpec(0, 10), OffsetMetadata(0, 0, 0))]
-    assert DelayedFetch(100, CONSUMER, waiting, broken, lambda results: None).can_complete()
+    assert DelayedFetch(100, CONSUMER, waiting, broken).can_complete()

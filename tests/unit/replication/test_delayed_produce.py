@@ -7,7 +7,12 @@ from engine.replication.delayed_produce import DelayedProduce, ProduceResult
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.partition import Partition
 from tests.unit.log.writing import PARTITION, sent
-from tests.unit.replication.replicas import fetched, leader_of, state
+from tests.unit.replication.replicas import (
+    committed,
+    fetched,
+    leader_of,
+    state,
+)
 
 OTHER = TopicPartition("other", 0)
 
@@ -22,7 +27,7 @@ def waiting_on(
 
     results = {key: ProduceResult(None, 0) for key in required}
     results.update((key, ProduceResult(UnknownTopicOrPartition(key))) for key in failed)
-    return DelayedProduce(100, results, required, find, lambda results: None)
+    return DelayedProduce(100, results, required, find)
 
 
 def codes_of(operation: DelayedProduce) -> dict[TopicPartition, int]:
@@ -76,7 +81,7 @@ def test_a_set_that_became_too_small_is_told_after_the_append() -> None:
     partition = leader_of((1, 2), min_isr=2)
     partition.append(sent(), -1)
     fetched(partition, 1)
-    partition.on_isr_committed((1,), 0, 1)
+    committed(partition, (1,), 0, 1)
     operation = waiting_on(partition, {PARTITION: 1})
     assert operation.can_complete()
     assert {PARTITION: 20} == codes_of(operation)

@@ -17,6 +17,7 @@ from engine.replication.leadership import Leadership, StaleControllerEpoch, Stop
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
 from tests.unit.log.writing import sent
+from tests.unit.replication.replicas import ports_of
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 LEAD = PartitionState(1, 5, (1,), 0, (1,))
@@ -41,7 +42,7 @@ class Stage:
         )
         self.logs = LogManager(self.files, LogManagerConfig(("/a", "/b"), 1, "cluster"), around)
         self.logs.start()
-        self.replicas = ReplicaManager(self.clock)
+        self.replicas = ReplicaManager(self.clock, ports_of())
         self.leadership = Leadership(
             1,
             self.clock,

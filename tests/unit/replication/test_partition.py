@@ -34,6 +34,8 @@ from tests.unit.log.writing import (
 from tests.unit.replication.replicas import (
     CONSUMER,
     FOLLOWER,
+    REJECTED,
+    committed,
     fetched,
     leader_of,
     partition_of,
@@ -287,7 +289,7 @@ def test_a_lagging_member_is_proposed_to_leave_and_its_going_moves_the_watermark
     assert () == partition.maybe_shrink_isr()
     # Until the controller says so the laggard still counts.
     assert 0 == partition.high_watermark
-    assert (HighWatermarkMoved(PARTITION, 2),) == partition.on_isr_committed((1,), 0, 1)
+    assert (HighWatermarkMoved(PARTITION, 2),) == committed(partition, (1,), 0, 1)
     assert 1 == partition.partition_epoch
 
 
@@ -323,10 +325,10 @@ def test_an_answer_of_another_epoch_changes_nothing() -> None:
     clock.advance(40_000)
     (proposed,) = partition.maybe_shrink_isr()
     assert isinstance(proposed, ProposeIsr)
-    assert () == partition.on_isr_committed((1,), 5, 1)
-    partition.on_isr_rejected(proposed._replace(leader_epoch=5))
+    assert () == committed(partition, (1,), 5, 1)
+    partition.on_isr_decided(proposed._replace(leader_epoch=5), REJECTED)
     assert partition.in_sync.is_in_flight
-    partition.on_isr_rejected(proposed)
+    partition.on_isr_decided(proposed, REJECTED)
     assert ((1, 2), False) == (partition.in_sync.isr, partition.in_sync.is_in_flight)
 
 
@@ -335,7 +337,7 @@ def test_a_smaller_set_in_flight_is_told_with_what_it_reached() -> None:
     fetched(partition, 0)
     partition.append(sent(), -1)
     fetched(partition, 1)
-    partition.on_isr_committed((1,), 0, 1)
+    committed(partition, (1,), 0, 1)
     assert (True, 1, 2) == partition.enough_replicas_reached(1)
 
 
@@ -359,7 +361,7 @@ def test_a_caught_up_follower_out_of_the_set_holds_the_watermark_for_a_while() -
     partition.become_leader(state((1,), replicas=(1, 2, 3)))
     (proposed,) = fetched(partition, 0, 3)
     assert isinstance(proposed, ProposeIsr)
-    partition.on_isr_rejected(proposed)
+    partition.on_isr_decided(proposed, REJECTED)
     partition.append(sent(), 1)
     assert 0 == partition.high_watermark
     clock.advance(30_001)
@@ -370,8 +372,8 @@ def test_a_caught_up_follower_out_of_the_set_holds_the_watermark_for_a_while() -
 def test_an_answer_with_an_older_partition_epoch_changes_nothing() -> None:
     partition = partition_of()
     partition.become_leader(state((1, 2), partition_epoch=7))
-    assert () == partition.on_isr_committed((1,), 0, 6)
-    assert ((1, 2), 7) == (partition.in_sync.isr, partition.partition_epoch)
+    assert () == committed(partition, (1,), 0, 6)
+    assert ((1, 2), 7) == (partition.in_sync.committed, partition.partition_epoch)
 
 
 # Following and deleting

@@ -15,9 +15,18 @@ from engine.records.batch import BatchView
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.effects import HighWatermarkMoved, ProposeIsr
 from engine.replication.partition_types import FetchSpec
-from engine.replication.replica_manager import ReplicaManager, ReplicaManagerPorts
+from engine.replication.replica_manager import ReplicaManager
 from tests.unit.log.writing import PARTITION, sent, sent_by
-from tests.unit.replication.replicas import CONSUMER, FOLLOWER, Broker, leader_of, state
+from tests.unit.replication.replicas import (
+    CONSUMER,
+    FOLLOWER,
+    Broker,
+    committed,
+    leader_of,
+    ports_of,
+    state,
+    when_there,
+)
 
 OTHER = TopicPartition("other", 0)
 
@@ -169,7 +178,8 @@ def test_only_coordinators_write_to_internal_topics() -> None:
     broker.produce(sent(), to=(key,))
     assert [17] == broker.codes()
     origin = AppendOrigin.COORDINATOR
-    broker.manager.append_records({key: sent()}, 1, 0, broker.produced.append, origin=origin)
+    answer = broker.manager.append_records({key: sent()}, 1, 0, origin=origin)
+    when_there(answer, broker.produced.append)
     assert [17, 3] == broker.codes()
 
 
@@ -197,9 +207,9 @@ def test_a_smaller_set_answers_what_waited_for_the_laggard() -> None:
     broker.produce(sent(), timeout_ms=60_000)
     broker.clock.advance(30_001)
     broker.manager.shrink_isrs()
-    assert [ProposeIsr(PARTITION, (1,), 0, 0)] == broker.effects
+    assert [ProposeIsr(PARTITION, (1,), 0, 0)] == broker.proposed
     assert [] == broker.produced
-    broker.manager.perform(broker.partition.on_isr_committed((1,), 0, 1))
+    broker.manager.perform(committed(broker.partition, (1,), 0, 1))
     assert [0] == broker.codes()
 
 
@@ -209,14 +219,14 @@ def test_a_smaller_set_answers_what_waited_for_the_laggard() -> None:
 def test_a_fetch_that_may_not_wait_is_answered_empty() -> None:
     broker = Broker()
     broker.fetch(0, CONSUMER._replace(max_wait_ms=0))
-    broker.manager.fetch(CONSUMER, [], broker.fetches.append)
+    broker.fetch_all(CONSUMER, [])
     assert [0, 0] == broker.sizes()
 
 
 def test_a_fetch_with_an_error_is_answered_at_once() -> None:
     broker = Broker()
     specs = [(OTHER, FetchSpec(0, 100)), (PARTITION, FetchSpec(9, 100))]
-    broker.manager.fetch(CONSUMER, specs, broker.fetches.append)
+    broker.fetch_all(CONSUMER, specs)
     assert [3, 1] == [result.error.code for _, result in broker.fetches[0] if result.error]
 
 
@@ -241,7 +251,7 @@ def test_only_the_first_partition_exceeds_the_limits() -> None:
     broker.produce(sent())
     for specs, sizes in (((0, 0), [len(sent()), 0]), ((1, 0), [0, len(sent())])):
         asked = [(PARTITION, FetchSpec(offset, 5)) for offset in specs]
-        broker.manager.fetch(CONSUMER, asked, broker.fetches.append)
+        broker.fetch_all(CONSUMER, asked)
         assert sizes == [result.size_bytes for _, result in broker.fetches[-1]]
 
 
@@ -251,7 +261,7 @@ def test_the_bytes_of_the_whole_answer_are_limited() -> None:
     size = len(sent())
     params = CONSUMER._replace(max_bytes=size + 10)
     asked = [(PARTITION, FetchSpec(0, 1 << 20))] * 2
-    broker.manager.fetch(params, asked, broker.fetches.append)
+    broker.fetch_all(params, asked)
     assert [size, 0] == [result.size_bytes for _, result in broker.fetches[0]]
 
 
@@ -290,7 +300,7 @@ def test_a_fetch_that_waits_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) 
 def test_a_follower_that_catches_up_is_proposed_to_the_controller() -> None:
     broker = Broker((1, 2))
     broker.fetch(0, FOLLOWER._replace(replica_id=3, max_wait_ms=0), log_start_offset=0)
-    assert [ProposeIsr(PARTITION, (1, 2, 3), 0, 0)] == broker.effects
+    assert [ProposeIsr(PARTITION, (1, 2, 3), 0, 0)] == broker.proposed
 
 
 def test_a_reply_may_fetch_and_produce_again() -> None:
@@ -301,10 +311,10 @@ def test_a_reply_may_fetch_and_produce_again() -> None:
         seen.extend(bases_of(results))
         if len(seen) < 4:
             offset = broker.partition.high_watermark
-            broker.manager.fetch(CONSUMER, [(PARTITION, FetchSpec(offset, 1 << 20))], again)
+            broker.fetch_all(CONSUMER, [(PARTITION, FetchSpec(offset, 1 << 20))], again)
             broker.produce(sent())
 
-    broker.manager.fetch(CONSUMER, [(PARTITION, FetchSpec(0, 1 << 20))], again)
+    broker.fetch_all(CONSUMER, [(PARTITION, FetchSpec(0, 1 << 20))], again)
     broker.produce(sent())
     assert [0, 1, 2, 3] == seen
     assert [0, 0, 0, 0] == broker.codes()
@@ -333,7 +343,7 @@ def test_watermarks_are_there_for_the_checkpoint() -> None:
 
 def test_a_failing_disk_is_told_and_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[LogDirOffline] = []
-    manager = ReplicaManager(ManualClock(), ReplicaManagerPorts(on_log_dir_offline=told.append))
+    manager = ReplicaManager(ManualClock(), ports_of(offline=told))
     partition = leader_of()
     manager.add(partition)
     failure = LogDirOffline("/data", "read", "no such device", 5)
@@ -342,9 +352,9 @@ def test_a_failing_disk_is_told_and_answered(monkeypatch: pytest.MonkeyPatch) ->
         raise failure
 
     monkeypatch.setattr(partition.log, "read", fail)
-    answers: list[FetchResults] = []
-    manager.fetch(CONSUMER, [(PARTITION, FetchSpec(0, 10))], answers.append)
-    assert [56] == [result.error.code for _, result in answers[0] if result.error]
+    answer = manager.fetch(CONSUMER, [(PARTITION, FetchSpec(0, 10))])
+    assert isinstance(answer, list)
+    assert [56] == [result.error.code for _, result in answer if result.error]
     assert [failure] == told
 
 
@@ -357,8 +367,8 @@ def test_effects_of_nested_calls_come_behind_those_before() -> None:
         broker.manager.perform([HighWatermarkMoved(PARTITION, 1)])
         order.append("first is over")
 
-    broker.manager.fetch(CONSUMER, [(PARTITION, FetchSpec(0, 100))], first)
-    broker.manager.fetch(
+    broker.fetch_all(CONSUMER, [(PARTITION, FetchSpec(0, 100))], first)
+    broker.fetch_all(
         CONSUMER, [(PARTITION, FetchSpec(0, 100))], lambda results: order.append("second")
     )
     broker.produce(sent())
@@ -368,10 +378,10 @@ def test_effects_of_nested_calls_come_behind_those_before() -> None:
 def test_whoever_keeps_the_timer_is_told_the_deadline_of_what_waits() -> None:
     clock = ManualClock()
     told: list[int] = []
-    manager = ReplicaManager(clock, ReplicaManagerPorts(on_waiting=told.append))
+    manager = ReplicaManager(clock, ports_of(deadlines=told))
     manager.add(leader_of((1, 2), clock))
-    manager.fetch(CONSUMER._replace(max_wait_ms=70), [(PARTITION, FetchSpec(0, 100))], print)
+    manager.fetch(CONSUMER._replace(max_wait_ms=70), [(PARTITION, FetchSpec(0, 100))])
     entries = {PARTITION: memoryview(bytearray(sent()))}
-    manager.append_records(entries, -1, 40, print)
+    manager.append_records(entries, -1, 40)
     now_ms = clock.monotonic_ms()
     assert told == [now_ms + 70, now_ms + 40]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from engine.host.memory import ManualClock
+from engine.host.promise import Promise
 from engine.limits import PRODUCER_ID_RETRY_MS
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds, ProducerIdsNotReady
 
@@ -16,14 +15,18 @@ class Controller:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.asked: list[Callable[[ProducerIdBlock | None], None]] = []
-        self.ids = ProducerIds(self.asked.append, self.clock)
+        self.asked: list[Promise[ProducerIdBlock | None]] = []
+        self.ids = ProducerIds(self.ask, self.clock)
+
+    def ask(self) -> Promise[ProducerIdBlock | None]:
+        self.asked.append(Promise())
+        return self.asked[-1]
 
     def give(self, first_id: int, size: int = 1000) -> None:
-        self.asked.pop(0)(ProducerIdBlock(first_id, size))
+        self.asked.pop(0).keep(ProducerIdBlock(first_id, size))
 
     def refuse(self) -> None:
-        self.asked.pop(0)(None)
+        self.asked.pop(0).keep(None)
 
     def is_waiting(self) -> bool:
         with pytest.raises(ProducerIdsNotReady) as refused:
@@ -84,5 +87,5 @@ def test_an_empty_block_is_not_used() -> None:
 
 def test_a_block_that_is_there_at_once_is_used_at_once() -> None:
     given = iter([ProducerIdBlock(0, 2), ProducerIdBlock(2, 2)])
-    ids = ProducerIds(lambda on_block: on_block(next(given)), ManualClock())
+    ids = ProducerIds(lambda: Promise.of(next(given)), ManualClock())
     assert [0, 1, 2] == [ids.generate() for _ in range(3)]

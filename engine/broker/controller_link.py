@@ -1,0 +1,149 @@
+"""Requests of one broker to whoever is the controller, one after the other.
+
+```
+queue ── who is it? ── not known ────────────────────────────> after a pause, again
+             └─ head is sent ──> link ── answer ─────────────> its promise, next
+                                  │ lost, or it says NOT_CONTROLLER
+                                  └──────────────────────────> after a pause, who is it then?
+```
+
+A request has no deadline: what it asks for is wanted until it is answered or the broker stops.
+
+Source: Kafka's NodeToControllerChannelManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from engine.broker.peers import BrokerLink, Peers
+from engine.client.connection import Call
+from engine.client.errors import NoCommonVersion
+from engine.errors import ApiError, EngineError
+from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
+from engine.kafka_errors import NOT_CONTROLLER
+from engine.limits import CONTROLLER_LINK_RETRY_MS
+from engine.replication.metadata_cache import MetadataCache
+
+_log = logging.getLogger("kafka.server.NodeToControllerChannelManager")
+
+
+class BrokerStopped(EngineError):
+    """A request was not answered before this broker stopped."""
+
+    def __init__(self) -> None:
+        super().__init__("this broker has stopped")
+
+
+class _Request(NamedTuple):
+    call: Call
+    promise: Promise[Any]
+
+
+class ControllerLink:
+    """The requests of one kind that one broker has for the controller."""
+
+    def __init__(self, cache: MetadataCache, peers: Peers, timers: Timers, clock: Clock) -> None:
+        self._cache = cache
+        self._peers = peers
+        self._timers = timers
+        self._clock = clock
+        self._requests: deque[_Request] = deque()
+        self._link: BrokerLink | None = None
+        self._controller_id: int | None = None
+        self._is_busy = False
+        self._is_stopped = False
+        self._cancel: Callable[[], None] | None = None
+
+    def ask(
+        self, api_name: str, message: Callable[[int], Any], *, highest: int | None = None
+    ) -> Promise[Any]:
+        """Promise the controller's response; the message is made of the version.
+
+        It fails with NoCommonVersion, with an ApiError if the controller's broker fails to serve
+        it, and when this broker stops.
+        """
+        if self._is_stopped:
+            return Promise.failed(BrokerStopped())
+        request = _Request(Call(api_name, message, highest=highest), Promise())
+        self._requests.append(request)
+        self._next()
+        return request.promise
+
+    def stop(self) -> None:
+        """Ask nothing more; what has no answer fails."""
+        self._is_stopped = True
+        if self._cancel is not None:
+            self._cancel()
+        requests, self._requests = self._requests, deque()
+        self._forget_controller()
+        for request in requests:
+            request.promise.fail(BrokerStopped())
+
+    def _next(self) -> None:
+        if self._requests and not self._is_busy and not self._is_stopped:
+            self._is_busy = True
+            self._send()
+
+    def _send(self) -> None:
+        self._cancel = None
+        link = self._link_to_controller()
+        if link is None:
+            self._again()
+            return
+        answer = link.ask(self._requests[0].call)
+        answer.watch(lambda: self._answered(answer))
+
+    def _link_to_controller(self) -> BrokerLink | None:
+        controller_id = self._cache.controller_id
+        if controller_id != self._controller_id:
+            self._forget_controller()
+        if self._link is None and controller_id is not None:
+            broker = self._cache.brokers.get(controller_id)
+            self._link = None if broker is None else self._peers.link(broker)
+            self._controller_id = controller_id
+        return self._link
+
+    def _forget_controller(self) -> None:
+        link, self._link, self._controller_id = self._link, None, None
+        if link is not None:
+            link.close()
+
+    def _answered(self, answer: Promise[Any]) -> None:
+        if self._is_stopped:
+            return
+        error = answer.error
+        if error is None and _is_of_another(answer.result()):
+            self._forget_controller()
+            self._again()
+        elif error is None or isinstance(error, ApiError | NoCommonVersion):
+            promise = self._requests.popleft().promise
+            self._is_busy = False
+            if error is None:
+                promise.keep(answer.result())
+            else:
+                promise.fail(error)
+            self._next()
+        else:
+            _log.info("controller %s: %s, trying again", self._controller_id, error)
+            self._forget_controller()
+            self._again()
+
+    def _again(self) -> None:
+        due_ms = self._clock.monotonic_ms() + CONTROLLER_LINK_RETRY_MS
+        self._cancel = self._timers.call_at(due_ms, self._send)
+
+
+def _is_of_another(response: Any) -> bool:
+    """Tell whether any error in a response says that its broker is not the controller."""
+    if response.error_code == NOT_CONTROLLER:
+        return True
+    return any(
+        partition.error_code == NOT_CONTROLLER
+        for topic in getattr(response, "topics", ())
+        for partition in topic.partitions
+    )

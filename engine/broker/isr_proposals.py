@@ -1,0 +1,215 @@
+"""Proposals of in-sync sets on their way to the controller, as AlterPartition requests.
+
+```
+propose ──> waiting, one for each partition ── one request in flight ──> controller
+               ^                                                          │
+               └── no answer, or an error for all: again after a pause ───┤
+ the partition decides (isr_decided) <── its set or its error, one each ──┘
+```
+
+1. What is proposed meanwhile waits, and leaves together when the answer is there.
+2. A second proposal of a partition that waits is answered with OPERATION_NOT_ATTEMPTED: the
+   partition has moved on since the first, and proposes anew when it sees reason to.
+3. A partition that the answer leaves out stays, and is asked for again.
+
+Source: ISR-6, KIP-497; Kafka's DefaultAlterPartitionManager.
+Differs: what a partition proposes again after an error waits for the pause, too. In-sync sets are
+never written to the metadata store by brokers, as they were below inter.broker.protocol.version
+2.7.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
+from engine.kafka_errors import NONE, OPERATION_NOT_ATTEMPTED, kafka_error
+from engine.limits import ISR_PROPOSAL_RETRY_MS
+from engine.model import TopicPartition
+from engine.replication.effects import ProposeIsr
+from engine.replication.partition_types import IsrDecision
+from engine.wire.structs import message_class
+
+_log = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
+
+_TOPIC_IDS_SINCE = 2
+_BROKER_EPOCHS_SINCE = 3
+_UNKNOWN_EPOCH = -1
+
+
+class AskController(Protocol):
+    """A request to whoever is the controller; `message` makes it of the version."""
+
+    def __call__(
+        self, api_name: str, message: Callable[[int], Any], *, highest: int | None = None
+    ) -> Promise[Any]:
+        """Promise the response; versions up to `highest`."""
+        ...
+
+
+class IsrProposalPorts(NamedTuple):
+    """What proposals need of their broker; `decided` is told what the controller says."""
+
+    epoch: Callable[[], int]
+    topic_ids: Callable[[], Mapping[str, bytes]]
+    ask: AskController
+    decided: Callable[[ProposeIsr, IsrDecision], None]
+
+
+class IsrProposals:
+    """The proposals of one broker."""
+
+    def __init__(self, broker_id: int, ports: IsrProposalPorts, timers: Timers, clock: Clock):
+        self._broker_id = broker_id
+        self._ports = ports
+        self._timers = timers
+        self._clock = clock
+        self._waiting: dict[TopicPartition, ProposeIsr] = {}
+        #: A request is in flight, or about to leave, or the pause before it goes on.
+        self._is_busy = False
+        self._is_stopped = False
+        self._cancel: Callable[[], None] | None = None
+        self._told: str | None = None
+
+    @property
+    def waiting_count(self) -> int:
+        """Count the partitions whose proposals are not decided."""
+        return len(self._waiting)
+
+    def propose(self, proposal: ProposeIsr) -> None:
+        """Ask for a set; `decided` is told on a later turn."""
+        if self._is_stopped:
+            return
+        if proposal.topic_partition in self._waiting:
+            refused = IsrDecision(OPERATION_NOT_ATTEMPTED)
+            self._timers.call_soon(lambda: self._ports.decided(proposal, refused))
+            return
+        self._waiting[proposal.topic_partition] = proposal
+        self._send_soon()
+
+    def stop(self) -> None:
+        """Ask for nothing more; what is in flight is not decided here any more."""
+        self._is_stopped = True
+        self._waiting.clear()
+        if self._cancel is not None:
+            self._cancel()
+
+    def _send_soon(self) -> None:
+        if self._waiting and not self._is_busy:
+            self._is_busy = True
+            # What else is proposed in this turn goes with it.
+            self._timers.call_soon(self._send)
+
+    def _send(self) -> None:
+        self._cancel = None
+        proposals = tuple(self._waiting.values())
+        if self._is_stopped or not proposals:
+            self._is_busy = False
+            return
+        topic_ids = self._ports.topic_ids()
+        has_ids = all(proposal.topic_partition.topic in topic_ids for proposal in proposals)
+        epoch = self._ports.epoch()
+
+        def message(version: int) -> Any:
+            return self._request(proposals, topic_ids, epoch, version)
+
+        highest = None if has_ids else _TOPIC_IDS_SINCE - 1
+        answer = self._ports.ask("AlterPartition", message, highest=highest)
+        answer.watch(lambda: self._answered(proposals, topic_ids, answer))
+
+    def _request(
+        self,
+        proposals: Iterable[ProposeIsr],
+        topic_ids: Mapping[str, bytes],
+        epoch: int,
+        version: int,
+    ) -> Any:
+        request = message_class("AlterPartitionRequest")
+        topics: dict[str, Any] = {}
+        for proposal in proposals:
+            name, index = proposal.topic_partition
+            topic = topics.get(name)
+            if topic is None:
+                fields: dict[str, Any] = {"topic_name": name}
+                if version >= _TOPIC_IDS_SINCE:
+                    fields = {"topic_id": topic_ids[name]}
+                topic = topics[name] = request.TopicData(**fields)
+            partition = request.PartitionData(
+                partition_index=index,
+                leader_epoch=proposal.leader_epoch,
+                partition_epoch=proposal.partition_epoch,
+            )
+            if version < _BROKER_EPOCHS_SINCE:
+                partition.new_isr = list(proposal.isr)
+            else:
+                partition.new_isr_with_epochs = [
+                    request.BrokerState(
+                        broker_id=broker_id,
+                        broker_epoch=epoch if broker_id == self._broker_id else _UNKNOWN_EPOCH,
+                    )
+                    for broker_id in proposal.isr
+                ]
+            topic.partitions.append(partition)
+        return request(broker_id=self._broker_id, broker_epoch=epoch, topics=list(topics.values()))
+
+    def _answered(
+        self,
+        proposals: tuple[ProposeIsr, ...],
+        topic_ids: Mapping[str, bytes],
+        answer: Promise[Any],
+    ) -> None:
+        if self._is_stopped:
+            return
+        if answer.error is not None:
+            self._again(str(answer.error))
+            return
+        response = answer.result()
+        if response.error_code != NONE:
+            self._again(kafka_error(response.error_code).name)
+            return
+        self._told = None
+        decisions = _decisions(response, {topic_ids[name]: name for name in topic_ids})
+        asked_again = False
+        for proposal in proposals:
+            decision = decisions.get(proposal.topic_partition)
+            if decision is None:
+                _log.warning("the controller's answer leaves out %s", proposal.topic_partition)
+                asked_again = True
+                continue
+            if decision.error_code != NONE:
+                name = kafka_error(decision.error_code).name
+                _log.info("%s: ISR %s refused: %s", proposal.topic_partition, proposal.isr, name)
+            # Gone before the partition hears of it: it may propose again at once.
+            del self._waiting[proposal.topic_partition]
+            self._ports.decided(proposal, decision)
+            asked_again |= proposal.topic_partition in self._waiting
+        if asked_again:
+            self._pause()
+        else:
+            self._is_busy = False
+            self._send_soon()
+
+    def _again(self, reason: str) -> None:
+        """Ask for the same after a pause; tells why when that changes."""
+        if reason != self._told:
+            self._told = reason
+            _log.warning("in-sync sets could not be changed, trying again: %s", reason)
+        self._pause()
+
+    def _pause(self) -> None:
+        due_ms = self._clock.monotonic_ms() + ISR_PROPOSAL_RETRY_MS
+        self._cancel = self._timers.call_at(due_ms, self._send)
+
+
+def _decisions(response: Any, names: Mapping[bytes, str]) -> dict[TopicPartition, IsrDecision]:
+    """Return what a response says of each partition; topics have a name or an id."""
+    return {
+        TopicPartition(topic.topic_name or names.get(topic.topic_id, ""), row.partition_index): (
+            IsrDecision(row.error_code, tuple(row.isr), row.leader_epoch, row.partition_epoch)
+        )
+        for topic in response.topics
+        for row in topic.partitions
+    }

@@ -1,0 +1,121 @@
+"""The way to another broker: a direct call in this process, a connection to any other (D12).
+
+Who asks cannot tell the two apart: a request goes in, a promise of the response comes out. It
+fails with an ApiError if the broker failed to serve it, which is of that request alone, and with
+another EngineError if the broker was not reached or was lost.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from engine.client.connection import Call, Connection
+from engine.client.errors import Unreachable
+from engine.client.loop_connection import LoopConnection, message_of
+from engine.client.settings import Address
+from engine.host.ports import Clock, Network, Timers
+from engine.host.promise import Promise
+from engine.limits import BROKER_LINK_TIMEOUT_MS
+from engine.replication.metadata_cache import BrokerNode
+from engine.wire.headers import api
+
+_log = logging.getLogger("kafka.server.BrokerLinks")
+# Kafka's number of the protocol.
+_PLAINTEXT = 0
+
+#: Serves a request of a broker by the API's name, a version and the message.
+Serve: TypeAlias = Callable[[str, int, Any], Promise[Any]]
+
+
+class BrokerLink(Protocol):
+    """One broker, for one of those who ask."""
+
+    def ask(self, call: Call) -> Promise[Any]:
+        """Promise the response to a request; requests are served in the order they were asked."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; what is owed fails."""
+        ...
+
+
+class NearLink:
+    """A broker of this process; it may be gone, or not be there yet."""
+
+    def __init__(self, broker_id: int, brokers: Mapping[int, Serve]) -> None:
+        self._broker_id = broker_id
+        self._brokers = brokers
+
+    def ask(self, call: Call) -> Promise[Any]:
+        """Serve a request at once, in the highest version that it allows."""
+        serve = self._brokers.get(self._broker_id)
+        if serve is None:
+            return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
+        stable = api(call.api_name).stable
+        version = stable.highest if call.highest is None else min(call.highest, stable.highest)
+        message = call.message(version) if callable(call.message) else call.message
+        return serve(call.api_name, version, message)
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+class FarLink:
+    """A broker of another process."""
+
+    def __init__(self, connection: LoopConnection) -> None:
+        self._connection = connection
+
+    def ask(self, call: Call) -> Promise[Any]:
+        """Send a request."""
+        return self._connection.ask(call).then(message_of)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._connection.close("it is not needed any more")
+
+
+class Peers:
+    """Makes links to brokers by the listener that brokers reach each other by."""
+
+    def __init__(
+        self,
+        network: Network,
+        timers: Timers,
+        clock: Clock,
+        *,
+        near: Mapping[int, Serve],
+        broker_id: int,
+        listener: str,
+    ) -> None:
+        """`near` are the brokers of this process, filled by whoever starts and stops them."""
+        self._network = network
+        self._timers = timers
+        self._clock = clock
+        self._near = near
+        self._broker_id = broker_id
+        self._listener = listener
+
+    def link(self, broker: BrokerNode) -> BrokerLink | None:
+        """Return a link to a broker, None (and an error in the log) if it cannot be reached."""
+        if broker.broker_id in self._near:
+            return NearLink(broker.broker_id, self._near)
+        endpoint = broker.endpoint(self._listener)
+        if endpoint is None or endpoint.security_protocol != _PLAINTEXT:
+            _log.error(
+                "broker %d is not reached: it has no plain listener %s",
+                broker.broker_id,
+                self._listener,
+            )
+            return None
+        connection = LoopConnection(
+            self._network,
+            self._timers,
+            self._clock,
+            Address(endpoint.host, endpoint.port),
+            lambda: Connection(str(self._broker_id)),
+            timeout_ms=BROKER_LINK_TIMEOUT_MS,
+        )
+        return FarLink(connection)

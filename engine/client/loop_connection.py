@@ -1,0 +1,198 @@
+"""The driver that brokers use: calls to one address on the engine's loop, each a promise.
+
+```
+ask ── no connection? connect, handshake ──> sent in order ── answer ──────────> kept
+                                               └─ lost, silent, no Kafka ──> all of them fail
+```
+
+A connection that ended is replaced with the next call; nothing is asked again here. While
+something is owed one timer runs, at the first deadline.
+
+Differs from `links`, the driver of commands: frames cross the network's port whole, and nothing
+waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from engine.client.connection import READY, Call, Connection, Reply
+from engine.client.errors import ConnectionLost, TimedOut, Unreachable
+from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.host import ports
+from engine.host.promise import Promise
+
+
+class _Owed(NamedTuple):
+    """A call without an answer."""
+
+    call: Call
+    deadline_ms: int
+    promise: Promise[Reply]
+
+
+class LoopConnection:
+    """Calls to one address; `make_connection` gives the client's end of a new connection."""
+
+    def __init__(
+        self,
+        network: ports.Network,
+        timers: ports.Timers,
+        clock: ports.Clock,
+        address: Address,
+        make_connection: Callable[[], Connection],
+        *,
+        timeout_ms: int,
+    ) -> None:
+        """Bound each call by `timeout_ms`, the connecting and the handshake included."""
+        self._network = network
+        self._timers = timers
+        self._clock = clock
+        self._address = address
+        self._make_connection = make_connection
+        self._timeout_ms = timeout_ms
+        self._connection: Connection | None = None
+        self._wire: ports.Connection | None = None
+        self._has_answered = False
+        #: In the order they were asked; those not yet sent wait for the handshake.
+        self._owed: dict[object, _Owed] = {}
+        self._unsent: list[object] = []
+        self._cancel: Callable[[], None] | None = None
+
+    @property
+    def owed_count(self) -> int:
+        """Return how many calls have no answer."""
+        return len(self._owed)
+
+    def ask(self, call: Call) -> Promise[Reply]:
+        """Send a call, connecting first if need be.
+
+        It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or what the
+        connection finds wrong with the answers.
+        """
+        promise: Promise[Reply] = Promise()
+        token = object()
+        deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+        self._owed[token] = _Owed(call, deadline_ms, promise)
+        self._unsent.append(token)
+        if self._cancel is None:
+            self._cancel = self._timers.call_at(deadline_ms, self._expire)
+        if self._wire is None:
+            self._connect()
+        elif self._connection is not None and self._connection.state == READY:
+            self._send_unsent()
+        return promise
+
+    def close(self, reason: str) -> None:
+        """End the connection; what is owed fails."""
+        if self._wire is not None:
+            self._wire.close(reason)
+        self._lost(self._wire, reason)
+
+    def _connect(self) -> None:
+        self._has_answered = False
+        wire = self._wire = self._network.connect(*self._address)
+        self._connection = self._make_connection()
+        wire.on_frame = self._take
+        wire.on_close = lambda reason: self._lost(wire, reason)
+        self._connection.opened()
+        self._flush()
+
+    def _flush(self) -> None:
+        assert self._connection is not None
+        assert self._wire is not None
+        for frame in self._connection.take_frames():
+            self._wire.send([frame])
+
+    def _send_unsent(self) -> None:
+        """Send what waited for the handshake; a call that cannot be sent fails alone."""
+        assert self._connection is not None
+        unsent, self._unsent = self._unsent, []
+        failed: list[tuple[Promise[Reply], EngineError]] = []
+        for token in unsent:
+            call = self._owed[token].call
+            try:
+                version = self._connection.version_of(call.api_name, call.lowest, call.highest)
+                self._connection.send(call.api_name, call.message, version=version, token=token)
+            except EngineError as error:
+                failed.append((self._owed.pop(token).promise, error))
+        self._flush()
+        for promise, refusal in failed:
+            promise.fail(refusal)
+
+    def _take(self, frame: memoryview) -> None:
+        connection = self._connection
+        assert connection is not None
+        self._has_answered = True
+        try:
+            # The frame is gone after the call, and replies have views of it.
+            reply = connection.take_frame(bytes(frame))
+        except EngineError as error:
+            self._broken(error)
+            return
+        if reply is not None:
+            owed = self._owed.pop(reply.token)
+            self._rest_if_idle()
+            owed.promise.keep(reply)
+        elif connection.state == READY:
+            self._send_unsent()
+        else:
+            self._flush()
+
+    def _broken(self, error: EngineError) -> None:
+        """End a connection whose peer is not what it should be: all calls get that error."""
+        wire = self._wire
+        self._let_go()
+        assert wire is not None
+        wire.close(str(error))
+        self._fail_all(lambda _owed: error)
+
+    def _lost(self, wire: ports.Connection | None, reason: str) -> None:
+        if wire is None or wire is not self._wire:
+            return
+        self._let_go()
+        host, port = self._address
+        kind = ConnectionLost if self._has_answered else Unreachable
+        self._fail_all(lambda _owed: kind(host, port, reason))
+
+    def _let_go(self) -> None:
+        self._wire = self._connection = None
+
+    def _fail_all(self, error_of: Callable[[_Owed], EngineError]) -> None:
+        owed, self._owed = self._owed, {}
+        self._unsent = []
+        self._rest_if_idle()
+        for each in owed.values():
+            each.promise.fail(error_of(each))
+
+    def _rest_if_idle(self) -> None:
+        if not self._owed and self._cancel is not None:
+            self._cancel()
+            self._cancel = None
+
+    def _expire(self) -> None:
+        """End the connection if a call is past its deadline: no answer behind it can be told."""
+        self._cancel = None
+        deadlines = [owed.deadline_ms for owed in self._owed.values()]
+        if not deadlines:
+            return
+        now_ms = self._clock.monotonic_ms()
+        if min(deadlines) > now_ms:
+            self._cancel = self._timers.call_at(min(deadlines), self._expire)
+            return
+        wire = self._wire
+        self._let_go()
+        if wire is not None:
+            wire.close("no answer in time")
+        self._fail_all(self._expired_error)
+
+    def _expired_error(self, owed: _Owed) -> EngineError:
+        what = f"{owed.call.api_name} to {self._address}"
+        return TimedOut(what, self._timeout_ms)
+
+
+def message_of(reply: Reply) -> Any:
+    """Return the message of a reply."""
+    return reply.message

@@ -1,0 +1,37 @@
+"""What the replica manager tells others and asks them; none of it has a default that is silent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from engine.host.ports import LogDirOffline
+from engine.model import TopicPartition
+from engine.replication.effects import FetchFrom, ProposeIsr
+
+
+class ReplicaFetching(Protocol):
+    """Fetches what this broker's followers lack from their leaders (PART-3, REPL-2)."""
+
+    def fetch_from(self, order: FetchFrom) -> None:
+        """Fetch a partition from its leader from now on, in place of an earlier one."""
+        ...
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        """Fetch a partition no more; it may not have been fetched."""
+        ...
+
+
+class ReplicaManagerPorts(NamedTuple):
+    """Who is there for what is not the manager's own.
+
+    `is_known` tells whether some broker has the partition. `propose_isr` asks the controller, and
+    brings its answer to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
+    deadline (monotonic) of each operation that starts to wait.
+    """
+
+    is_known: Callable[[TopicPartition], bool]
+    propose_isr: Callable[[ProposeIsr], None]
+    fetching: ReplicaFetching
+    on_log_dir_offline: Callable[[LogDirOffline], None]
+    on_waiting: Callable[[int], None]
