@@ -35,6 +35,7 @@ from engine.log import log_reader, partition_metadata
 from engine.log.loaded_log import LoadedLog
 from engine.log.log_config import LogConfig
 from engine.log.log_flush import LogFlush
+from engine.log.log_lines import LogLines, LogStartReason
 from engine.log.log_truncation import LogTruncation
 from engine.log.log_types import (
     NOTHING_APPENDED,
@@ -89,6 +90,7 @@ class LocalLog:
         self.directory = directory
         self.topic_partition = topic_partition
         self._hooks = hooks
+        self._lines = LogLines(topic_partition, directory)
         self.segments = loaded.segments
         self.epochs = loaded.epochs
         self.producers = loaded.producers
@@ -408,6 +410,7 @@ class LocalLog:
             # Recovery would begin behind it, and never look at its indexes again.
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
+        self._lines.rolled(base)
         snapshot = self._take_snapshot(base)
         self._flush.flush_beside(base, () if snapshot is None else (snapshot,), now_ms)
         return segment
@@ -471,6 +474,7 @@ class LocalLog:
         if self.segments.first.base_offset > offset:
             self.restart_at(offset, now_ms)
             return True
+        self._lines.truncated(offset)
         self._discard(reversed([it for it in self.segments if it.base_offset > offset]))
         self._active = self.segments.active
         self._active.truncate_to(offset, now_ms)
@@ -484,6 +488,7 @@ class LocalLog:
     def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove all records and go on at `offset`, with the log's start there by default."""
         self._truncation.settle()
+        self._lines.restarted(offset)
         self._discard(reversed(list(self.segments)))
         self._start_segment(offset, now_ms)
         self.snapshots.remove_all()
@@ -508,8 +513,10 @@ class LocalLog:
 
     # Deleting
 
-    def maybe_increment_log_start_offset(self, offset: int, high_watermark: int) -> bool:
-        """Raise the log's start for delete-records or a leader's start; tells whether it rose.
+    def maybe_increment_log_start_offset(
+        self, offset: int, high_watermark: int, reason: LogStartReason
+    ) -> bool:
+        """Raise the log's start; tells whether it rose.
 
         Records below it are gone for readers; segments go with the next retention run.
         Raises OffsetOutOfRange above the high watermark.
@@ -520,20 +527,19 @@ class LocalLog:
             return False
         self._truncation.settle()
         self.log_start_offset = offset
+        self._lines.start_moved(offset, reason)
         self.epochs.truncate_from_start(offset)
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
         """Remove the segments that retention takes; returns how many for each reason."""
-        removed: dict[RetentionReason, int] = {}
         segments = self.segments.facts(self.log_end_offset)
         log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
-        for step in plan_retention(log, self.config):
-            removed[step.reason] = step.segment_count
-        count = sum(removed.values())
-        if count:
-            self._delete_oldest(count, high_watermark, now_ms)
-        return removed
+        steps = plan_retention(log, self.config)
+        if steps:
+            self._lines.deleting(log, steps, self.config)
+            self._delete_oldest(sum(step.segment_count for step in steps), high_watermark, now_ms)
+        return {step.reason: step.segment_count for step in steps}
 
     def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
         """Remove the segments that end at or below `offset`, but the active one; counts them."""
@@ -551,7 +557,9 @@ class LocalLog:
         following = self.segments.higher(doomed[-1].base_offset)
         if following is None:
             return
-        self.maybe_increment_log_start_offset(following.base_offset, high_watermark)
+        self.maybe_increment_log_start_offset(
+            following.base_offset, high_watermark, LogStartReason.SEGMENT_DELETION
+        )
         self._discard(doomed)
 
     def _discard(self, segments: Iterable[Segment]) -> None:
@@ -571,6 +579,7 @@ class LocalLog:
         self._truncation.settle()
         self.directory = directory
         self._flush.directory = directory
+        self._lines.directory = directory
         self.snapshots.directory = directory
         self.epochs.directory = directory
         for segment in self.segments:

@@ -11,6 +11,7 @@ from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.log.local_log import LocalLog
+from engine.log.log_lines import LogStartReason
 from engine.log.tasks import InlineTasks, LogHooks
 from tests.unit.log.test_local_log import SMALL, HeldTasks, fill
 from tests.unit.log.writing import NOW_MS, batches_of, open_log, sent
@@ -23,7 +24,7 @@ APPENDS: list[Callable[[LocalLog], object]] = [
     lambda log: log.close(NOW_MS),
     lambda log: log.truncate_to(5, NOW_MS),
     lambda log: log.restart_at(7, NOW_MS),
-    lambda log: log.maybe_increment_log_start_offset(3, 10),
+    lambda log: log.maybe_increment_log_start_offset(3, 10, LogStartReason.DELETE_RECORDS),
 ]
 
 
