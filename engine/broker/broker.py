@@ -288,8 +288,13 @@ class Broker:
     def _broken(self, row: ApiRow, error: AssertionError) -> None:
         """Tell all that is known; the error goes on, and who turns the loop ends the process."""
         reason = f"{row.name} broke a rule of the broker: {error!r}"
-        _log.critical("%s; %s", reason, self.storage.state_text(), exc_info=error)
+        _log.critical("%s", reason, exc_info=error)
+        _log.critical("%s", self.state_text())
         self.on_fatal(reason)
+
+    def state_text(self) -> str:
+        """Return what the broker believes of its partitions, for the log when it cannot go on."""
+        return f"broker {self.broker_id}, epoch {self.epoch}: {self.storage.state_text()}"
 
     def _directory_offline(self, path: str) -> None:
         if not any(directory.is_online for directory in self.storage.logs.directories):

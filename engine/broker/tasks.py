@@ -9,6 +9,7 @@ Source: SCH-1 … SCH-9; Kafka's KafkaScheduler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, StorageError
@@ -82,6 +83,10 @@ class LoopTasks:
                 work()
             except StorageError as error:
                 failure = error
+            except BaseException as fault:
+                # In a thread it would be lost; on the loop it is seen as any other.
+                self._timers.call_from_thread(partial(_raise, fault))
+                return
             self._timers.call_from_thread(lambda: done(failure))
 
         if self._threads is None:
@@ -100,3 +105,7 @@ class LoopTasks:
         if self._threads is not None:
             self._threads.shutdown(wait=True)
             self._threads = None
+
+
+def _raise(fault: BaseException) -> None:
+    raise fault

@@ -5,7 +5,9 @@ lock taken ── store opened ── brokers started ── loop turns ── r
 SIGTERM, SIGINT ── brokers stopped in order ── store closed ── lock released
 ```
 
-A second signal ends the process at once; the next start then recovers.
+A second signal ends the process at once; the next start then recovers. So does a broken rule of
+the engine's own, wherever it is met: in a handler, an effect, a timer or a task. What the brokers
+believe is not so then, and a clean end would write it down.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ from engine.host.real_network import CannotListen, RealNetwork, local_host_name
 from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
+#: Internal error, as the commands have it.
+_EXIT_BROKEN = 70
 _log = logging.getLogger("kafka.cluster")
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 
@@ -67,6 +71,8 @@ class Process:
         )
         self._failure: str | None = None
         self._is_stopping = False
+        self._brokers: Sequence[Broker] = ()
+        self.loop.on_faults(self._fault)
 
     def run(self, cluster: Cluster, on_ready: Callable[[], None]) -> None:
         """Start brokers, serve until a signal, and stop them; errors are those of the start.
@@ -75,6 +81,7 @@ class Process:
         could not go on.
         """
         self._finish(cluster.start())
+        self._brokers = cluster.brokers
         for broker in cluster.brokers:
             keep_limits(self.network, broker.live)
             self.network.on_refused = broker.refusals.note
@@ -105,6 +112,20 @@ class Process:
         _log.critical("%s", reason)
         self._failure = reason
         self.loop.stop()
+
+    def _fault(self, error: BaseException) -> None:
+        """End the process at once for a broken rule; any other fault is told, and the loop goes on.
+
+        Source: D22; Kafka's Exit.halt.
+        """
+        if not isinstance(error, AssertionError):
+            _log.error("a callback failed: %r", error, exc_info=error)
+            return
+        _log.critical("a rule is broken, the next start recovers: %r", error, exc_info=error)
+        for broker in self._brokers:
+            _log.critical("%s", broker.state_text())
+        logging.shutdown()
+        os._exit(_EXIT_BROKEN)
 
     def _signalled(self) -> None:
         if self._is_stopping:
@@ -215,6 +236,7 @@ def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) 
 
 def log_to_stderr() -> None:
     """Write what the brokers say to stderr, in the form of Kafka's own logs."""
+    logging.addLevelName(logging.CRITICAL, "FATAL")
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter(_LINE, "%Y-%m-%d %H:%M:%S"))
     logging.getLogger().addHandler(handler)

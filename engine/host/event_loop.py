@@ -50,6 +50,17 @@ class EventLoop:
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, callback)
 
+    def on_faults(self, callback: Callable[[BaseException], None]) -> None:
+        """Run with what any other callback raised; then the loop goes on."""
+
+        def handle(_loop: object, context: dict[str, Any]) -> None:
+            error = context.get("exception")
+            if error is None:
+                error = RuntimeError(context.get("message", "the loop tells of a fault"))
+            callback(error)
+
+        self._loop.set_exception_handler(handle)
+
     def watch_readable(self, descriptor: int, callback: Callable[[], None]) -> None:
         """Run whenever a read would not block."""
         self._loop.add_reader(descriptor, callback)

@@ -39,10 +39,6 @@ class LogTasks(Protocol):
         ...
 
 
-def _raise(failure: StorageError) -> None:
-    raise failure
-
-
 class LogHooks(NamedTuple):
     """What a log is given besides its files.
 
@@ -54,9 +50,9 @@ class LogHooks(NamedTuple):
     """
 
     tasks: LogTasks
-    on_failure: Callable[[StorageError], None] = _raise
-    on_truncated: Callable[[TopicPartition], None] = lambda partition: None
-    jitter_ms: Callable[[int], int] = lambda bound: 0
+    on_failure: Callable[[StorageError], None]
+    on_truncated: Callable[[TopicPartition], None]
+    jitter_ms: Callable[[int], int]
 
 
 class InlineTasks:

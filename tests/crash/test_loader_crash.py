@@ -11,9 +11,10 @@ from engine.host.memory import MachineStopped, MemoryFiles
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.tasks import InlineTasks, LogHooks
+from engine.log.tasks import InlineTasks
 from engine.log.txn_index import AbortedTransaction, encode_txn_index
 from engine.naming import FileKind
+from tests.unit.log.hooks import hooks_of
 from tests.unit.log.logs import DIR, batch, data_of, get, log_of, marker_of, name_of, put
 from tests.unit.log.writing import batches_of, open_log
 
@@ -88,7 +89,7 @@ def test_a_start_that_is_cut_is_begun_again(harm: Callable[[MemoryFiles], None])
 
     def load(files: MemoryFiles) -> LocalLog:
         tasks = InlineTasks()
-        log, _ = open_log(files, CONFIG, LogHooks(tasks), log_start_offset=start)
+        log, _ = open_log(files, CONFIG, hooks_of(tasks), log_start_offset=start)
         tasks.run_waiting()
         return log
 

@@ -24,9 +24,10 @@ from engine.log.offset_checkpoint import (
     read_offsets,
 )
 from engine.log.producer_state import AppendOrigin, ProducerState
-from engine.log.tasks import InlineTasks, LogHooks
+from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
+from tests.unit.log.hooks import hooks_of
 from tests.unit.log.writing import (
     NOW_MS,
     PARTITION,
@@ -71,7 +72,7 @@ class Life:
         self.tasks = tasks
         files.make_dir("/data")
         files.sync_dir("/")
-        hooks = LogHooks(tasks, on_truncated=self._checkpoint)
+        hooks = hooks_of(tasks, on_truncated=self._checkpoint)
         self.log, _ = open_log(files, CONFIG, hooks)
         files.sync_dir("/data")
         #: What readers see, after the last operation that ended and after the one under way.

@@ -10,9 +10,9 @@ from engine.log.log_config import LogConfig
 from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import MAX_TIMESTAMP
 from engine.log.log_types import OffsetOutOfRange
-from engine.log.tasks import InlineTasks, LogHooks
 from engine.records.record import Record
 from engine.records.view import batches_in
+from tests.unit.log.hooks import hooks_of
 from tests.unit.log.writing import NOW_MS, batches_of, fill, open_log, sent
 
 CONFIG = LogConfig(
@@ -85,7 +85,7 @@ class Model:
         self.log, report = open_log(
             self.files,
             CONFIG,
-            LogHooks(InlineTasks()),
+            hooks_of(),
             recovery_point=self.log.recovery_point,
             log_start_offset=self.log.log_start_offset,
             was_stopped_cleanly=bool(is_clean),

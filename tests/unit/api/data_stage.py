@@ -18,7 +18,6 @@ from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
 from engine.log.loader import LoadRequest, load_log
 from engine.log.log_config import LogConfig
-from engine.log.tasks import InlineTasks, LogHooks
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.effects import ProposeIsr
@@ -44,6 +43,7 @@ from engine.wire.headers import api, request_header_bytes, response_header_versi
 from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
+from tests.unit.log.hooks import hooks_of
 from tests.unit.log.writing import NOW_MS
 from tests.unit.replication.replicas import ports_of
 
@@ -128,7 +128,7 @@ class DataStage:
         directory = f"{self.root}/{topic_partition}"
         self.files.make_dir(directory)
         request = LoadRequest(directory, topic_partition, config or LogConfig(), NOW_MS)
-        log, _ = load_log(self.files, request, LogHooks(InlineTasks()))
+        log, _ = load_log(self.files, request, hooks_of())
         if topic == "t":
             log.assign_topic_id(uuid_text(TOPIC_ID))
         replication = ReplicationConfig(min_insync_replicas=min_isr)

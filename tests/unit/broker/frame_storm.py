@@ -34,12 +34,15 @@ _NUMBERS = (0, 0, 0, 1, 1, 2, 3, 5, -1, -2, -3, 100, 1000)
 class KnownDrawer(Drawer):
     """Draws what a broker knows more often than what it does not."""
 
-    def __init__(self, rng: Random, name: str, topic_id: bytes) -> None:
+    def __init__(self, rng: Random, name: str, topic_id: bytes, epochs: dict[str, int]) -> None:
         super().__init__(rng, name, ENGINE_RELEASE)
         self._topic_id = topic_id
+        self._epochs = epochs
 
     def one(self, field: FieldLayout) -> Any:
         """Draw one value of a field's type."""
+        if field.attribute in self._epochs and self.rng.random() < 0.8:
+            return self._epochs[field.attribute]
         if field.struct is None and field.type == "string" and self.rng.random() < 0.9:
             return self.rng.choice(_STRINGS)
         if field.type == "records" and self.rng.random() < 0.9:
@@ -120,12 +123,20 @@ class Storm:
         layout = message_layout(name, version, ENGINE_RELEASE)
         codec = message_codec(name, version)
         while True:
-            drawer = KnownDrawer(rng, name, self.topic_id)
+            drawer = KnownDrawer(rng, name, self.topic_id, self._epochs())
             try:
                 body = codec.encode(drawer.struct(layout))
             except UnencodableValue:
                 continue
             return request_header_bytes(row.key, version, 77, "storm") + body
+
+    def _epochs(self) -> dict[str, int]:
+        """Return the epochs without which a broker's request gets nowhere."""
+        broker = self.stage.broker
+        return {
+            "broker_epoch": broker.epoch,
+            "controller_epoch": broker.storage.leadership.controller_epoch,
+        }
 
     def throw(self, frame: bytes) -> None:
         """Send a frame; fails when the broker fails at it."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import threading
 
+import pytest
+
 from engine.broker.tasks import LoopTasks
-from engine.errors import CorruptFile, EngineError, StorageError
+from engine.errors import CorruptFile, EngineError, InvariantBroken, StorageError
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 
@@ -76,3 +78,29 @@ def test_work_beside_the_loop_ends_on_the_loop_with_its_error() -> None:
     stage.timers.run_until_idle()
     assert isinstance(outcomes[0], CorruptFile)
     assert threads[0] != threading.current_thread().name
+
+
+def test_a_fault_beside_the_loop_is_raised_on_the_loop() -> None:
+    stage = Stage()
+    outcomes: list[StorageError | None] = []
+
+    def work() -> None:
+        raise InvariantBroken("an offset went back")
+
+    stage.tasks.offload("flush", work, outcomes.append)
+    stage.tasks.stop()
+    with pytest.raises(InvariantBroken):
+        stage.timers.run_until_idle()
+    assert outcomes == []
+
+
+def test_a_broken_rule_in_a_task_goes_to_who_turns_the_loop() -> None:
+    stage = Stage()
+
+    def work() -> None:
+        raise InvariantBroken("an offset went back")
+
+    stage.tasks.once("broken", 10, work)
+    with pytest.raises(InvariantBroken):
+        stage.pass_time(10)
+    assert stage.failures == []

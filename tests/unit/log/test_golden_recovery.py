@@ -16,10 +16,11 @@ from engine.log.loader import LoadRequest, SegmentOffsetOverflow, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS, parse_offsets
-from engine.log.tasks import InlineTasks, LogHooks
+from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from engine.naming import parse_topic_partition
 from tests.golden_cases import GOLDEN, case_dir
+from tests.unit.log.hooks import hooks_of
 
 CASES = ("recovery-391", "recovery-430")
 CONFIG = LogConfig(segment_bytes=6000, index_interval_bytes=400, segment_index_bytes=4096)
@@ -65,7 +66,7 @@ def checkpoint(state: Path, name: str) -> dict[TopicPartition, int]:
 def opened(state: Path, name: str) -> tuple[MemoryFiles, LocalLog]:
     files = disk_of(state / name)
     tasks = InlineTasks()
-    log, _ = load_log(files, request_of(state, name), LogHooks(tasks))
+    log, _ = load_log(files, request_of(state, name), hooks_of(tasks))
     tasks.run_waiting()
     return files, log
 
@@ -115,7 +116,7 @@ def test_a_second_start_changes_nothing(case: str, topic: str) -> None:
     files, first = opened(state, name)
     before = contents(files, topic)
     again = request_of(state, name)._replace(recovery_point=first.recovery_point)
-    second, report = load_log(files, again, LogHooks(InlineTasks()))
+    second, report = load_log(files, again, hooks_of())
     assert (first.log_start_offset, first.log_end_offset) == (
         second.log_start_offset,
         second.log_end_offset,

@@ -10,9 +10,10 @@ from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.loader import SegmentOffsetOverflow
 from engine.log.log_config import LogConfig
 from engine.log.producer_snapshot import encode_producer_snapshot
-from engine.log.tasks import InlineTasks, LogHooks
+from engine.log.tasks import InlineTasks
 from engine.log.txn_index import read_txn_index
 from engine.naming import FileKind
+from tests.unit.log.hooks import hooks_of
 from tests.unit.log.logs import (
     DIR,
     batch,
@@ -64,7 +65,7 @@ def test_only_segments_from_the_recovery_point_on_are_read() -> None:
 def test_a_damaged_batch_and_all_behind_it_go() -> None:
     files, tasks = disk(), InlineTasks()
     hurt(files, 5, -1)
-    log, report = open_log(files, CONFIG, LogHooks(tasks))
+    log, report = open_log(files, CONFIG, hooks_of(tasks))
     assert (9, (0, 5), 1) == (log.log_end_offset, log.segments.bases, report.dropped_segments)
     assert report.truncated_bytes == len(batch(9))
     assert f"{10:020d}.log.deleted" in names(files)

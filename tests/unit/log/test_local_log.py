@@ -19,7 +19,7 @@ from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERE
 from engine.log.log_types import OffsetOutOfRange, RecordListTooLarge, UnexpectedAppendOffset
 from engine.log.producer_state import AppendOrigin, InvalidProducerEpoch, OutOfOrderSequence
 from engine.log.retention import RetentionReason
-from engine.log.tasks import InlineTasks, LogHooks
+from engine.log.tasks import InlineTasks
 from engine.log.validation import CorruptMessage, InvalidRecord
 from engine.naming import FileKind
 from engine.records.batch import BatchView
@@ -28,6 +28,7 @@ from engine.records.control import ControlType
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
 from engine.records.view import batches_in
+from tests.unit.log.hooks import hooks_of
 from tests.unit.log.writing import (
     DIR,
     NOW_MS,
@@ -426,7 +427,7 @@ def test_the_recovery_point_waits_for_the_sync_of_a_rolled_segment() -> None:
 def test_a_failed_sync_is_told_and_moves_nothing() -> None:
     failures: list[StorageError] = []
     files, tasks = MemoryFiles(), HeldTasks()
-    log, _ = open_log(files, SMALL, LogHooks(tasks, on_failure=failures.append))
+    log, _ = open_log(files, SMALL, hooks_of(tasks, on_failure=failures.append))
     fill(log, [5])
     log.roll(NOW_MS)
     files.fail("sync", errno.EIO, path_end=".log")
@@ -455,7 +456,7 @@ def test_a_clean_close_needs_no_recovery_and_keeps_producers() -> None:
 
 def test_a_cut_takes_later_segments_epochs_snapshots_and_producers() -> None:
     files, tasks, told = MemoryFiles(), InlineTasks(), []
-    hooks = LogHooks(tasks, on_truncated=told.append)
+    hooks = hooks_of(tasks, on_truncated=told.append)
     log, _ = open_log(files, SMALL, hooks)
     for number in range(5):
         log.append_as_leader(sent_by(1, 10 * number, 10), number, NOW_MS)
@@ -496,7 +497,7 @@ def test_a_cut_below_the_first_segment_starts_the_log_anew_there() -> None:
 
 def test_a_restart_at_the_active_segment_s_base_makes_it_anew() -> None:
     files, tasks, told = MemoryFiles(), InlineTasks(), []
-    log, _ = open_log(files, SMALL, LogHooks(tasks, on_truncated=told.append))
+    log, _ = open_log(files, SMALL, hooks_of(tasks, on_truncated=told.append))
     fill(log, [3])
     log.restart_at(0, NOW_MS)
     assert [log.topic_partition] == told
@@ -511,7 +512,7 @@ def test_a_restart_at_the_active_segment_s_base_makes_it_anew() -> None:
 
 def filled(tasks: InlineTasks | None = None) -> tuple[MemoryFiles, LocalLog]:
     files = MemoryFiles()
-    log, _ = open_log(files, SMALL, LogHooks(tasks or InlineTasks()))
+    log, _ = open_log(files, SMALL, hooks_of(tasks))
     fill(log, [10] * 8)
     assert log.segments.bases == (0, 20, 40, 60)
     return files, log

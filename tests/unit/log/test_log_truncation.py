@@ -12,7 +12,7 @@ from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
 from engine.log.local_log import LocalLog
 from engine.log.log_lines import LogStartReason
-from engine.log.tasks import InlineTasks, LogHooks
+from tests.unit.log.hooks import hooks_of
 from tests.unit.log.test_local_log import SMALL, HeldTasks, fill
 from tests.unit.log.writing import NOW_MS, batches_of, open_log, sent
 
@@ -33,7 +33,7 @@ class Stage:
         self.files, self.tasks = MemoryFiles(), HeldTasks()
         self.failures: list[StorageError] = []
         self.checkpoints: list[int] = []
-        hooks = LogHooks(
+        hooks = hooks_of(
             self.tasks,
             on_failure=self.failures.append,
             on_truncated=lambda _: self.checkpoints.append(self.log.recovery_point),
@@ -142,7 +142,7 @@ def test_epochs_without_records_are_written_off_beside_the_loop() -> None:
 
 
 def test_a_log_whose_tasks_run_at_once_is_durable_at_once() -> None:
-    log, _ = open_log(files := MemoryFiles(), SMALL, LogHooks(InlineTasks()))
+    log, _ = open_log(files := MemoryFiles(), SMALL, hooks_of())
     fill(log, [5, 5])
     files.sync_everything()
     log.truncate_to(5, NOW_MS)

@@ -16,6 +16,7 @@ from engine.model import TopicPartition
 from engine.naming import FileKind
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
+from tests.unit.log.hooks import hooks_of
 
 DIR = "/data/t-0"
 PARTITION = TopicPartition("t", 0)
@@ -60,12 +61,12 @@ def open_log(
     """Open the log of DIR, which is made if it is not there."""
     files.make_dir(directory)
     request = LoadRequest(directory, PARTITION, config, NOW_MS, **known)
-    return load_log(files, request, hooks or LogHooks(InlineTasks()))
+    return load_log(files, request, hooks or hooks_of())
 
 
 def new_log(config: LogConfig = SMALL, tasks: InlineTasks | None = None) -> LocalLog:
     """Return an empty log on a disk of its own."""
-    return open_log(MemoryFiles(), config, LogHooks(tasks or InlineTasks()))[0]
+    return open_log(MemoryFiles(), config, hooks_of(tasks))[0]
 
 
 def fill(log: LocalLog, counts: Iterable[int], *, epoch: int = 0) -> None:

@@ -1,0 +1,168 @@
+"""Calls on the loop: sent in order, each promised, all failed together when the connection ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.client.connection import Call, Connection, Reply
+from engine.client.errors import ConnectionLost, NoCommonVersion, NotKafka, TimedOut, Unreachable
+from engine.client.loop_connection import LoopConnection
+from engine.client.settings import Address
+from engine.host import ports
+from engine.host.memory import ManualClock
+from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.promise import Promise
+from engine.wire.codec import message_codec
+from engine.wire.headers import API_VERSIONS_KEY, api, read_request_header, response_header_bytes
+from engine.wire.structs import message_class
+
+TIMEOUT_MS = 5000
+METADATA = api("Metadata").key
+
+
+class Stage:
+    """A connection to a broker that answers what it is told to."""
+
+    def __init__(self, *, listens: bool = True) -> None:
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
+        self.network = MemoryNetwork(self.timers)
+        self.connections: list[ports.Connection] = []
+        self.asked: list[tuple[int, int]] = []
+        self.answers_versions = True
+        if listens:
+            self.listen()
+        self.loop = LoopConnection(
+            self.network,
+            self.timers,
+            self.clock,
+            Address("there", 9092),
+            lambda: Connection("7"),
+            timeout_ms=TIMEOUT_MS,
+        )
+
+    def listen(self) -> None:
+        self.network.listen("there", 9092, self._accept)
+
+    def _accept(self, connection: ports.Connection) -> None:
+        self.connections.append(connection)
+        connection.on_frame = self._take
+
+    def _take(self, frame: memoryview) -> None:
+        header = read_request_header(frame)
+        if header.api_key != API_VERSIONS_KEY:
+            self.asked.append((header.api_version, header.correlation_id))
+        elif self.answers_versions:
+            response = message_class("ApiVersionsResponse")
+            rows = [response.ApiVersion(api_key=METADATA, min_version=0, max_version=9)]
+            body = message_codec("ApiVersionsResponse", 4).encode(response(api_keys=rows))
+            self.send(response_header_bytes(API_VERSIONS_KEY, 4, header.correlation_id) + body)
+
+    def send(self, frame: bytes) -> None:
+        self.connections[-1].send([frame])
+
+    def ask(self, **bounds: Any) -> Promise[Reply]:
+        request = message_class("MetadataRequest")(topics=None)
+        promise = self.loop.ask(Call("Metadata", request, **bounds))
+        self.timers.run_until_idle()
+        return promise
+
+    def answer(self, number: int = -1) -> None:
+        version, correlation_id = self.asked[number]
+        body = message_codec("MetadataResponse", version).encode(
+            message_class("MetadataResponse")(cluster_id="c")
+        )
+        self.send(response_header_bytes(METADATA, version, correlation_id) + body)
+        self.timers.run_until_idle()
+
+    def pass_time(self, duration_ms: int) -> None:
+        self.clock.advance(duration_ms)
+        self.timers.run_until_idle()
+
+
+def test_calls_wait_for_the_handshake_and_go_in_order_by_one_connection() -> None:
+    stage = Stage()
+    first, second = stage.ask(), stage.ask(highest=5)
+    assert [9, 5] == [version for version, _ in stage.asked]
+    stage.answer(0)
+    assert ("c", False) == (first.result().message.cluster_id, second.is_kept)
+    stage.answer(1)
+    assert (5, 1) == (second.result().version, len(stage.connections))
+    assert 0 == stage.loop.owed_count
+
+
+def test_a_version_that_nobody_shares_fails_its_call_alone() -> None:
+    stage = Stage()
+    other, refused = stage.ask(), stage.ask(lowest=10, highest=12)
+    assert isinstance(refused.error, NoCommonVersion)
+    stage.answer()
+    assert other.error is None
+
+
+def test_without_a_listener_the_broker_is_not_reached() -> None:
+    stage = Stage(listens=False)
+    error = stage.ask().error
+    assert isinstance(error, Unreachable)
+    assert not isinstance(error, ConnectionLost)
+    stage.listen()
+    again = stage.ask()
+    stage.answer()
+    assert again.error is None
+
+
+def test_a_lost_connection_fails_all_that_is_owed_and_the_next_call_connects() -> None:
+    stage = Stage()
+    owed = [stage.ask(), stage.ask()]
+    stage.connections[-1].close("it fell over")
+    stage.timers.run_until_idle()
+    assert [ConnectionLost, ConnectionLost] == [type(promise.error) for promise in owed]
+    again = stage.ask()
+    stage.answer()
+    assert (2, None) == (len(stage.connections), again.error)
+
+
+def test_a_silent_broker_is_given_up_at_the_first_deadline() -> None:
+    stage = Stage()
+    first = stage.ask()
+    stage.pass_time(TIMEOUT_MS - 1)
+    second = stage.ask()
+    assert not first.is_kept
+    stage.pass_time(1)
+    assert [TimedOut, TimedOut] == [type(promise.error) for promise in (first, second)]
+
+
+def test_a_silent_handshake_is_given_up_too() -> None:
+    stage = Stage()
+    stage.answers_versions = False
+    promise = stage.ask()
+    stage.pass_time(TIMEOUT_MS)
+    assert isinstance(promise.error, TimedOut)
+
+
+def test_time_that_passes_between_calls_ends_nothing() -> None:
+    stage = Stage()
+    for _ in range(3):
+        promise = stage.ask()
+        stage.answer()
+        assert promise.error is None
+        stage.pass_time(TIMEOUT_MS - 1)
+    assert 1 == len(stage.connections)
+
+
+def test_an_answer_that_was_not_asked_for_ends_the_connection() -> None:
+    stage = Stage()
+    promise = stage.ask()
+    stage.asked.append((9, 99))
+    stage.answer()
+    assert isinstance(promise.error, NotKafka)
+    stage.ask()
+    assert 2 == len(stage.connections)
+
+
+def test_what_is_closed_fails_what_it_owes() -> None:
+    stage = Stage()
+    promise = stage.ask()
+    stage.loop.close("it is over")
+    assert isinstance(promise.error, ConnectionLost)
+    stage.timers.run_until_idle()
+    assert 0 == stage.loop.owed_count
