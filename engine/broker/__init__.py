@@ -8,8 +8,11 @@
 | `deadlines` | the one timer behind all purgatories |
 | `registration` | the znodes of a broker |
 | `session` | its life across sessions with the metadata store |
-| `controller_channel` | the controller's requests, to brokers of this process |
-| `remote_channel` | the same, to brokers of other processes |
+| `peers` | the way to another broker, of this process or elsewhere |
+| `controller_channel` | the controller's requests to brokers |
+| `controller_link` | a broker's requests to whoever is the controller |
+| `isr_proposals` | proposals of in-sync sets on their way to the controller |
+| `replica_fetching` | what is done where a leader is to be followed |
 | `unserved` | settings that ask for what is not there |
 | `dynamic_config` | settings that change while it runs |
 | `loggers` | its loggers, by their levels |

@@ -1,15 +1,17 @@
-"""A Kafka client: a core without I/O, and a blocking driver for commands.
+"""A Kafka client: a core without I/O, a blocking driver for commands, one for brokers.
 
 | module | what it does |
 |---|---|
-| `connection` | one connection as a state machine: bytes in, replies out |
+| `connection` | one connection as a state machine: bytes or frames in, replies out |
 | `sasl` | PLAIN and SCRAM conversations |
 | `metadata` | who is alive, who leads, who controls |
-| `blocking` | the driver: connects, routes, waits, asks again |
+| `blocking` | the driver of commands: connects, routes, waits, asks again |
+| `loop_connection` | the driver of brokers: calls on the loop, each a promise |
 | `settings` | Kafka's client properties → settings |
 | `errors` | what keeps brokers from answering; their codes are in `engine.kafka_errors` |
 | `cluster_admin`, `topic_admin`, `config_admin`, `log_dirs` | administration, by plain values |
 | `offsets`, `producing`, `fetching` | offsets by time, records in, records out |
 
-Sockets are reached through `engine.host.streams` alone, time through its `Clock`.
+Sockets are reached through `engine.host.streams` alone, or the host's network; time through its
+`Clock`.
 """
