@@ -7,6 +7,7 @@ server, no handler fails, and another client is served.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -21,9 +22,24 @@ from tests.unit.broker.memory_broker import MemoryBroker, MemoryClient
 from tests.unit.log.writing import sent, sent_by
 from tests.unit.wire.values import Drawer
 
-TOPIC = "t"
+TOPIC, FOLLOWED = "t", "t2"
 _STRINGS = (
-    *(TOPIC, TOPIC, TOPIC, "t2", "new", "", "1", "0", "-1", "no such", "a/b", "..", "x" * 300),
+    *(
+        TOPIC,
+        TOPIC,
+        TOPIC,
+        FOLLOWED,
+        FOLLOWED,
+        "new",
+        "",
+        "1",
+        "0",
+        "-1",
+        "no such",
+        "a/b",
+        "..",
+        "x" * 300,
+    ),
     *("retention.ms", "cleanup.policy", "compact", "segment.bytes", "max.message.bytes"),
     *("message.timestamp.type", "min.insync.replicas", "root", "kafka", "DEBUG", "/data", "1:1"),
     *("PLAINTEXT", "log.retention.ms", "background.threads", "\x00", "häßlich", "9" * 40),
@@ -34,9 +50,11 @@ _NUMBERS = (0, 0, 0, 1, 1, 2, 3, 5, -1, -2, -3, 100, 1000)
 class KnownDrawer(Drawer):
     """Draws what a broker knows more often than what it does not."""
 
-    def __init__(self, rng: Random, name: str, topic_id: bytes, epochs: dict[str, int]) -> None:
+    def __init__(
+        self, rng: Random, name: str, topic_ids: Sequence[bytes], epochs: dict[str, int]
+    ) -> None:
         super().__init__(rng, name, ENGINE_RELEASE)
-        self._topic_id = topic_id
+        self._topic_ids = topic_ids
         self._epochs = epochs
 
     def one(self, field: FieldLayout) -> Any:
@@ -56,9 +74,9 @@ class KnownDrawer(Drawer):
         return super().integer(low, high)
 
     def fixed(self, type_name: str) -> Any:
-        """Draw a uuid that often is the topic's."""
+        """Draw a uuid that often is a topic's."""
         if type_name == "uuid" and self.rng.random() < 0.7:
-            return self._topic_id
+            return self.rng.choice(self._topic_ids)
         return super().fixed(type_name)
 
     def _records(self) -> memoryview:
@@ -107,15 +125,33 @@ class Storm:
         return self.stage.broker.table.rows()
 
     def _make_topic(self) -> None:
+        """Make a topic that is alone, and one with followers that never reach this broker."""
+        for broker_id in (2, 3):
+            self.stage.join(broker_id)
+        self.topic_ids = (self._make(TOPIC, [1], [1]), self._make(FOLLOWED, [1, 2, 3]))
+
+    def _make(self, name: str, *assignment: list[int]) -> bytes:
         create, produce = message_class("CreateTopicsRequest"), message_class("ProduceRequest")
-        topic = create.CreatableTopic(name=TOPIC, num_partitions=2, replication_factor=1)
+        topic = create.CreatableTopic(
+            name=name,
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[
+                create.CreatableReplicaAssignment(partition_index=index, broker_ids=broker_ids)
+                for index, broker_ids in enumerate(assignment)
+            ],
+        )
         client = self.stage.connect()
         reply = client.ask("CreateTopics", 7, topics=[topic], timeout_ms=1000)
         assert reply.topics[0].error_code == 0
-        self.topic_id: bytes = reply.topics[0].topic_id
-        data = [produce.PartitionProduceData(index=n, records=sent(3)) for n in (0, 1)]
-        topic_data = [produce.TopicProduceData(name=TOPIC, partition_data=data)]
+        data = [
+            produce.PartitionProduceData(index=index, records=sent(3))
+            for index in range(len(assignment))
+        ]
+        topic_data = [produce.TopicProduceData(name=name, partition_data=data)]
         client.ask("Produce", 9, acks=1, timeout_ms=1000, topic_data=topic_data)
+        topic_id: bytes = reply.topics[0].topic_id
+        return topic_id
 
     def drawn(self, rng: Random, row: ApiRow, version: int) -> bytes:
         """Return a request of one version as bytes that can be decoded."""
@@ -123,7 +159,7 @@ class Storm:
         layout = message_layout(name, version, ENGINE_RELEASE)
         codec = message_codec(name, version)
         while True:
-            drawer = KnownDrawer(rng, name, self.topic_id, self._epochs())
+            drawer = KnownDrawer(rng, name, self.topic_ids, self._epochs())
             try:
                 body = codec.encode(drawer.struct(layout))
             except UnencodableValue:

@@ -18,7 +18,10 @@ from engine.wire.headers import api, request_header_bytes, response_header_versi
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.memory_journal import MemoryJournal
+from engine.znode.model import Create, SetData
+from engine.znode.paths import broker_path
 from engine.znode.store import ZnodeStore
+from engine.znode.values import BrokerRegistration, encode_broker
 
 LOG_DIR = "/data"
 _SESSION_MS = 18_000
@@ -90,6 +93,18 @@ class MemoryBroker:
     def pass_time(self, duration_ms: int) -> None:
         """Let time go by."""
         self.clock.advance(duration_ms)
+        self.timers.run_until_idle()
+
+    def join(self, broker_id: int) -> None:
+        """Let the cluster know of another broker, which nobody reaches."""
+        session = EmbeddedZnodeClient(self.store, 1 << 30)
+        drive(session.connect()).result()
+        endpoint = f"PLAINTEXT://there{broker_id}:9092"
+        data = encode_broker(
+            BrokerRegistration((endpoint,), {"PLAINTEXT": "PLAINTEXT"}, "there", 9092, 1)
+        )
+        path = broker_path(broker_id)
+        drive(session.multi((Create(path, ephemeral=True), SetData(path, data)))).result()
         self.timers.run_until_idle()
 
     def connect(self) -> MemoryClient:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.errors import ConfigError
+from engine.errors import ConfigError, InvariantBroken
 from engine.host.coroutine import drive
 from engine.host.ports import LogDirOffline
 from engine.model import TopicPartition
@@ -325,3 +325,80 @@ def test_all_topics_are_known_from_the_controllers_first_word_on() -> None:
     again.timers.run_until_idle()
     assert told
     assert [{"a": 2, "b": 2}] * len(told) == told
+
+
+def test_a_handler_that_fails_behind_the_channel_fails_its_request_and_not_the_channel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    leadership = stage.broker.storage.leadership
+
+    def fail(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(leadership, "apply", fail)
+        create_topic(client, "lost")
+    assert [("LeaderAndIsr", ZeroDivisionError)] == [
+        (name, type(error)) for name, error in stage.faults
+    ]
+    other = stage.connect()
+    assert 0 == create_topic(other, "t").error_code
+    assert 0 == produce(other, "t").error_code
+
+
+def test_a_broken_rule_behind_the_channel_is_fatal(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = MemoryBroker().start()
+
+    def fail(*_arguments: object) -> None:
+        raise InvariantBroken("an epoch went back")
+
+    monkeypatch.setattr(stage.broker.storage.leadership, "apply", fail)
+    with pytest.raises(InvariantBroken):
+        create_topic(stage.connect(), "t")
+    (reason,) = stage.fatal
+    assert reason.startswith("LeaderAndIsr broke a rule of the broker")
+
+
+def test_a_broken_rule_in_a_request_is_told_with_the_state_of_the_partitions(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = MemoryBroker().start()
+    client = stage.connect()
+    create_topic(client, "t")
+    partition = stage.broker.storage.replicas.partitions[TopicPartition("t", 0)]
+    monkeypatch.setattr(partition, "append_usual", lambda _batches: None)
+
+    def fail(*_arguments: object) -> None:
+        raise InvariantBroken("the watermark went back")
+
+    monkeypatch.setattr(partition, "append", fail)
+    with pytest.raises(InvariantBroken):
+        produce(client, "t")
+    (reason,) = stage.fatal
+    assert "Produce" in reason
+    told = [record.getMessage() for record in caplog.records if record.levelname != "INFO"]
+    assert any("t-0 leader=1 epoch=0" in text for text in told)
+
+
+def test_what_waits_for_topics_is_answered_by_the_one_timer_and_by_the_stop() -> None:
+    stage = MemoryBroker().start()
+    request = message_class("CreateTopicsRequest")
+    assignment = request.CreatableReplicaAssignment(partition_index=0, broker_ids=[9])
+
+    def ask(name: str, timeout_ms: int) -> MemoryClient:
+        client = stage.connect()
+        topic = request.CreatableTopic(
+            name=name, num_partitions=-1, replication_factor=-1, assignments=[assignment]
+        )
+        assert client.ask("CreateTopics", 7, topics=[topic], timeout_ms=timeout_ms) is None
+        return client
+
+    client = ask("t", 1000)
+    assert 1 == stage.broker.waiting.delayed_count
+    stage.pass_time(1000)
+    assert [7] == [topic.error_code for topic in client.answer("CreateTopics", 7).topics]
+    ask("u", 60_000)
+    stage.stop()
+    assert 0 == stage.broker.waiting.delayed_count

@@ -8,9 +8,8 @@ from engine.host.coroutine import drive
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
-from engine.znode.model import Create, SetData
-from engine.znode.paths import broker_path, partition_state_path
-from engine.znode.values import BrokerRegistration, decode_partition_state, encode_broker
+from engine.znode.paths import partition_state_path
+from engine.znode.values import decode_partition_state
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.log.writing import sent
 
@@ -24,7 +23,7 @@ class Stage:
     def __init__(self) -> None:
         self.memory = MemoryBroker(replica_lag_time_max_ms=str(LAG_MS)).start()
         for broker_id in (2, 3):
-            self._register(broker_id)
+            self.memory.join(broker_id)
         self.client = self.memory.connect()
         create = message_class("CreateTopicsRequest")
         assignment = create.CreatableReplicaAssignment(partition_index=0, broker_ids=[1, 2, 3])
@@ -34,17 +33,6 @@ class Stage:
         answer = self.client.ask("CreateTopics", 7, topics=[topic], timeout_ms=5000)
         assert [0] == [row.error_code for row in answer.topics]
         self.topic_id = answer.topics[0].topic_id
-
-    def _register(self, broker_id: int) -> None:
-        session = EmbeddedZnodeClient(self.memory.store, 1 << 30)
-        drive(session.connect()).result()
-        endpoint = f"PLAINTEXT://there{broker_id}:9092"
-        data = encode_broker(
-            BrokerRegistration((endpoint,), {"PLAINTEXT": "PLAINTEXT"}, "there", 9092, 1)
-        )
-        path = broker_path(broker_id)
-        drive(session.multi((Create(path, ephemeral=True), SetData(path, data)))).result()
-        self.memory.timers.run_until_idle()
 
     @property
     def partition(self) -> Any:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.controller.context import ControllerContext, Leadership, LiveBroker
 from engine.controller.request_batch import BatchSender, RequestBatch, ResponseTakers
+from engine.errors import api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
+from engine.host.promise import Promise
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint
 from engine.znode.values import PartitionAssignment, PartitionState
@@ -100,3 +105,35 @@ def test_an_empty_batch_tells_nobody() -> None:
     batch, channel, _ = bench()
     batch.send()
     assert [] == channel.take()
+
+
+def test_a_broker_that_fails_to_serve_a_stop_has_deleted_nothing() -> None:
+    batch, channel, context = bench()
+    told: list[tuple[int, frozenset[TopicPartition], Any]] = []
+    batch = RequestBatch(
+        BatchSender(
+            8,
+            "INTERNAL",
+            context,
+            Failing(channel),
+            ResponseTakers(lambda *_: None, lambda *given: told.append(given)),
+        )
+    )
+    batch.add_stop_replica(1, T0, delete=True)
+    batch.send()
+    ((broker_id, deleted, response),) = told
+    assert (1, {T0}, -1) == (broker_id, deleted, response.error_code)
+    assert [("t", 0, -1)] == [
+        (row.topic_name, row.partition_index, row.error_code) for row in response.partition_errors
+    ]
+
+
+class Failing:
+    """A channel to brokers that fail to serve whatever they are asked."""
+
+    def __init__(self, channel: FakeChannel) -> None:
+        self.open = channel.open
+        self.close = channel.close
+
+    def send(self, _broker_id: int, _name: str, _request: Any) -> Promise[Any]:
+        return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
