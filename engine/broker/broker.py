@@ -265,10 +265,10 @@ class Broker:
         try:
             reply = row.handler(request, exchange)
         except AssertionError as error:
-            self._broken(row, error)
+            self.server.events.on_broken(row, error)
             raise
         except Exception as error:
-            self._faulty(row, error)
+            self.server.events.on_fault(row, error)
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
         return reply if isinstance(reply, Promise) else Promise.of(reply)
 
