@@ -137,7 +137,7 @@ class Process:
 
 
 def run_cluster(
-    data: DataDirectory, plan: ClusterPlan, on_ready: Callable[[], None] = lambda: None
+    data: DataDirectory, plan: ClusterPlan, on_ready: Callable[[], None] | None = None
 ) -> None:
     """Run a cluster of a data directory until a signal; `on_ready` runs once clients can connect.
 
@@ -157,7 +157,8 @@ def run_cluster(
 
             def ready() -> None:
                 started()
-                on_ready()
+                if on_ready is not None:
+                    on_ready()
 
             _run_cluster(process, data, plan, ready)
     finally:
