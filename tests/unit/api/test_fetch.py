@@ -345,3 +345,12 @@ def test_a_session_of_a_topic_without_an_id_fails() -> None:
     opening["session_epoch"] = -1
     found = stage_with(1).ask("Fetch", 13, fetch_request(13, {0: 0}, **opening))
     assert (0, 100) == (found.error_code, found.responses[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize("version", [11, 14])
+def test_broker_0_is_a_follower_and_no_consumer(version: int) -> None:
+    stage = stage_with(2)
+    consumer = stage.fetch(0, version=version)
+    stranger = stage.fetch(0, version=version, replica_id=9)
+    assert (0, stranger.error_code) == (consumer.error_code, 6)
+    assert 6 == stage.fetch(0, version=version, replica_id=0).error_code
