@@ -95,7 +95,7 @@ class LoopConnection:
         self._has_answered = False
         wire = self._wire = self._network.connect(*self._address)
         self._connection = self._make_connection()
-        wire.on_frame = self._take
+        wire.on_frame = lambda frame: self._take(wire, frame)
         wire.on_close = lambda reason: self._lost(wire, reason)
         self._connection.opened()
         self._flush()
@@ -122,9 +122,11 @@ class LoopConnection:
         for promise, refusal in failed:
             promise.fail(refusal)
 
-    def _take(self, frame: memoryview) -> None:
+    def _take(self, wire: ports.Connection, frame: memoryview) -> None:
         connection = self._connection
-        assert connection is not None
+        if connection is None or wire is not self._wire:
+            # What came before a connection was closed may arrive behind that.
+            return
         self._has_answered = True
         try:
             # The frame is gone after the call, and replies have views of it.

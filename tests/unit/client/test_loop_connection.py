@@ -166,3 +166,16 @@ def test_what_is_closed_fails_what_it_owes() -> None:
     assert isinstance(promise.error, ConnectionLost)
     stage.timers.run_until_idle()
     assert 0 == stage.loop.owed_count
+
+
+def test_frames_behind_the_end_of_a_connection_go_nowhere() -> None:
+    stage = Stage()
+    stage.ask()
+    ours = stage.loop._wire
+    assert ours is not None
+    stage.loop.close("it is over")
+    ours.on_frame(memoryview(b"late"))
+    again = stage.ask()
+    ours.on_frame(memoryview(b"of the one before"))
+    stage.answer()
+    assert again.error is None
