@@ -27,7 +27,8 @@ from engine.config.settings import BrokerSettings, known_key
 from engine.config.value import HIDDEN, parse_value
 from engine.errors import ConfigError
 
-_LISTENER_PREFIX = "listener.name."
+#: What stands before the name of a listener in a key that is for it alone.
+LISTENER_PREFIX = "listener.name."
 #: Behind a listener's name these may be set for all brokers.
 _CLUSTER_LEVEL_LISTENER_KEYS = frozenset(
     ("max.connections", "max.connection.creation.rate", "num.network.threads")
@@ -73,7 +74,7 @@ def check_thread_counts(
     for name in _POOLS:
         _check_threads(name, _count(before, name), _count(after, name))
     for listener in listeners:
-        own = f"{_LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
+        own = f"{LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
         _check_threads(own, _network_threads(before, own), _network_threads(after, own))
 
 
@@ -99,8 +100,8 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
         raise ConfigError(name, HIDDEN, "can be changed only behind listener.name.<listener>.")
     if per_broker:
         return
-    of_listener = name.startswith(_LISTENER_PREFIX)
-    base = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]
+    of_listener = name.startswith(LISTENER_PREFIX)
+    base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
     if of_listener and base not in _CLUSTER_LEVEL_LISTENER_KEYS:
         raise ConfigError(name, HIDDEN, "can be set only for one broker")
     if key is not None and key.update_mode is UpdateMode.PER_BROKER:

@@ -26,7 +26,7 @@ def test_as_many_connections_may_wait_as_the_settings_say(
     settings: dict[str, str], backlog: int
 ) -> None:
     stage = MemoryBroker(**settings).start()
-    assert {stage.broker.ports["PLAINTEXT"]: backlog} == stage.network.backlogs
+    assert [backlog] == [listener.options.backlog for listener in stage.network.listeners]
 
 
 def create_topic(client: MemoryClient, name: str, **configs: str) -> Any:
@@ -279,7 +279,7 @@ def test_clients_are_told_the_first_plain_listener(
 def test_settings_that_contradict_each_other_stop_the_start() -> None:
     stage = MemoryBroker(log_dirs=" , ")
     with pytest.raises(ConfigError, match=r"log\.dirs"):
-        drive(stage.broker.start()).result()
+        stage.open()
 
 
 def test_a_broker_without_an_id_keeps_the_one_it_was_given() -> None:
@@ -318,7 +318,7 @@ def test_all_topics_are_known_from_the_controllers_first_word_on() -> None:
     create(first, "a", "b")
     first.stop()
     again = MemoryBroker(first.files, first.store)
-    drive(again.broker.start()).result()
+    again.open()
     cache = again.broker.cache
     told: list[dict[str, int]] = []
     cache.on_update(lambda _: told.append({name: len(cache.topics[name]) for name in cache.topics}))
