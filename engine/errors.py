@@ -16,6 +16,8 @@ Leaves are defined beside the code that raises them.
 
 from __future__ import annotations
 
+from engine.kafka_errors import kafka_error
+
 
 class EngineError(Exception):
     """Base of every expected failure of the engine."""
@@ -27,11 +29,16 @@ class EngineError(Exception):
 class ApiError(EngineError):
     """An answer that carries one of Kafka's error codes."""
 
-    def __init__(self, code: int, name: str, message: str) -> None:
-        super().__init__(f"{name}: {message}")
+    def __init__(self, code: int, message: str) -> None:
         self.code = code
-        self.name = name
+        self.name = kafka_error(code).name
         self.detail = message
+        super().__init__(f"{self.name}: {message}")
+
+
+def api_error(code: int, detail: str | None = None) -> ApiError:
+    """Return the error of an answer; `detail` is the broker's own message, if it sent one."""
+    return ApiError(code, detail or kafka_error(code).meaning)
 
 
 class WireError(EngineError):

@@ -23,13 +23,13 @@ from enum import Enum
 from typing import NamedTuple
 
 from engine.errors import ApiError, EngineError, StorageError
+from engine.kafka_errors import INVALID_TOPIC_EXCEPTION
 from engine.limits import DIRECTORY_NAME_CHARS_MAX, TOPIC_NAME_CHARS_MAX
 from engine.model import TopicPartition
 
 #: The metadata store of an embedded cluster; of a broker that is run alone, beside its logs.
 STORE_FILE = "znodes.sqlite"
 
-_INVALID_TOPIC_EXCEPTION = 17
 _TOPIC_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 _HEX_CHARS = frozenset("0123456789abcdef")
 _BASE64URL_CHARS = _TOPIC_CHARS - {"."}
@@ -56,9 +56,7 @@ class InvalidTopicName(ApiError):
     """A topic's name breaks Kafka's rules."""
 
     def __init__(self, topic: str, reason: str) -> None:
-        super().__init__(
-            _INVALID_TOPIC_EXCEPTION, "INVALID_TOPIC_EXCEPTION", f"topic name {topic!r} {reason}"
-        )
+        super().__init__(INVALID_TOPIC_EXCEPTION, f"topic name {topic!r} {reason}")
         self.topic = topic
         self.reason = reason
 

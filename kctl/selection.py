@@ -15,9 +15,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from engine.client.blocking import KafkaClient, topic_failure
-from engine.client.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from engine.client.metadata import ClusterView, TopicView
 from engine.errors import ApiError, EngineError
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.hints import did_you_mean

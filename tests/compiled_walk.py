@@ -8,8 +8,8 @@ import time
 from functools import cache
 from importlib.util import find_spec
 
-from engine.broker.compiled_walk import kept_walk_path, load_walk
-from engine.records.record_walk import RecordWalk
+from engine.native.compiled_walk import kept_walk_path, load_walk
+from engine.native.record_walk import RecordWalk
 
 _PATIENCE_S = 60
 
@@ -24,6 +24,6 @@ def compiled_walk_here() -> RecordWalk | None:
     deadline = time.monotonic() + _PATIENCE_S
     while walk is None and find_spec("numba") is not None and time.monotonic() < deadline:
         # It ends at once while that of another test process is at it.
-        subprocess.run([sys.executable, "-m", "engine.broker.walk_compiler"], check=False)
+        subprocess.run([sys.executable, "-m", "engine.native.walk_compiler"], check=False)
         walk = load_walk(path)
     return walk

@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Any
 
 from engine.api.exchange import CloseConnection, Exchange
+from engine.kafka_errors import SECURITY_DISABLED
 from engine.wire.structs import message_class
 
-_SECURITY_DISABLED = 54
 _NO_AUTHORIZER = "No Authorizer is configured."
 #: What DescribeAcls says; Kafka's tool prints it.
 _NO_AUTHORIZER_HERE = "No Authorizer is configured on the broker"
@@ -36,7 +36,7 @@ class Acls:
         """Return the refusal of a description."""
         _check_filter(request)
         return message_class("DescribeAclsResponse")(
-            error_code=_SECURITY_DISABLED, error_message=_NO_AUTHORIZER_HERE
+            error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER_HERE
         )
 
     def create(self, request: Any, _exchange: Exchange) -> Any:
@@ -61,7 +61,7 @@ class Acls:
 
 def _refusals(result: Any, asked: list[Any]) -> list[Any]:
     """Return one refusal for each thing that was asked for."""
-    return [result(error_code=_SECURITY_DISABLED, error_message=_NO_AUTHORIZER) for _ in asked]
+    return [result(error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER) for _ in asked]
 
 
 def _check_filter(asked: Any) -> None:

@@ -18,10 +18,9 @@ from typing import Any
 
 from engine.api.dispatch import DispatchTable
 from engine.api.exchange import Exchange
+from engine.kafka_errors import INVALID_REQUEST, UNSUPPORTED_VERSION
 from engine.wire.structs import message_class
 
-_UNSUPPORTED_VERSION = 35
-_INVALID_REQUEST = 42
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 #: A ZooKeeper-mode broker has no finalized features; their epoch starts at 0.
 _FINALIZED_FEATURES_EPOCH = 0
@@ -40,7 +39,7 @@ class ApiVersions:
             name = request.client_software_name
             version = request.client_software_version
             if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
-                return self._response(error_code=_INVALID_REQUEST)
+                return self._response(error_code=INVALID_REQUEST)
             exchange.session.client_software_name = name
             exchange.session.client_software_version = version
         return self._response(
@@ -62,4 +61,4 @@ class ApiVersions:
         entry = self._response.ApiVersion(
             api_key=own.key, min_version=own.lowest, max_version=own.highest
         )
-        return self._response(error_code=_UNSUPPORTED_VERSION, api_keys=[entry])
+        return self._response(error_code=UNSUPPORTED_VERSION, api_keys=[entry])

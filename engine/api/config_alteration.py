@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.api.config_resources import (
     RESOURCE_TYPES,
     Answer,
@@ -33,7 +34,6 @@ from engine.config.change import check_broker_change, check_thread_counts, is_en
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
-from engine.controller.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.errors import ConfigError, EngineError
 from engine.host.coroutine import drive
 from engine.replication.metadata_cache import MetadataCache

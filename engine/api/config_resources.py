@@ -20,11 +20,13 @@ from engine.config.key import ConfigKey, ConfigType, topic_keys
 from engine.config.settings import known_key
 from engine.config.value import format_value
 from engine.errors import ApiError, ConfigError, EngineError
+from engine.kafka_errors import (
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 
-_UNKNOWN_SERVER_ERROR = -1
-_UNKNOWN_TOPIC_OR_PARTITION = 3
-_INVALID_CONFIG = 40
-_INVALID_REQUEST = 42
 _NUMBERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE))
 
 
@@ -32,21 +34,21 @@ class InvalidRequest(ApiError):
     """A request that breaks a rule of its API."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(_INVALID_REQUEST, "INVALID_REQUEST", reason)
+        super().__init__(INVALID_REQUEST, reason)
 
 
 class InvalidConfiguration(ApiError):
     """A setting that its resource does not take."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(_INVALID_CONFIG, "INVALID_CONFIG", reason)
+        super().__init__(INVALID_CONFIG, reason)
 
 
 class UnexpectedChange(ApiError):
     """A change that Kafka fails at, without a code or a word."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(_UNKNOWN_SERVER_ERROR, "UNKNOWN_SERVER_ERROR", reason)
+        super().__init__(UNKNOWN_SERVER_ERROR, reason)
 
 
 class UnknownTopic(ApiError):
@@ -54,8 +56,7 @@ class UnknownTopic(ApiError):
 
     def __init__(self, topic: str) -> None:
         super().__init__(
-            _UNKNOWN_TOPIC_OR_PARTITION,
-            "UNKNOWN_TOPIC_OR_PARTITION",
+            UNKNOWN_TOPIC_OR_PARTITION,
             f"The topic '{topic}' does not exist.",
         )
         self.topic = topic
@@ -104,17 +105,17 @@ def answer_to(error: EngineError, resource_type: int, name: str) -> Answer:
     fails without a code of its own tells nothing more, as in Kafka.
     """
     if isinstance(error, ApiError):
-        told = None if error.code == _UNKNOWN_SERVER_ERROR else error.detail
+        told = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
         return Answer(error.code, told)
     if not isinstance(error, ConfigError):
-        return Answer(_UNKNOWN_SERVER_ERROR)
+        return Answer(UNKNOWN_SERVER_ERROR)
     if resource_type == ResourceType.BROKER:
-        return Answer(_INVALID_REQUEST, value_message(error))
+        return Answer(INVALID_REQUEST, value_message(error))
     if error.key not in topic_keys():
-        return Answer(_INVALID_CONFIG, f"Unknown topic config name: {error.key}")
+        return Answer(INVALID_CONFIG, f"Unknown topic config name: {error.key}")
     kind = ResourceType(resource_type).name
     return Answer(
-        _INVALID_CONFIG,
+        INVALID_CONFIG,
         f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): "
         + value_message(error),
     )

@@ -15,16 +15,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from engine.admin.topic_admin import TopicAdmin
+from engine.admin.topic_growth import MorePartitions
+from engine.admin.topic_outcomes import TopicOutcome
 from engine.api.exchange import Deferred, Exchange
 from engine.controller.ports import ControllerView
-from engine.controller.topic_admin import TopicAdmin
-from engine.controller.topic_errors import (
-    INVALID_REQUEST,
-    INVALID_TOPIC_EXCEPTION,
-    NOT_CONTROLLER,
-)
-from engine.controller.topic_growth import MorePartitions
-from engine.controller.topic_outcomes import TopicOutcome
+from engine.kafka_errors import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, NOT_CONTROLLER
 from engine.wire.structs import message_class
 
 _DUPLICATE = TopicOutcome(INVALID_REQUEST, "Duplicate topic in request.")

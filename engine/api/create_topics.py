@@ -19,12 +19,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from engine.admin.topic_admin import TopicAdmin
+from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_rules import NewTopic
 from engine.api.exchange import Deferred, Exchange
 from engine.controller.ports import ControllerView
-from engine.controller.topic_admin import TopicAdmin
-from engine.controller.topic_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER
-from engine.controller.topic_outcomes import TopicOutcome
-from engine.controller.topic_rules import NewTopic
+from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER
 from engine.naming import CLUSTER_METADATA_TOPIC
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.admin.topic_admin import TopicAdmin
+from engine.admin.topic_outcomes import TopicOutcome
 from engine.api.exchange import Deferred, Exchange
 from engine.controller.ports import ControllerView
-from engine.controller.topic_admin import TopicAdmin
-from engine.controller.topic_errors import (
+from engine.kafka_errors import (
     INVALID_REQUEST,
     NONE,
     NOT_CONTROLLER,
@@ -29,7 +30,6 @@ from engine.controller.topic_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from engine.controller.topic_outcomes import TopicOutcome
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class

@@ -17,11 +17,10 @@ from typing import Any
 
 from engine.api.exchange import Exchange
 from engine.api.metadata import ALL_CLUSTER_OPERATIONS
+from engine.kafka_errors import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.structs import message_class
 
-_MISMATCHED_ENDPOINT_TYPE = 114
-_UNSUPPORTED_ENDPOINT_TYPE = 115
 _BROKERS = 1
 _CONTROLLERS = 2
 _NO_CONTROLLER = -1
@@ -38,12 +37,12 @@ class DescribeCluster:
         """Return the cluster as one listener shows it."""
         if request.endpoint_type == _CONTROLLERS:
             return self._response(
-                error_code=_MISMATCHED_ENDPOINT_TYPE,
+                error_code=MISMATCHED_ENDPOINT_TYPE,
                 error_message="this is a broker, and controllers were asked for",
             )
         if request.endpoint_type != _BROKERS:
             return self._response(
-                error_code=_UNSUPPORTED_ENDPOINT_TYPE,
+                error_code=UNSUPPORTED_ENDPOINT_TYPE,
                 error_message=f"no endpoint has the type {request.endpoint_type}",
             )
         brokers = self._brokers(exchange.session.listener)

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from engine.admin.config_admin import ConfigAdmin
 from engine.api.config_loggers import LoggerLevels
 from engine.api.config_resources import (
     RESOURCE_TYPES,
@@ -40,17 +41,15 @@ from engine.config.describe import (
     describe_topic,
 )
 from engine.config.settings import BrokerSettings
-from engine.controller.config_admin import ConfigAdmin
 from engine.errors import ConfigError, EngineError
 from engine.hash_order import in_hash_order
 from engine.host.coroutine import drive
+from engine.kafka_errors import INVALID_REQUEST, UNKNOWN_SERVER_ERROR
 from engine.naming import validate_topic
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.structs import message_class
 from engine.znode.paths import TOPIC_CONFIGS
 
-_UNKNOWN_SERVER_ERROR = -1
-_INVALID_REQUEST = 42
 _OF_LOGGER = 6
 
 
@@ -78,7 +77,7 @@ class DescribeConfigs:
         unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
         if unknown:
             reason = f"Unexpected resource type {unknown[0].resource_type}"
-            refused = Answer(_INVALID_REQUEST, reason)
+            refused = Answer(INVALID_REQUEST, reason)
             return self._response(results=[self._refusal(each, refused) for each in resources])
         promise, deferred = drive(self._work(request)), Deferred()
         promise.watch(lambda: deferred.complete(promise.result()))
@@ -92,7 +91,7 @@ class DescribeConfigs:
                 results.append(self._result(resource, entries))
             except ConfigError:
                 # A value that cannot be read is a fault of ours and not of the request.
-                results.append(self._refusal(resource, Answer(_UNKNOWN_SERVER_ERROR)))
+                results.append(self._refusal(resource, Answer(UNKNOWN_SERVER_ERROR)))
             except EngineError as error:
                 answer = answer_to(error, resource.resource_type, resource.resource_name)
                 if isinstance(error, UnknownTopic):

@@ -21,6 +21,7 @@ from typing import Any
 from engine.api.exchange import Exchange
 from engine.errors import StorageError
 from engine.host.ports import Files
+from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.log.local_log import LocalLog
 from engine.log.log_directory import LogDirectory
 from engine.log.log_manager import LogManager
@@ -28,7 +29,6 @@ from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.structs import message_class
 
-_KAFKA_STORAGE_ERROR = 56
 _NO_LAG = -1
 
 
@@ -77,7 +77,7 @@ class DescribeLogDirs:
                 raise directory.offline
             space = self._files.disk_space(directory.path)
         except StorageError:
-            result.error_code = _KAFKA_STORAGE_ERROR
+            result.error_code = KAFKA_STORAGE_ERROR
             return result
         result.total_bytes, result.usable_bytes = space
         entry = self._response.DescribeLogDirsTopic

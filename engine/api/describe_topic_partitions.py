@@ -22,15 +22,13 @@ from typing import Any
 
 from engine.api.exchange import Exchange
 from engine.api.metadata import ALL_TOPIC_OPERATIONS
+from engine.kafka_errors import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from engine.limits import DESCRIBED_PARTITIONS_MAX
 from engine.naming import INTERNAL_TOPICS, InvalidTopicName, validate_topic
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
 
-_UNKNOWN_TOPIC_OR_PARTITION = 3
-_INVALID_TOPIC_EXCEPTION = 17
-_INVALID_REQUEST = 42
 _NO_LEADER = -1
 
 
@@ -63,7 +61,7 @@ class DescribeTopicPartitions:
     def _refusal(self, names: Iterable[str]) -> Any:
         entry = self._response.DescribeTopicPartitionsResponseTopic
         return self._response(
-            topics=[entry(error_code=_INVALID_REQUEST, name=name) for name in names]
+            topics=[entry(error_code=INVALID_REQUEST, name=name) for name in names]
         )
 
     def _page(self, names: list[str], cursor: Any, left: int, listener: str) -> Any:
@@ -93,9 +91,9 @@ class DescribeTopicPartitions:
         if name not in self._cache.topics:
             try:
                 validate_topic(name)
-                code = _UNKNOWN_TOPIC_OR_PARTITION
+                code = UNKNOWN_TOPIC_OR_PARTITION
             except InvalidTopicName:
-                code = _INVALID_TOPIC_EXCEPTION
+                code = INVALID_TOPIC_EXCEPTION
         return self._response.DescribeTopicPartitionsResponseTopic(
             error_code=code,
             name=name,

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from engine.admin.topic_waiting import TopicWaiting
 from engine.api.exchange import Deferred, Exchange
-from engine.controller.asked_election import ELECTION_NOT_NEEDED, PartitionElection
+from engine.controller.asked_election import PartitionElection
 from engine.controller.controller import Controller
-from engine.controller.topic_errors import NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
-from engine.controller.topic_waiting import TopicWaiting
 from engine.host.ports import Clock
+from engine.kafka_errors import ELECTION_NOT_NEEDED, NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.structs import message_class

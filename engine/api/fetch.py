@@ -39,6 +39,14 @@ from engine.api.fetch_session import (
 from engine.api.ordinary_fetch import Asked, OrdinaryFetch
 from engine.api.produce_leaders import CurrentLeaders
 from engine.host.ports import SendPart
+from engine.kafka_errors import (
+    INCONSISTENT_TOPIC_ID,
+    KAFKA_STORAGE_ERROR,
+    NOT_LEADER_OR_FOLLOWER,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.metadata_cache import MetadataCache
@@ -56,15 +64,8 @@ from engine.wire.fetch_bytes import (
 )
 from engine.wire.layout import NO_UUID
 
-_UNKNOWN_TOPIC_OR_PARTITION = 3
-_NOT_LEADER_OR_FOLLOWER = 6
-_STORAGE_ERROR = 56
-_UNKNOWN_TOPIC_ID = 100
-_INCONSISTENT_TOPIC_ID = 103
-#: NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH.
-_WITH_LEADER = (_NOT_LEADER_OR_FOLLOWER, 74)
+_WITH_LEADER = (NOT_LEADER_OR_FOLLOWER, 74)
 _ISOLATION_LEVELS = (READ_UNCOMMITTED, READ_COMMITTED)
-_UNKNOWN_SERVER_ERROR = -1
 _LAST_WITH_HARD_LIMIT = 2
 _LAST_WITHOUT_STORAGE_ERROR = 5
 _FIRST_WITH_LEADERS = 16
@@ -156,25 +157,25 @@ class Fetch:
     def _failed(request: FetchRequest, version: int) -> list[SendPart]:
         """Return the answer to a request that Kafka fails at as a whole."""
         topics = [
-            (topic, [_refused(asked[0], _UNKNOWN_SERVER_ERROR, None) for asked in partitions])
+            (topic, [_refused(asked[0], UNKNOWN_SERVER_ERROR, None) for asked in partitions])
             for topic, partitions in request.topics
         ]
         if version >= FIRST_WITH_TOPIC_IDS:
             topics = []
-        answer = FetchAnswer(topics, _UNKNOWN_SERVER_ERROR, request.session_id)
+        answer = FetchAnswer(topics, UNKNOWN_SERVER_ERROR, request.session_id)
         return encode_fetch_response(version, answer)
 
     def _refusal(self, partition: SessionPartition) -> int:
         topic_partition = partition.topic_partition
         if topic_partition is None:
-            return _UNKNOWN_TOPIC_ID
+            return UNKNOWN_TOPIC_ID
         topic, index = topic_partition
         if index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
-            return _UNKNOWN_TOPIC_OR_PARTITION
+            return UNKNOWN_TOPIC_OR_PARTITION
         if partition.topic_id_text is not None:
             here = self._manager.partitions.get(topic_partition)
             if here is not None and here.log.topic_id not in (None, partition.topic_id_text):
-                return _INCONSISTENT_TOPIC_ID
+                return INCONSISTENT_TOPIC_ID
         return 0
 
     def _params(self, request: FetchRequest, version: int) -> FetchParams:
@@ -229,8 +230,8 @@ class Fetch:
         error, found, watermark, stable_offset, log_start_offset, diverging = result
         if error is not None:
             code = error.code
-            if code == _STORAGE_ERROR and records.api_version <= _LAST_WITHOUT_STORAGE_ERROR:
-                code = _NOT_LEADER_OR_FOLLOWER
+            if code == KAFKA_STORAGE_ERROR and records.api_version <= _LAST_WITHOUT_STORAGE_ERROR:
+                code = NOT_LEADER_OR_FOLLOWER
             return FetchedPartition(index, code)
         aborted = None
         if found is not None and found.aborted_transactions is not None:

@@ -17,16 +17,18 @@ from __future__ import annotations
 
 from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import FileRegion, SendPart
+from engine.kafka_errors import (
+    CORRUPT_MESSAGE,
+    NOT_LEADER_OR_FOLLOWER,
+    UNSUPPORTED_COMPRESSION_TYPE,
+    UNSUPPORTED_VERSION,
+)
 from engine.log.conversion import UnsupportedCompressionType, down_converted_to_size
 from engine.log.local_log import LocalLog
 from engine.log.log_types import FetchSlice
 from engine.records.builder import BatchRefused
 from engine.records.codec import Codec
 
-_CORRUPT_MESSAGE = 2
-_NOT_LEADER_OR_FOLLOWER = 6
-_UNSUPPORTED_VERSION = 35
-_UNSUPPORTED_COMPRESSION_TYPE = 76
 _LAST_OF_MAGIC_0 = 1
 _LAST_OF_MAGIC_1 = 3
 _FIRST_WITH_ZSTD = 10
@@ -62,7 +64,7 @@ class FetchedRecords:
             return 0, self._as_it_is(found)
         if log is not None and log.config.compression_type is Codec.ZSTD:
             found.release()
-            return _UNSUPPORTED_COMPRESSION_TYPE, b""
+            return UNSUPPORTED_COMPRESSION_TYPE, b""
         if version > _LAST_OF_MAGIC_1:
             return 0, self._as_it_is(found)
         try:
@@ -87,7 +89,7 @@ def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int
     if log is None:
         return 0, b""
     if not log.config.is_down_conversion_enabled:
-        return _UNSUPPORTED_VERSION, b""
+        return UNSUPPORTED_VERSION, b""
     limit_bytes = log.config.opened_batch_bytes_max
     try:
         data = found.read()
@@ -96,9 +98,9 @@ def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int
             memoryview(data), magic, first_offset=first_offset, limit_bytes=limit_bytes
         )
     except UnsupportedCompressionType:
-        return _UNSUPPORTED_COMPRESSION_TYPE, b""
+        return UNSUPPORTED_COMPRESSION_TYPE, b""
     except (CorruptRecord, BatchRefused):
-        return _CORRUPT_MESSAGE, b""
+        return CORRUPT_MESSAGE, b""
     except StorageError:
         # As every failure of a disk is told below version 6.
-        return _NOT_LEADER_OR_FOLLOWER, b""
+        return NOT_LEADER_OR_FOLLOWER, b""

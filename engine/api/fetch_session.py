@@ -26,6 +26,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from engine.host.ports import Entropy
+from engine.kafka_errors import (
+    FETCH_SESSION_ID_NOT_FOUND,
+    FETCH_SESSION_TOPIC_ID_ERROR,
+    INVALID_FETCH_SESSION_EPOCH,
+)
 from engine.limits import FETCH_SESSION_EVICTION_MS
 from engine.model import TopicPartition
 from engine.naming import uuid_text
@@ -46,11 +51,6 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 _EPOCH_MAX = 0x7FFFFFFF
 _SESSION_IDS = 0x7FFFFFFE
-_ID_NOT_FOUND = 70
-_INVALID_EPOCH = 71
-_TOPIC_ID_ERROR = 106
-
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new = tuple.__new__
 
 #: A topic's name or id as the client said it, and the partition.
@@ -245,7 +245,7 @@ class _IncrementalContext(FetchContext):
         session = self._session
         if session.epoch != self._epoch:
             # The client sent the next request before this answer: this one may be a repetition.
-            return SessionAnswer([], session.id, _INVALID_EPOCH)
+            return SessionAnswer([], session.id, INVALID_FETCH_SESSION_EPOCH)
         told: Answers = []
         for partition, found in answers:
             if not partition.note(found):
@@ -290,11 +290,11 @@ class FetchSessionCache:
             return _FullContext(asked, self, now_ms, is_follower=is_follower, uses_ids=uses_ids)
         session = self._sessions.get(request.session_id)
         if session is None:
-            return _ErrorContext(_ID_NOT_FOUND)
+            return _ErrorContext(FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != epoch:
-            return _ErrorContext(_INVALID_EPOCH)
+            return _ErrorContext(INVALID_FETCH_SESSION_EPOCH)
         if session.uses_ids != uses_ids:
-            return _ErrorContext(_TOPIC_ID_ERROR)
+            return _ErrorContext(FETCH_SESSION_TOPIC_ID_ERROR)
         return self._go_on(session, request, now_ms)
 
     def _asked(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:

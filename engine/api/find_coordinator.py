@@ -21,17 +21,16 @@ from __future__ import annotations
 from typing import Any
 
 from engine.api.exchange import Exchange
+from engine.kafka_errors import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
 from engine.wire.structs import message_class
 
-_COORDINATOR_NOT_AVAILABLE = 15
-_INVALID_REQUEST = 42
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SHARE_VERSION = 6
 _LIST_VERSION = 4
 _NO_NODE = -1
 _MESSAGES = {
-    _COORDINATOR_NOT_AVAILABLE: "no broker coordinates it yet",
-    _INVALID_REQUEST: "coordinators have no such type",
+    COORDINATOR_NOT_AVAILABLE: "no broker coordinates it yet",
+    INVALID_REQUEST: "coordinators have no such type",
 }
 
 
@@ -64,7 +63,7 @@ class FindCoordinator:
 
 def _code_of(key_type: int, version: int) -> int:
     if key_type in (_GROUP, _TRANSACTION):
-        return _COORDINATOR_NOT_AVAILABLE
+        return COORDINATOR_NOT_AVAILABLE
     if key_type == _SHARE and version >= _SHARE_VERSION:
-        return _COORDINATOR_NOT_AVAILABLE
-    return _INVALID_REQUEST
+        return COORDINATOR_NOT_AVAILABLE
+    return INVALID_REQUEST

@@ -15,11 +15,10 @@ from __future__ import annotations
 from typing import Any
 
 from engine.api.exchange import Exchange
+from engine.kafka_errors import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
 from engine.transactions.producer_ids import ProducerIds, ProducerIdsNotReady
 from engine.wire.structs import message_class
 
-_COORDINATOR_NOT_AVAILABLE = 15
-_INVALID_REQUEST = 42
 _NO_PRODUCER = -1
 
 
@@ -35,9 +34,9 @@ class InitProducerId:
         has_id = request.producer_id != _NO_PRODUCER
         has_epoch = request.producer_epoch != _NO_PRODUCER
         if has_id != has_epoch or request.transactional_id == "":
-            return self._refused(_INVALID_REQUEST)
+            return self._refused(INVALID_REQUEST)
         if request.transactional_id is not None:
-            return self._refused(_COORDINATOR_NOT_AVAILABLE)
+            return self._refused(COORDINATOR_NOT_AVAILABLE)
         try:
             producer_id = self._producer_ids.generate()
         except ProducerIdsNotReady as error:

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.kafka_errors import STALE_BROKER_EPOCH
 from engine.replication.leadership import Leadership, StaleControllerEpoch
 
-_STALE_BROKER_EPOCH = 77
 _ANY_EPOCH = -1
 
 
 def refusal(request: Any, leadership: Leadership, broker_epoch: int) -> int:
     """Return the error code that refuses a request of the controller, 0 if it is to be done."""
     if request.broker_epoch != _ANY_EPOCH and request.broker_epoch < broker_epoch:
-        return _STALE_BROKER_EPOCH
+        return STALE_BROKER_EPOCH
     try:
         leadership.admit(request.controller_epoch)
     except StaleControllerEpoch as error:

@@ -18,6 +18,7 @@ from engine.api.exchange import Deferred, Exchange
 from engine.api.inter_broker import refusal
 from engine.errors import ApiError, EngineError
 from engine.host.coroutine import drive
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.leadership import Leadership
@@ -25,7 +26,6 @@ from engine.replication.partition_types import PartitionState
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
 
-_UNKNOWN_SERVER_ERROR = -1
 _BY_TOPIC = 2
 _BY_TOPIC_ID = 5
 
@@ -64,7 +64,7 @@ class LeaderAndIsr:
             await self._load_topics(sorted(unknown))
         except EngineError:
             # The store does not answer: with its return everything is read and told again.
-            return self._response(error_code=_UNKNOWN_SERVER_ERROR)
+            return self._response(error_code=UNKNOWN_SERVER_ERROR)
         # Another controller may have followed meanwhile, or this broker have begun a new life.
         code = self._refusal(request)
         if code:

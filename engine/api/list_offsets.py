@@ -28,6 +28,13 @@ from typing import Any
 from engine.api.exchange import Exchange
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock
+from engine.kafka_errors import (
+    INVALID_REQUEST,
+    LEADER_NOT_AVAILABLE,
+    OFFSET_NOT_AVAILABLE,
+    UNKNOWN_SERVER_ERROR,
+    UNSUPPORTED_VERSION,
+)
 from engine.log.local_log import LocalLog
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP
 from engine.model import TopicPartition
@@ -36,12 +43,7 @@ from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isolation
 from engine.wire.structs import message_class
 
-_LEADER_NOT_AVAILABLE = 5
-_UNSUPPORTED_VERSION = 35
-_INVALID_REQUEST = 42
-_OFFSET_NOT_AVAILABLE = 78
 _DEBUGGER_ID = -2
-_UNKNOWN_SERVER_ERROR = -1
 _NO_EPOCH = -1
 _FIRST_WITH_EPOCHS = 4
 _FIRST_WITH_NOT_AVAILABLE = 5
@@ -72,9 +74,9 @@ class ListOffsets:
                 topic_partition = TopicPartition(topic.name, asked.partition_index)
                 version = exchange.api_version
                 if version > 0 and topic_partition in repeated:
-                    answers.append(self._refused(asked, _INVALID_REQUEST))
+                    answers.append(self._refused(asked, INVALID_REQUEST))
                 elif asked.timestamp < 0 and version < _FIRST_VERSIONS.get(asked.timestamp, 99):
-                    answers.append(self._refused(asked, _UNSUPPORTED_VERSION))
+                    answers.append(self._refused(asked, UNSUPPORTED_VERSION))
                 else:
                     answers.append(self._look_up(topic_partition, asked, request, version))
             topics.append(
@@ -93,13 +95,13 @@ class ListOffsets:
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-            return self._refused(asked, _UNKNOWN_SERVER_ERROR)
+            return self._refused(asked, UNKNOWN_SERVER_ERROR)
         try:
             partition = self._manager.find(topic_partition)
             if version == 0:
                 partition.require(None, is_leader_required=is_leader_required)
                 if asked.max_num_offsets < 0:
-                    return self._refused(asked, _UNKNOWN_SERVER_ERROR)
+                    return self._refused(asked, UNKNOWN_SERVER_ERROR)
                 offsets = _offsets_before(partition.log, asked.timestamp, self._clock.wall_ms())
                 if is_consumer:
                     offsets = _below(offsets, partition.high_watermark)
@@ -127,8 +129,8 @@ class ListOffsets:
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, version: int
     ) -> int:
         code = self._manager.answer_to(topic_partition, failure).code
-        if code == _OFFSET_NOT_AVAILABLE and version < _FIRST_WITH_NOT_AVAILABLE:
-            return _LEADER_NOT_AVAILABLE
+        if code == OFFSET_NOT_AVAILABLE and version < _FIRST_WITH_NOT_AVAILABLE:
+            return LEADER_NOT_AVAILABLE
         return code
 
 

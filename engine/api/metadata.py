@@ -30,6 +30,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.exchange import Deferred, EncodedReply, Exchange
+from engine.kafka_errors import (
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    LEADER_NOT_AVAILABLE,
+    LISTENER_NOT_FOUND,
+    NONE,
+    REPLICA_NOT_AVAILABLE,
+    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.limits import METADATA_ANSWERS_KEPT, METADATA_ANSWERS_KEPT_BYTES
 from engine.naming import INTERNAL_TOPICS, InvalidTopicName, validate_topic
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
@@ -42,20 +55,9 @@ from engine.wire.structs import message_class
 ALL_TOPIC_OPERATIONS = sum(1 << operation for operation in (3, 4, 5, 6, 7, 8, 10, 11))
 ALL_CLUSTER_OPERATIONS = sum(1 << operation for operation in (5, 7, 8, 9, 10, 11, 12))
 
-_UNKNOWN_SERVER_ERROR = -1
-_NONE = 0
-_UNKNOWN_TOPIC_OR_PARTITION = 3
-_LEADER_NOT_AVAILABLE = 5
-_REQUEST_TIMED_OUT = 7
-_REPLICA_NOT_AVAILABLE = 9
-_INVALID_TOPIC_EXCEPTION = 17
-_TOPIC_ALREADY_EXISTS = 36
-_INVALID_REQUEST = 42
-_LISTENER_NOT_FOUND = 72
-_UNKNOWN_TOPIC_ID = 100
 _NO_BROKER = -1
 _BY_ID_VERSION = 12
-_IS_MADE = frozenset((_NONE, _TOPIC_ALREADY_EXISTS, _REQUEST_TIMED_OUT))
+_IS_MADE = frozenset((NONE, TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT))
 
 #: Makes topics and tells the error code of each, possibly before it returns.
 AutoCreate: TypeAlias = Callable[[list[str], Callable[[Mapping[str, int]], None]], None]
@@ -96,7 +98,7 @@ class Metadata:
             names, ids = None, ()
         else:
             code = _refused_with(topics, version)
-            if code != _NONE:
+            if code != NONE:
                 return self._refusal(topics, code)
             # Each but once: what is kept may not grow with what is repeated.
             ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
@@ -157,13 +159,13 @@ class Metadata:
         return self._create(question, found, missing)
 
     def _create(self, question: _Question, found: list[Any], missing: list[str]) -> Deferred:
-        wanted = [n for n in missing if self._error_of(n) == _UNKNOWN_TOPIC_OR_PARTITION]
+        wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
         deferred = Deferred()
 
         def on_done(codes: Mapping[str, int]) -> None:
             for name in missing:
                 code = codes.get(name, self._error_of(name))
-                made = _LEADER_NOT_AVAILABLE if code in _IS_MADE else code
+                made = LEADER_NOT_AVAILABLE if code in _IS_MADE else code
                 found.append(self._missing(name, made, question))
             deferred.complete(self._reply(question, found))
 
@@ -185,17 +187,17 @@ class Metadata:
 
     def _unknown_id(self, topic_id: bytes) -> Any:
         return self._response.MetadataResponseTopic(
-            error_code=_UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
+            error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
         )
 
     def _error_of(self, name: str) -> int:
         try:
             validate_topic(name)
         except InvalidTopicName:
-            return _INVALID_TOPIC_EXCEPTION
+            return INVALID_TOPIC_EXCEPTION
         if self._cache.controller_id is None:
-            return _LEADER_NOT_AVAILABLE
-        return _UNKNOWN_TOPIC_OR_PARTITION
+            return LEADER_NOT_AVAILABLE
+        return UNKNOWN_TOPIC_OR_PARTITION
 
     def _missing(self, name: str, code: int, question: _Question) -> Any:
         topic = self._response.MetadataResponseTopic(
@@ -206,7 +208,7 @@ class Metadata:
         return topic
 
     def _topic(self, name: str, question: _Question) -> Any:
-        topic = self._missing(name, _NONE, question)
+        topic = self._missing(name, NONE, question)
         topic.topic_id = self._cache.topic_ids.get(name, NO_UUID)
         partitions = self._cache.topics[name]
         topic.partitions = [
@@ -219,13 +221,13 @@ class Metadata:
         if question.version == 0:
             replicas = [each for each in replicas if self._is_reached(each, question.listener)]
             isr = [each for each in isr if self._is_reached(each, question.listener)]
-        leader_id, error = known.leader_id, _NONE
+        leader_id, error = known.leader_id, NONE
         if not self._is_reached(leader_id, question.listener):
             lacks_listener = question.version >= 6 and self._cache.is_alive(leader_id)
-            error = _LISTENER_NOT_FOUND if lacks_listener else _LEADER_NOT_AVAILABLE
+            error = LISTENER_NOT_FOUND if lacks_listener else LEADER_NOT_AVAILABLE
             leader_id = _NO_BROKER
         elif len(replicas) < len(known.replicas) or len(isr) < len(known.isr):
-            error = _REPLICA_NOT_AVAILABLE
+            error = REPLICA_NOT_AVAILABLE
         return self._response.MetadataResponsePartition(
             error_code=error,
             partition_index=index,
@@ -273,5 +275,5 @@ def _refused_with(topics: Sequence[Any], version: int) -> int:
     has_ids = any(topic.topic_id != NO_UUID for topic in topics)
     has_nameless = any(topic.name is None and topic.topic_id == NO_UUID for topic in topics)
     if version < _BY_ID_VERSION:
-        return _INVALID_REQUEST if has_ids or has_nameless else _NONE
-    return _UNKNOWN_SERVER_ERROR if has_nameless and not has_ids else _NONE
+        return INVALID_REQUEST if has_ids or has_nameless else NONE
+    return UNKNOWN_SERVER_ERROR if has_nameless and not has_ids else NONE

@@ -29,6 +29,7 @@ from engine.api.exchange import CloseConnection, Deferred, Exchange
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import TransactionalIdRefused, is_plain, judged
 from engine.errors import ApiError
+from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
 from engine.model import TopicPartition
 from engine.replication.delayed_produce import ProduceResult
@@ -47,7 +48,6 @@ Results: TypeAlias = dict[TopicPartition, ProduceResult]
 
 #: The client id by which Kafka's own admin tools write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
-_NOT_LEADER = 6
 _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
@@ -213,7 +213,7 @@ class Produce:
                 found = ProducedPartition(index, 0, base_offset, append_time_ms, log_start)
             else:
                 found = self._failed(topic_partition, result, error)
-                if error.code == _NOT_LEADER and version >= _FIRST_WITH_LEADERS:
+                if error.code == NOT_LEADER_OR_FOLLOWER and version >= _FIRST_WITH_LEADERS:
                     if leaders is None:
                         leaders = self._leaders(exchange)
                     found = found._replace(current_leader=leaders.find(topic_partition))

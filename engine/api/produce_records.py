@@ -22,6 +22,11 @@ from __future__ import annotations
 import struct
 
 from engine.errors import ApiError, CorruptRecord
+from engine.kafka_errors import (
+    INVALID_PRODUCER_ID_MAPPING,
+    INVALID_REQUEST,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 from engine.log.conversion import UnsupportedCompressionType
 from engine.log.validation import CorruptMessage, InvalidRecord, UnreadableRecords
 from engine.records.batch import HEADER_BYTES, MAGIC
@@ -44,8 +49,7 @@ class TransactionalIdRefused(ApiError):
 
     def __init__(self) -> None:
         super().__init__(
-            53,
-            "TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
+            TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             "transactional records in a request without a transactional id",
         )
 
@@ -54,16 +58,14 @@ class NoTransactionalId(ApiError):
     """Transactional records came with an empty transactional id."""
 
     def __init__(self) -> None:
-        super().__init__(42, "INVALID_REQUEST", "an empty transactional id")
+        super().__init__(INVALID_REQUEST, "an empty transactional id")
 
 
 class NoSuchProducer(ApiError):
     """Transactional records of an id that has no producer: no transaction can be begun yet."""
 
     def __init__(self, transactional_id: str) -> None:
-        super().__init__(
-            49, "INVALID_PRODUCER_ID_MAPPING", f"{transactional_id} has no producer id"
-        )
+        super().__init__(INVALID_PRODUCER_ID_MAPPING, f"{transactional_id} has no producer id")
         self.transactional_id = transactional_id
 
 

@@ -9,6 +9,11 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from engine.admin.admin_ports import AdminPorts
+from engine.admin.auto_creation import AutoCreation
+from engine.admin.config_admin import ConfigAdmin
+from engine.admin.topic_admin import TopicAdmin
+from engine.admin.topic_waiting import TopicWaiting
 from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
 from engine.api.config_alteration import ConfigAlteration
@@ -37,12 +42,7 @@ from engine.api.produce_lane import ProduceLane
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
-from engine.controller.admin_ports import AdminPorts
-from engine.controller.auto_creation import AutoCreation
-from engine.controller.config_admin import ConfigAdmin
 from engine.controller.controller import Controller
-from engine.controller.topic_admin import TopicAdmin
-from engine.controller.topic_waiting import TopicWaiting
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request

@@ -27,12 +27,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 
+from engine.admin.config_admin import usable_broker_overrides
 from engine.config.broker_config import BrokerConfig
 from engine.config.key import topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
 from engine.config.value import parse_value
-from engine.controller.config_admin import usable_broker_overrides
 from engine.errors import ConfigError, EngineError
 from engine.host.coroutine import Promise, drive
 from engine.host.ports import Clock, Timers

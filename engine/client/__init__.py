@@ -7,7 +7,7 @@
 | `metadata` | who is alive, who leads, who controls |
 | `blocking` | the driver: connects, routes, waits, asks again |
 | `settings` | Kafka's client properties → settings |
-| `error_codes`, `errors` | what brokers answer, and what keeps them from answering |
+| `errors` | what keeps brokers from answering; their codes are in `engine.kafka_errors` |
 | `cluster_admin`, `topic_admin`, `config_admin`, `log_dirs` | administration, by plain values |
 | `offsets`, `producing`, `fetching` | offsets by time, records in, records out |
 

@@ -21,7 +21,6 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias, TypeVar
 
 from engine.client.connection import Connection, Reply
-from engine.client.error_codes import NONE, UNKNOWN_TOPIC_OR_PARTITION, api_error, error_code
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.links import Call, Links, Outcome
 from engine.client.metadata import (
@@ -32,9 +31,16 @@ from engine.client.metadata import (
 )
 from engine.client.sasl import PlainConversation, SaslConversation, ScramConversation
 from engine.client.settings import Address, ClientSettings, SaslSettings
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
 from engine.host.ports import Clock, Entropy
 from engine.host.streams import Streams
+from engine.kafka_errors import (
+    BROKER_NOT_AVAILABLE,
+    LEADER_NOT_AVAILABLE,
+    NONE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    kafka_error,
+)
 from engine.limits import PARTITION_ATTEMPTS_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
@@ -45,8 +51,6 @@ Destination: TypeAlias = "int | str | Address"
 
 #: Metadata before 4 creates the topics that it is asked about.
 METADATA_LOWEST: Final = 4
-_BROKER_NOT_AVAILABLE: Final = 8
-_LEADER_NOT_AVAILABLE: Final = 5
 _GROUP_KEY_TYPE: Final = 0
 _NONCE_BYTES: Final = 24
 
@@ -135,7 +139,7 @@ class KafkaClient:
             outcome = self._one(call, self._address_of(to, deadline_ms), deadline_ms)
             if isinstance(outcome, Reply):
                 code = retriable_code(outcome.message) if retriable_code else NONE
-                if not error_code(code).is_retriable or not self._may_wait(attempt, deadline_ms):
+                if not kafka_error(code).is_retriable or not self._may_wait(attempt, deadline_ms):
                     return outcome
             elif not self._is_worth_repeating(outcome, is_repeatable) or not self._may_wait(
                 attempt, deadline_ms
@@ -242,7 +246,7 @@ class KafkaClient:
         for attempt in range(UNKNOWN_TOPIC_ATTEMPTS_MAX):
             view = self.view(wanted)
             failures = [e for name in wanted if (e := topic_failure(view, name)) is not None]
-            if not any(error_code(e.code).is_retriable for e in failures):
+            if not any(kafka_error(e.code).is_retriable for e in failures):
                 break
             self.back_off(attempt)
         if failures:
@@ -288,7 +292,7 @@ class KafkaClient:
                 return view.brokers[wanted].address
             if to != CONTROLLER:
                 known = ", ".join(str(b) for b in sorted(view.brokers)) or "none"
-                raise api_error(_BROKER_NOT_AVAILABLE, f"no broker {to} is alive; alive: {known}")
+                raise api_error(BROKER_NOT_AVAILABLE, f"no broker {to} is alive; alive: {known}")
             if not self._may_wait(attempt, deadline_ms):
                 raise TimedOut("looking for the controller", self.timeout_ms)
             self.back_off(attempt)
@@ -394,7 +398,7 @@ class KafkaClient:
             address = self.coordinator(key, key_type)
             outcome = self._one(Call(api_name, message), address, deadline_ms)
             if isinstance(outcome, Reply):
-                if not error_code(retriable_code(outcome.message)).is_retriable:
+                if not kafka_error(retriable_code(outcome.message)).is_retriable:
                     return outcome
             elif not isinstance(outcome, Unreachable):
                 raise outcome
@@ -411,7 +415,7 @@ def topic_failure(view: ClusterView, name: str) -> ApiError | None:
     code = UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
     if code == NONE:
         return None
-    return api_error(code, f"{name}: {error_code(code).meaning}")
+    return api_error(code, f"{name}: {kafka_error(code).meaning}")
 
 
 def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
@@ -427,7 +431,7 @@ def leader_of(view: ClusterView, wanted: TopicPartition) -> int | ApiError:
             f"no partition {wanted.partition}: {wanted.topic} has {count}, from 0 to {count - 1}",
         )
     if partition.leader == NO_BROKER or partition.leader not in view.brokers:
-        return api_error(_LEADER_NOT_AVAILABLE, f"{wanted} has no leader now")
+        return api_error(LEADER_NOT_AVAILABLE, f"{wanted} has no leader now")
     return partition.leader
 
 
@@ -435,7 +439,7 @@ def _should_repeat(result: object, attempt: int, is_repeatable: bool) -> bool:
     if isinstance(result, ApiError):
         if result.code == UNKNOWN_TOPIC_OR_PARTITION:
             return attempt + 1 < UNKNOWN_TOPIC_ATTEMPTS_MAX
-        return error_code(result.code).is_retriable
+        return kafka_error(result.code).is_retriable
     if isinstance(result, ConnectionLost):
         return is_repeatable
     return isinstance(result, Unreachable)

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import VersionRange
-from engine.client.error_codes import NONE, api_error
 from engine.client.links import Call
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 

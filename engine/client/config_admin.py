@@ -7,8 +7,8 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from engine.client.blocking import ANY, Destination, KafkaClient
-from engine.client.error_codes import NONE, api_error
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import NONE
 from engine.wire.structs import message_class
 
 

@@ -22,10 +22,11 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from engine import __version__
-from engine.client.error_codes import NONE, UNSUPPORTED_VERSION, api_error, error_code
 from engine.client.errors import AuthenticationFailed, NoCommonVersion, NotKafka
 from engine.client.sasl import SaslConversation
+from engine.errors import api_error
 from engine.host.ports import Buffer
+from engine.kafka_errors import NONE, UNSUPPORTED_VERSION, kafka_error
 from engine.limits import CLIENT_FRAME_BYTES_MAX
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
@@ -239,14 +240,14 @@ class Connection:
         assert self._sasl is not None
         if message.error_code != NONE:
             offered = ", ".join(message.mechanisms) or "none"
-            reason = f"{error_code(message.error_code).name}; the broker offers {offered}"
+            reason = f"{kafka_error(message.error_code).name}; the broker offers {offered}"
             raise AuthenticationFailed(self._sasl.mechanism, reason)
         self._send_token(self._sasl.first())
 
     def _take_challenge(self, message: Any) -> None:
         assert self._sasl is not None
         if message.error_code != NONE:
-            reason = message.error_message or error_code(message.error_code).meaning
+            reason = message.error_message or kafka_error(message.error_code).meaning
             raise AuthenticationFailed(self._sasl.mechanism, reason)
         answer = self._sasl.answer(message.auth_bytes)
         if answer is None:

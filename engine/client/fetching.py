@@ -17,18 +17,13 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from engine.client.blocking import KafkaClient, leader_of
-from engine.client.error_codes import (
-    NONE,
-    UNKNOWN_TOPIC_OR_PARTITION,
-    api_error,
-    error_code,
-)
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetched_records import aborted_of, seen_records
 from engine.client.links import Call, Outcome
 from engine.client.metadata import ClusterView
 from engine.client.topic_admin import by_topic
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import NONE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
 from engine.records.record import Record
@@ -251,7 +246,7 @@ class Fetcher:
         if isinstance(error, ApiError):
             if error.code == UNKNOWN_TOPIC_OR_PARTITION:
                 return attempts < UNKNOWN_TOPIC_ATTEMPTS_MAX
-            if not error_code(error.code).is_retriable:
+            if not kafka_error(error.code).is_retriable:
                 return False
         elif not isinstance(error, Unreachable | TimedOut):
             return False

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from engine.client.error_codes import NONE
 from engine.client.settings import Address
+from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.wire.layout import NO_UUID
 

@@ -18,11 +18,11 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.error_codes import NONE, api_error
 from engine.client.links import Call
 from engine.client.metadata import ClusterView
 from engine.client.topic_admin import by_topic
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 

@@ -13,13 +13,13 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.error_codes import NONE, api_error
 from engine.client.links import Call
 from engine.client.metadata import ClusterView
 from engine.client.partitioning import partition_of_key
 from engine.client.topic_admin import by_topic
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
 from engine.host.ports import Buffer
+from engine.kafka_errors import DUPLICATE_SEQUENCE_NUMBER, NONE
 from engine.limits import PRODUCE_BATCH_BYTES
 from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -36,7 +36,6 @@ _LOWEST_VERSION: Final = 3
 _LOWEST_VERSION_OF_ZSTD: Final = 7
 #: Topic ids replace names from 13 on.
 _HIGHEST_VERSION: Final = 12
-_DUPLICATE_SEQUENCE_NUMBER: Final = 46
 _NO_TIMEOUT: Final = 0x7FFFFFFF
 
 
@@ -217,7 +216,7 @@ def produce(
 
 
 def _stored(row: Any) -> int | EngineError:
-    if row.error_code == _DUPLICATE_SEQUENCE_NUMBER:
+    if row.error_code == DUPLICATE_SEQUENCE_NUMBER:
         return -1
     if row.error_code == NONE:
         return int(row.base_offset)

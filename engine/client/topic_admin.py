@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from engine.client.blocking import CONTROLLER, KafkaClient
-from engine.client.error_codes import NONE, NOT_CONTROLLER, api_error
 from engine.client.links import Call
 from engine.client.metadata import ClusterView
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import NONE, NOT_CONTROLLER
 from engine.model import TopicPartition
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class

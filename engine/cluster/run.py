@@ -19,7 +19,6 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from engine.broker.broker import Broker
-from engine.broker.compiled_walk import WalkTakeUp, start_compiler
 from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
@@ -34,6 +33,7 @@ from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.host.real_network import CannotListen, RealNetwork, local_host_name
+from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
 _log = logging.getLogger("kafka.cluster")

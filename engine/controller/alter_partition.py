@@ -25,21 +25,22 @@ from typing import Any, NamedTuple
 from engine.controller.context import ControllerContext, Leadership
 from engine.controller.machines import Machines
 from engine.controller.state_writer import Outcomes, StateWriter
+from engine.kafka_errors import (
+    FENCED_LEADER_EPOCH,
+    INELIGIBLE_REPLICA,
+    INVALID_REQUEST,
+    INVALID_UPDATE_VERSION,
+    NOT_CONTROLLER,
+    OPERATION_NOT_ATTEMPTED,
+    STALE_BROKER_EPOCH,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.model import TopicPartition
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
 from engine.znode.values import PartitionState
-
-_UNKNOWN_SERVER_ERROR = -1
-_UNKNOWN_TOPIC_OR_PARTITION = 3
-_NOT_CONTROLLER = 41
-_INVALID_REQUEST = 42
-_OPERATION_NOT_ATTEMPTED = 55
-_FENCED_LEADER_EPOCH = 74
-_STALE_BROKER_EPOCH = 77
-_INVALID_UPDATE_VERSION = 95
-_UNKNOWN_TOPIC_ID = 100
-_INELIGIBLE_REPLICA = 107
 
 _TOPIC_IDS_SINCE = 2
 _BROKER_EPOCHS_SINCE = 3
@@ -60,25 +61,25 @@ def judge(
 ) -> Leadership | int | None:
     """Return what to write, an error code, or None where nothing changes. Pure."""
     if current is None:
-        return _UNKNOWN_TOPIC_OR_PARTITION
+        return UNKNOWN_TOPIC_OR_PARTITION
     state = current.state
     rows = (
         (
             proposal.partition_epoch > current.partition_epoch
             or proposal.leader_epoch > state.leader_epoch,
-            _NOT_CONTROLLER,
+            NOT_CONTROLLER,
         ),
-        (proposal.leader_epoch < state.leader_epoch, _FENCED_LEADER_EPOCH),
+        (proposal.leader_epoch < state.leader_epoch, FENCED_LEADER_EPOCH),
         (_is_already(proposal, state), None),
-        (proposal.partition_epoch < current.partition_epoch, _INVALID_UPDATE_VERSION),
-        (proposal.leader_recovery_state != 0 and len(proposal.isr) > 1, _INVALID_REQUEST),
+        (proposal.partition_epoch < current.partition_epoch, INVALID_UPDATE_VERSION),
+        (proposal.leader_recovery_state != 0 and len(proposal.isr) > 1, INVALID_REQUEST),
         (
             proposal.leader_recovery_state != 0 and state.leader_recovery_state == 0,
-            _INVALID_REQUEST,
+            INVALID_REQUEST,
         ),
         (
             not all(context.is_live(each) for each in proposal.isr),
-            _INELIGIBLE_REPLICA if version >= _TOPIC_IDS_SINCE else _OPERATION_NOT_ATTEMPTED,
+            INELIGIBLE_REPLICA if version >= _TOPIC_IDS_SINCE else OPERATION_NOT_ATTEMPTED,
         ),
     )
     for holds, answer in rows:
@@ -103,19 +104,19 @@ class AlterPartition:
         self._writer = StateWriter(machines.context, machines.parts.znodes)
         self._response = message_class("AlterPartitionResponse")
 
-    def refusal(self, code: int = _NOT_CONTROLLER) -> Any:
+    def refusal(self, code: int = NOT_CONTROLLER) -> Any:
         """Return the answer of one that is not the controller, or of another failure."""
         return self._response(error_code=code)
 
     def failure(self) -> Any:
         """Return the answer when the store failed."""
-        return self.refusal(_UNKNOWN_SERVER_ERROR)
+        return self.refusal(UNKNOWN_SERVER_ERROR)
 
     async def handle(self, request: Any, version: int) -> Any:
         """Return the answer once what it grants is written and told."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
-            return self.refusal(_STALE_BROKER_EPOCH)
+            return self.refusal(STALE_BROKER_EPOCH)
         unknown: list[Any] = []
         proposals = self._proposals(request, version, unknown)
         codes: dict[TopicPartition, int] = {}
@@ -131,7 +132,7 @@ class AlterPartition:
             elif current is not None:
                 outcomes[partition] = current
         outdated = await self._writer.write(decided, outcomes)
-        codes.update(dict.fromkeys(outdated, _INVALID_UPDATE_VERSION))
+        codes.update(dict.fromkeys(outdated, INVALID_UPDATE_VERSION))
         self._machines.send_metadata(self._context.live_ids(), list(proposals))
         return self._reply(codes, outcomes, unknown, version)
 
@@ -179,7 +180,7 @@ class AlterPartition:
             add(partition, error_code=code)
         for partition, outcome in outcomes.items():
             if isinstance(outcome, str):
-                add(partition, error_code=_UNKNOWN_SERVER_ERROR)
+                add(partition, error_code=UNKNOWN_SERVER_ERROR)
                 continue
             state = outcome.state
             add(
@@ -194,7 +195,7 @@ class AlterPartition:
             topic_row(
                 topic_id=topic.topic_id,
                 partitions=[
-                    row(partition_index=each.partition_index, error_code=_UNKNOWN_TOPIC_ID)
+                    row(partition_index=each.partition_index, error_code=UNKNOWN_TOPIC_ID)
                     for each in topic.partitions
                 ],
             )

@@ -21,21 +21,19 @@ from engine.controller.context import Leadership
 from engine.controller.elections import ElectionReason
 from engine.controller.machines import Machines
 from engine.controller.states import PartitionPhase
-from engine.controller.topic_errors import (
+from engine.kafka_errors import (
+    ELECTION_NOT_NEEDED,
+    ELIGIBLE_LEADERS_NOT_AVAILABLE,
     INVALID_TOPIC_EXCEPTION,
     NONE,
     NOT_CONTROLLER,
+    PREFERRED_LEADER_NOT_AVAILABLE,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
 from engine.znode.values import NO_LEADER
 
-_PREFERRED_LEADER_NOT_AVAILABLE = 80
-_ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
-ELECTION_NOT_NEEDED = 84
-
-# Kafka's names of the two rules: kafka-leader-election prints them.
 _PREFERRED_RULE = "PreferredReplicaPartitionLeaderElectionStrategy"
 _UNCLEAN_RULE = "OfflinePartitionLeaderElectionStrategy(true)"
 
@@ -108,9 +106,9 @@ class AskedElection:
         if isinstance(written, Leadership):
             return PartitionElection(leader_id=written.state.leader)
         code, rule = (
-            (_ELIGIBLE_LEADERS_NOT_AVAILABLE, _UNCLEAN_RULE)
+            (ELIGIBLE_LEADERS_NOT_AVAILABLE, _UNCLEAN_RULE)
             if self._is_unclean
-            else (_PREFERRED_LEADER_NOT_AVAILABLE, _PREFERRED_RULE)
+            else (PREFERRED_LEADER_NOT_AVAILABLE, _PREFERRED_RULE)
         )
         return PartitionElection(
             code, f"Failed to elect leader for partition {partition} under strategy {rule}"

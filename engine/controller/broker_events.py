@@ -27,6 +27,7 @@ from engine.controller.context import LiveBroker
 from engine.controller.machines import Machines
 from engine.controller.ports import BrokerChannel
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.kafka_errors import KAFKA_STORAGE_ERROR, NONE
 from engine.model import TopicPartition
 from engine.znode.errors import NoNode
 from engine.znode.model import EventType
@@ -37,9 +38,6 @@ from engine.znode.paths import (
     broker_path,
 )
 from engine.znode.values import decode_log_dir_event, decode_partitions
-
-_NONE = 0
-_STORAGE_ERROR = 56
 
 
 class BrokerEvents:
@@ -131,14 +129,14 @@ class BrokerEvents:
 
     async def on_leader_and_isr_reply(self, broker_id: int, reply: Any) -> None:
         """Note which replicas a broker cannot read, and find others for them."""
-        if reply.error_code != _NONE or broker_id not in self._context.live_brokers:
+        if reply.error_code != NONE or broker_id not in self._context.live_brokers:
             return
         before = self._context.offline_replicas.get(broker_id, set())
         offline = set(before)
         for partition, code in self._errors(reply):
-            if code == _STORAGE_ERROR:
+            if code == KAFKA_STORAGE_ERROR:
                 offline.add(partition)
-            elif code == _NONE:
+            elif code == NONE:
                 offline.discard(partition)
         self._context.offline_replicas[broker_id] = offline
         lost = sorted(offline - before)
@@ -154,7 +152,7 @@ class BrokerEvents:
         for each in reply.partition_errors:
             partition = TopicPartition(each.topic_name, each.partition_index)
             if partition in deleted and partition.topic in self._context.deletion_started:
-                is_done = reply.error_code == _NONE == each.error_code
+                is_done = reply.error_code == NONE == each.error_code
                 (done if is_done else failed).append(Replica(partition, broker_id))
         await self._machines.deletion.fail_replicas(failed)
         if done:

@@ -13,6 +13,14 @@ from engine.controller.machines import Machines
 from engine.controller.request_batch import RequestBatch
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.errors import EngineError
+from engine.kafka_errors import (
+    BROKER_ID_NOT_REGISTERED,
+    BROKER_NOT_AVAILABLE,
+    NOT_CONTROLLER,
+    STALE_BROKER_EPOCH,
+    STALE_CONTROLLER_EPOCH,
+    UNKNOWN_SERVER_ERROR,
+)
 from engine.wire.structs import message_class
 from engine.znode.errors import BadVersion
 from engine.znode.paths import PRODUCER_ID_BLOCK
@@ -21,13 +29,6 @@ from engine.znode.values import (
     decode_producer_id_block,
     encode_producer_id_block,
 )
-
-_UNKNOWN_SERVER_ERROR = -1
-_BROKER_NOT_AVAILABLE = 8
-_STALE_CONTROLLER_EPOCH = 11
-_NOT_CONTROLLER = 41
-_STALE_BROKER_EPOCH = 77
-_BROKER_ID_NOT_REGISTERED = 102
 
 _BLOCK_IDS = 1000
 _ID_MAX = (1 << 63) - 1
@@ -52,11 +53,11 @@ class ControlledShutdown:
 
     def refusal(self) -> Any:
         """Return the answer of one that is not the controller."""
-        return self._response(error_code=_STALE_CONTROLLER_EPOCH)
+        return self._response(error_code=STALE_CONTROLLER_EPOCH)
 
     def failure(self) -> Any:
         """Return the answer when the store failed."""
-        return self._response(error_code=_UNKNOWN_SERVER_ERROR)
+        return self._response(error_code=UNKNOWN_SERVER_ERROR)
 
     async def handle(self, request: Any) -> Any:
         """Move leaders, shrink ISRs; the answer tells what the broker still leads."""
@@ -65,10 +66,10 @@ class ControlledShutdown:
         if broker is None:
             # Kafka looks up an epoch, where one is told, before it looks for the broker.
             is_epoch_told = request.broker_epoch != _UNKNOWN_EPOCH
-            code = _UNKNOWN_SERVER_ERROR if is_epoch_told else _BROKER_NOT_AVAILABLE
+            code = UNKNOWN_SERVER_ERROR if is_epoch_told else BROKER_NOT_AVAILABLE
             return self._response(error_code=code)
         if request.broker_epoch != _UNKNOWN_EPOCH and request.broker_epoch < broker.epoch:
-            return self._response(error_code=_STALE_BROKER_EPOCH)
+            return self._response(error_code=STALE_BROKER_EPOCH)
         context.shutting_down.add(request.broker_id)
         led, followed = self._shared_partitions(request.broker_id)
         machines = self._machines
@@ -118,19 +119,19 @@ class AllocateProducerIds:
 
     def refusal(self) -> Any:
         """Return the answer of one that is not the controller."""
-        return self._response(error_code=_NOT_CONTROLLER)
+        return self._response(error_code=NOT_CONTROLLER)
 
     def failure(self) -> Any:
         """Return the answer when the store failed."""
-        return self._response(error_code=_UNKNOWN_SERVER_ERROR)
+        return self._response(error_code=UNKNOWN_SERVER_ERROR)
 
     async def handle(self, request: Any) -> Any:
         """Return the next block for a broker."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None:
-            return self._response(error_code=_BROKER_ID_NOT_REGISTERED)
+            return self._response(error_code=BROKER_ID_NOT_REGISTERED)
         if broker.epoch != request.broker_epoch:
-            return self._response(error_code=_STALE_BROKER_EPOCH)
+            return self._response(error_code=STALE_BROKER_EPOCH)
         block = await self._next_block(request.broker_id)
         return self._response(producer_id_start=block.first_producer_id, producer_id_len=_BLOCK_IDS)
 

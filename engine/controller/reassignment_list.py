@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from engine.controller.machines import Machines
-from engine.controller.topic_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
+from engine.kafka_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
 

@@ -2,7 +2,7 @@
 
 The contract is that of `plain_lines.py`, and a test holds the two tiers to the same bytes.
 The code is compiled by numba (extra `fast`) once per machine and kept; later runs load it without
-numba, which takes a tenth of the time and half the memory (see host/native_code.py).
+numba, which takes a tenth of the time and half the memory (see native/native_code.py).
 """
 
 from __future__ import annotations
@@ -14,26 +14,12 @@ from enum import IntEnum
 from engine.dump.output import Output
 from engine.dump.plain_lines import BatchNumbers, Lines, LineTier, PlainLines
 from engine.dump.window_batches import WindowBatches
-from engine.host.native_code import load_native
+from engine.native import line_layout
+from engine.native.line_layout import SLOTS, WORDS
+from engine.native.native_code import load_native
 
-#: Slots of the numbers that go to and come from the compiled code.
-SLOTS = (
-    "raw_start", "raw_end", "base_offset", "base_ms", "append_ms", "base_sequence",
-    "record_count", "level", "last_offset", "check_first_gap", "out_end", "gap_count",
-    "batch_count", "base_position", "out_room", "gap_room", "batches_done",
-)  # fmt: skip
 _LAST_OFFSET, _OUT_END, _GAP_COUNT, _BATCHES_DONE = 8, 10, 11, 16
 _USUAL = 0
-
-WORDS = (
-    b"| offset: ", b" CreateTime: ", b" LogAppendTime: ", b" keySize: ", b" valueSize: ",
-    b" sequence: ", b" headerKeys: [", b"]", b" key: ", b" payload: ",
-    b"baseOffset: ", b" lastOffset: ", b" count: ", b" baseSequence: ", b" lastSequence: ",
-    b" producerId: ", b" producerEpoch: ", b" partitionLeaderEpoch: ", b" isTransactional: ",
-    b" isControl: ", b" deleteHorizonMs: OptionalLong", b".empty", b"[", b" position: ",
-    b" size: ", b" magic: 2 compresscodec: ", b" crc: ", b" isvalid: ", b"true", b"false",
-    b"none", b"gzip", b"snappy", b"lz4", b"zstd",
-)  # fmt: skip
 
 # The longest a line gets beside names, key and value: five numbers of 20 digits and its words.
 _LINE_BYTES = 256
@@ -49,7 +35,7 @@ _Kernel = ctypes.CFUNCTYPE(
 )  # fmt: skip
 _WORDS = b"".join(WORDS)
 #: Parts of the source that the compiled code comes from: another text, another code.
-_SOURCES = ("line_kernel.py", "raw_memory.py", "fast_lines.py")
+_SOURCES = ("line_kernel.py", "raw_memory.py", "line_layout.py")
 
 
 # One record: time 1, offset 0, key "k", value of three bytes that are no UTF-8, header "h".
@@ -151,7 +137,9 @@ def load_fast_lines(*, level: Level, check_first_gap: bool, compile: bool) -> Fa
     """Return the tier; None where it cannot be had, or would have to be compiled first and
     `compile` is false.
     """
-    address = load_native("line_kernel", __file__, _SOURCES, _compile if compile else None)
+    address = load_native(
+        "line_kernel", line_layout.__file__, _SOURCES, _compile if compile else None
+    )
     if address is None:
         return None
     tier = FastLines(address, level=level, check_first_gap=check_first_gap)
@@ -170,6 +158,6 @@ def _sample_of(tier: LineTier, sample: BatchNumbers) -> tuple[Lines | None, byte
 
 
 def _compile() -> tuple[bytes, str]:
-    from engine.dump.line_kernel import compile_kernel
+    from engine.native.line_kernel import compile_kernel
 
     return compile_kernel()

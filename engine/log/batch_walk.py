@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from engine.errors import CorruptRecord
 from engine.limits import WALK_ARENA_BYTES, WALK_ARENA_BYTES_MAX
+from engine.native.record_walk import Walked, WalkTier
 from engine.records.batch import HEADER_BYTES
 from engine.records.codec import Codec, DecompressedTooLarge
 from engine.records.compression import decompress, decompress_into, ordinary_reader
-from engine.records.record_walk import Walked, WalkTier
 
 
 class WalkArena:

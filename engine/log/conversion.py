@@ -21,6 +21,7 @@ import struct
 from collections.abc import Iterable, Iterator
 
 from engine.errors import ApiError
+from engine.kafka_errors import UNSUPPORTED_COMPRESSION_TYPE
 from engine.limits import DOWN_CONVERSION_CHUNK_BYTES
 from engine.records.batch import HEADER_BYTES
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -38,8 +39,7 @@ class UnsupportedCompressionType(ApiError):
 
     def __init__(self, codec: Codec, magic: int) -> None:
         super().__init__(
-            76,
-            "UNSUPPORTED_COMPRESSION_TYPE",
+            UNSUPPORTED_COMPRESSION_TYPE,
             f"{codec.label} does not exist in message format {magic}",
         )
         self.codec = codec

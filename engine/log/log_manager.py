@@ -35,6 +35,7 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock, Entropy, FileMissing, FileRefused, Files
+from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
@@ -49,7 +50,6 @@ from engine.log.tasks import DeferredTasks, LogHooks, LogTasks
 from engine.model import TopicPartition
 from engine.naming import DirectoryKind, PartitionDirectory
 
-_KAFKA_STORAGE_ERROR = 56
 _UNIQUE_ID_BYTES = 16
 
 
@@ -57,7 +57,7 @@ class KafkaStorageError(ApiError):
     """A partition's directory is offline, or its log cannot be opened."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(_KAFKA_STORAGE_ERROR, "KAFKA_STORAGE_ERROR", reason)
+        super().__init__(KAFKA_STORAGE_ERROR, reason)
         self.reason = reason
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import File
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE, RECORD_LIST_TOO_LARGE, UNKNOWN_SERVER_ERROR
 from engine.log.segment import Segment
 from engine.log.txn_index import AbortedTransaction
 from engine.records.record import NO_TIMESTAMP
@@ -17,8 +18,7 @@ class OffsetOutOfRange(ApiError):
 
     def __init__(self, offset: int, log_start_offset: int, log_end_offset: int) -> None:
         super().__init__(
-            1,
-            "OFFSET_OUT_OF_RANGE",
+            OFFSET_OUT_OF_RANGE,
             f"offset {offset} is not within {log_start_offset} and {log_end_offset}",
         )
         self.offset = offset
@@ -30,7 +30,7 @@ class NegativeReadSize(ApiError):
     """A read of fewer than no bytes, for which Kafka has no code."""
 
     def __init__(self, max_bytes: int) -> None:
-        super().__init__(-1, "UNKNOWN_SERVER_ERROR", f"a read of {max_bytes} bytes")
+        super().__init__(UNKNOWN_SERVER_ERROR, f"a read of {max_bytes} bytes")
         self.max_bytes = max_bytes
 
 
@@ -39,8 +39,7 @@ class RecordListTooLarge(ApiError):
 
     def __init__(self, size_bytes: int, segment_bytes: int) -> None:
         super().__init__(
-            18,
-            "RECORD_LIST_TOO_LARGE",
+            RECORD_LIST_TOO_LARGE,
             f"an append of {size_bytes} bytes, segments have {segment_bytes}",
         )
         self.size_bytes = size_bytes

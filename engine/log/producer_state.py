@@ -32,6 +32,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from engine.errors import ApiError, CorruptRecord
+from engine.kafka_errors import (
+    INVALID_PRODUCER_EPOCH,
+    INVALID_TXN_STATE,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    TRANSACTION_COORDINATOR_FENCED,
+)
 from engine.limits import PRODUCER_BATCHES_KEPT
 from engine.log.producer_snapshot import ProducerEntry
 from engine.log.txn_index import AbortedTransaction
@@ -58,8 +64,7 @@ class InvalidProducerEpoch(ApiError):
 
     def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
         super().__init__(
-            47,
-            "INVALID_PRODUCER_EPOCH",
+            INVALID_PRODUCER_EPOCH,
             f"producer {producer_id} wrote with epoch {epoch}, its epoch is {current_epoch}",
         )
         self.producer_id = producer_id
@@ -72,8 +77,7 @@ class OutOfOrderSequence(ApiError):
 
     def __init__(self, producer_id: int, sequence: int, last_sequence: int) -> None:
         super().__init__(
-            45,
-            "OUT_OF_ORDER_SEQUENCE_NUMBER",
+            OUT_OF_ORDER_SEQUENCE_NUMBER,
             f"producer {producer_id} sent sequence {sequence} after {last_sequence}",
         )
         self.producer_id = producer_id
@@ -86,8 +90,7 @@ class InvalidTxnState(ApiError):
 
     def __init__(self, producer_id: int, first_offset: int) -> None:
         super().__init__(
-            48,
-            "INVALID_TXN_STATE",
+            INVALID_TXN_STATE,
             f"producer {producer_id} has a transaction open since offset {first_offset}",
         )
         self.producer_id = producer_id
@@ -99,8 +102,7 @@ class TransactionCoordinatorFenced(ApiError):
 
     def __init__(self, producer_id: int, epoch: int, current_epoch: int) -> None:
         super().__init__(
-            52,
-            "TRANSACTION_COORDINATOR_FENCED",
+            TRANSACTION_COORDINATOR_FENCED,
             f"marker for producer {producer_id} by coordinator epoch {epoch}, "
             f"the last one was {current_epoch}",
         )

@@ -54,10 +54,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from engine.errors import ApiError, CorruptRecord
+from engine.kafka_errors import (
+    CORRUPT_MESSAGE,
+    INVALID_RECORD,
+    INVALID_TIMESTAMP,
+    MESSAGE_TOO_LARGE,
+    UNKNOWN_SERVER_ERROR,
+)
 from engine.log.batch_walk import walk_compressed
 from engine.log.conversion import rebuilt, settings_for
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
+from engine.native.record_walk import WalkTier
 from engine.records.batch import HEADER_BYTES, MAGIC, BatchView
 from engine.records.builder import BatchRefused
 from engine.records.codec import (
@@ -68,7 +76,6 @@ from engine.records.codec import (
 from engine.records.decode import int64
 from engine.records.legacy import InnerMessageTooSmall, LegacyBatch, LegacyMessage
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
-from engine.records.record_walk import WalkTier
 from engine.records.varint import VarintTooLong
 from engine.records.view import PROLOGUE_BYTES, RecordBatch, batches_in
 
@@ -86,7 +93,7 @@ class CorruptMessage(ApiError):
     """What was sent does not form batches, or its checksum is wrong."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(2, "CORRUPT_MESSAGE", reason)
+        super().__init__(CORRUPT_MESSAGE, reason)
         self.reason = reason
 
 
@@ -95,7 +102,7 @@ class MessageTooLarge(ApiError):
 
     def __init__(self, size_bytes: int, max_bytes: int) -> None:
         super().__init__(
-            10, "MESSAGE_TOO_LARGE", f"a batch of {size_bytes} bytes, {max_bytes} are allowed"
+            MESSAGE_TOO_LARGE, f"a batch of {size_bytes} bytes, {max_bytes} are allowed"
         )
         self.size_bytes = size_bytes
         self.max_bytes = max_bytes
@@ -111,10 +118,8 @@ class RecordError(NamedTuple):
 class RecordsRefused(ApiError):
     """Records break a rule; `record_errors` says which, if single ones are to blame."""
 
-    def __init__(
-        self, code: int, name: str, reason: str, record_errors: Sequence[RecordError] = ()
-    ) -> None:
-        super().__init__(code, name, reason)
+    def __init__(self, code: int, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
+        super().__init__(code, reason)
         self.reason = reason
         self.record_errors = tuple(record_errors)
 
@@ -123,7 +128,7 @@ class InvalidRecord(RecordsRefused):
     """A batch, or a record in it, breaks a rule of the format or the topic."""
 
     def __init__(self, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
-        super().__init__(87, "INVALID_RECORD", reason, record_errors)
+        super().__init__(INVALID_RECORD, reason, record_errors)
 
 
 class NoBatch(InvalidRecord):
@@ -134,7 +139,7 @@ class UnreadableRecords(ApiError):
     """Records cannot be opened or written anew. Source: what Kafka does not catch by name."""
 
     def __init__(self, reason: str) -> None:
-        super().__init__(-1, "UNKNOWN_SERVER_ERROR", reason)
+        super().__init__(UNKNOWN_SERVER_ERROR, reason)
         self.reason = reason
 
 
@@ -142,7 +147,7 @@ class InvalidTimestamp(RecordsRefused):
     """Records have times that the topic does not allow."""
 
     def __init__(self, reason: str, record_errors: Sequence[RecordError] = ()) -> None:
-        super().__init__(32, "INVALID_TIMESTAMP", reason, record_errors)
+        super().__init__(INVALID_TIMESTAMP, reason, record_errors)
 
 
 class LeaderBatch(NamedTuple):

@@ -8,6 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.errors import ApiError, CorruptRecord, StorageError
+from engine.kafka_errors import (
+    CORRUPT_MESSAGE,
+    FENCED_LEADER_EPOCH,
+    INVALID_REQUIRED_ACKS,
+    INVALID_TOPIC_EXCEPTION,
+    KAFKA_STORAGE_ERROR,
+    NOT_ENOUGH_REPLICAS,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    NOT_LEADER_OR_FOLLOWER,
+    OFFSET_NOT_AVAILABLE,
+    POLICY_VIOLATION,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_LEADER_EPOCH,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.model import TopicPartition
 
 
@@ -15,9 +30,7 @@ class UnknownTopicOrPartition(ApiError):
     """No such partition is on this broker."""
 
     def __init__(self, topic_partition: TopicPartition) -> None:
-        super().__init__(
-            3, "UNKNOWN_TOPIC_OR_PARTITION", f"{topic_partition} is not on this broker"
-        )
+        super().__init__(UNKNOWN_TOPIC_OR_PARTITION, f"{topic_partition} is not on this broker")
         self.topic_partition = topic_partition
 
 
@@ -25,7 +38,7 @@ class NotLeaderOrFollower(ApiError):
     """The broker does not lead the partition, or does not know the replica that asks."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
-        super().__init__(6, "NOT_LEADER_OR_FOLLOWER", f"{topic_partition}: {reason}")
+        super().__init__(NOT_LEADER_OR_FOLLOWER, f"{topic_partition}: {reason}")
         self.topic_partition = topic_partition
 
 
@@ -34,8 +47,7 @@ class RequestTimedOut(ApiError):
 
     def __init__(self, topic_partition: TopicPartition, required_offset: int) -> None:
         super().__init__(
-            7,
-            "REQUEST_TIMED_OUT",
+            REQUEST_TIMED_OUT,
             f"{topic_partition}: the in-sync replicas did not reach {required_offset} in time",
         )
         self.topic_partition = topic_partition
@@ -46,7 +58,7 @@ class InvalidTopic(ApiError):
     """A client wrote to a topic that only coordinators write to."""
 
     def __init__(self, topic: str) -> None:
-        super().__init__(17, "INVALID_TOPIC_EXCEPTION", f"{topic} is internal")
+        super().__init__(INVALID_TOPIC_EXCEPTION, f"{topic} is internal")
         self.topic = topic
 
 
@@ -58,8 +70,7 @@ class NotEnoughReplicas(ApiError):
     ) -> None:
         self.isr = tuple(isr)
         super().__init__(
-            19,
-            "NOT_ENOUGH_REPLICAS",
+            NOT_ENOUGH_REPLICAS,
             f"{topic_partition}: {len(self.isr)} replicas in sync, {min_isr_count} are needed",
         )
         self.topic_partition = topic_partition
@@ -71,8 +82,7 @@ class NotEnoughReplicasAfterAppend(ApiError):
 
     def __init__(self, topic_partition: TopicPartition, isr_count: int, min_isr_count: int) -> None:
         super().__init__(
-            20,
-            "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
+            NOT_ENOUGH_REPLICAS_AFTER_APPEND,
             f"{topic_partition}: {isr_count} replicas in sync, {min_isr_count} are needed",
         )
         self.topic_partition = topic_partition
@@ -84,7 +94,7 @@ class InvalidRequiredAcks(ApiError):
     """A producer asked for acks that are none of −1, 0 and 1."""
 
     def __init__(self, required_acks: int) -> None:
-        super().__init__(21, "INVALID_REQUIRED_ACKS", f"acks={required_acks}")
+        super().__init__(INVALID_REQUIRED_ACKS, f"acks={required_acks}")
         self.required_acks = required_acks
 
 
@@ -93,7 +103,7 @@ class PolicyViolation(ApiError):
 
     def __init__(self, topic_partition: TopicPartition) -> None:
         super().__init__(
-            44, "POLICY_VIOLATION", f"{topic_partition}: cleanup.policy does not have delete"
+            POLICY_VIOLATION, f"{topic_partition}: cleanup.policy does not have delete"
         )
         self.topic_partition = topic_partition
 
@@ -102,7 +112,7 @@ class ReplicaStorageFailed(ApiError):
     """The log's files cannot be used."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
-        super().__init__(56, "KAFKA_STORAGE_ERROR", f"{topic_partition}: {reason}")
+        super().__init__(KAFKA_STORAGE_ERROR, f"{topic_partition}: {reason}")
         self.topic_partition = topic_partition
 
 
@@ -110,7 +120,7 @@ class ReplicaRecordsCorrupt(ApiError):
     """The log has bytes that are no records where the reader asked for some."""
 
     def __init__(self, topic_partition: TopicPartition, reason: str) -> None:
-        super().__init__(2, "CORRUPT_MESSAGE", f"{topic_partition}: {reason}")
+        super().__init__(CORRUPT_MESSAGE, f"{topic_partition}: {reason}")
         self.topic_partition = topic_partition
 
 
@@ -119,8 +129,7 @@ class FencedLeaderEpoch(ApiError):
 
     def __init__(self, topic_partition: TopicPartition, asked: int, current: int) -> None:
         super().__init__(
-            74,
-            "FENCED_LEADER_EPOCH",
+            FENCED_LEADER_EPOCH,
             f"{topic_partition}: leader epoch {asked} was followed by {current}",
         )
         self.topic_partition = topic_partition
@@ -133,8 +142,7 @@ class UnknownLeaderEpoch(ApiError):
 
     def __init__(self, topic_partition: TopicPartition, asked: int | None, current: int) -> None:
         super().__init__(
-            75,
-            "UNKNOWN_LEADER_EPOCH",
+            UNKNOWN_LEADER_EPOCH,
             f"{topic_partition}: leader epoch {asked} is not known here, {current} is",
         )
         self.topic_partition = topic_partition
@@ -149,8 +157,7 @@ class OffsetNotAvailable(ApiError):
         self, topic_partition: TopicPartition, high_watermark: int, epoch_start_offset: int
     ) -> None:
         super().__init__(
-            78,
-            "OFFSET_NOT_AVAILABLE",
+            OFFSET_NOT_AVAILABLE,
             f"{topic_partition}: high watermark {high_watermark} is below {epoch_start_offset}",
         )
         self.topic_partition = topic_partition

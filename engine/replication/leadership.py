@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, FencedError, StorageError
 from engine.host.ports import Clock
+from engine.kafka_errors import INCONSISTENT_TOPIC_ID
 from engine.log.log_manager import LogManager
 from engine.model import TopicPartition
 from engine.replication.errors import FencedLeaderEpoch, answer_to
@@ -48,8 +49,7 @@ class InconsistentTopicId(ApiError):
 
     def __init__(self, topic_partition: TopicPartition, found: str, expected: str) -> None:
         super().__init__(
-            103,
-            "INCONSISTENT_TOPIC_ID",
+            INCONSISTENT_TOPIC_ID,
             f"the log of {topic_partition} is of the topic {found}, not of {expected}",
         )
         self.topic_partition = topic_partition

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError
 from engine.host.ports import Clock
+from engine.kafka_errors import COORDINATOR_LOAD_IN_PROGRESS
 from engine.limits import PRODUCER_ID_RETRY_MS
 
 _ID_MAX = (1 << 63) - 1
@@ -29,7 +30,7 @@ class ProducerIdsNotReady(ApiError):
     """The next block of producer ids is on its way."""
 
     def __init__(self) -> None:
-        super().__init__(14, "COORDINATOR_LOAD_IN_PROGRESS", "waiting for the next producer ids")
+        super().__init__(COORDINATOR_LOAD_IN_PROGRESS, "waiting for the next producer ids")
 
 
 class ProducerIdBlock(NamedTuple):

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from engine.errors import EngineError
 from engine.host import lock_file
 from engine.host.real import RealFiles
+from engine.inspection.repair import copy_state_files, repair_in_place, repair_into
+from engine.inspection.repair_actions import RepairOptions, RepairPlan
+from engine.inspection.repair_plan import plan_repair
 from engine.log.log_dir import LOCK_FILE, LogDir, Partition, find_log_dir
 from engine.log.offset_checkpoint import RECOVERY_POINTS
-from engine.log.repair import copy_state_files, repair_in_place, repair_into
-from engine.log.repair_actions import RepairOptions, RepairPlan
-from engine.log.repair_plan import plan_repair
 from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.logs_progress import Progress

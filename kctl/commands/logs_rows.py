@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from kctl.render import Column
 
 if TYPE_CHECKING:
-    from engine.log.findings import Finding
-    from engine.log.log_compare import BatchPrint, Comparison
-    from engine.log.partition_summary import PartitionSummary
-    from engine.log.repair_actions import Action, RepairPlan
+    from engine.inspection.findings import Finding
+    from engine.inspection.log_compare import BatchPrint, Comparison
+    from engine.inspection.partition_summary import PartitionSummary
+    from engine.inspection.repair_actions import Action, RepairPlan
 
 DIRS_COLUMNS = (
     Column("name", "PARTITION"),

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
-from engine.log.log_dir import LogDir, Partition, find_log_dir
-from engine.log.verify import (
+from engine.inspection.verify import (
     VerifyOptions,
     verify_duplicates,
     verify_log_dir,
     verify_partition,
 )
+from engine.log.log_dir import LogDir, Partition, find_log_dir
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.logs_progress import Progress
@@ -51,7 +51,7 @@ class VerifyRequest(NamedTuple):
 
 def list_dirs(paths: list[str], output: str) -> int:
     """Print a row for each partition; returns the exit code."""
-    from engine.log.partition_summary import summarize
+    from engine.inspection.partition_summary import summarize
 
     writer = RowWriter(DIRS_COLUMNS, output)
     found, failures = open_dirs(paths)
@@ -108,7 +108,7 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
 
 def diff_partitions(left: str, right: str, output: str) -> int:
     """Print where two copies first differ; returns the exit code."""
-    from engine.log.log_compare import compare_partitions
+    from engine.inspection.log_compare import compare_partitions
 
     writer = RowWriter(DIFF_COLUMNS, output)
     one, other = (_one_partition(path) for path in (left, right))

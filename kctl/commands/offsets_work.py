@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from engine.client import topic_admin
 from engine.client.blocking import KafkaClient
-from engine.client.error_codes import OFFSET_OUT_OF_RANGE, api_error
 from engine.client.offsets import EARLIEST, LATEST
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from kctl.asking import confirm, report_error
 from kctl.commands.offset_points import Point, PointKind, parse_point, resolve

@@ -22,8 +22,8 @@ from engine.client.config_admin import (
     Resource,
     ResourceType,
 )
-from engine.client.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from engine.errors import ApiError, EngineError
+from engine.kafka_errors import INVALID_CONFIG, INVALID_REQUEST
 from kctl.commands.setting_words import hint_on_settings
 from kctl.hints import did_you_mean
 

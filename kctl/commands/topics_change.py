@@ -13,11 +13,6 @@ from engine.client.config_admin import (
     ResourceType,
     alter_configs,
 )
-from engine.client.error_codes import (
-    INVALID_PARTITIONS,
-    TOPIC_ALREADY_EXISTS,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
 from engine.client.metadata import TopicView
 from engine.client.topic_admin import (
     BROKER_DEFAULT,
@@ -29,6 +24,7 @@ from engine.client.topic_admin import (
 from engine.client.topic_admin import create_topics as ask_to_create
 from engine.client.topic_admin import delete_topics as ask_to_delete
 from engine.errors import ApiError, EngineError
+from engine.kafka_errors import INVALID_PARTITIONS, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from kctl import exits
 from kctl.asking import confirm, report_error, say
 from kctl.commands.setting_checks import unset_errors, with_hint

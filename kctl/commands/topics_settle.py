@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from engine.client.blocking import KafkaClient
-from engine.client.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from engine.client.metadata import ClusterView, TopicView
+from engine.kafka_errors import UNKNOWN_TOPIC_OR_PARTITION
 from kctl.asking import say
 
 _WAIT_MS = 10_000

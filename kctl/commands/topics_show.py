@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.error_codes import NONE, error_code
 from engine.client.metadata import PartitionView, TopicView
 from engine.errors import EngineError
+from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.asking import report_error
@@ -112,9 +112,9 @@ def list_topics(options: ClusterOptions, request: ListRequest) -> int:
 
 
 def _failure(topic: TopicView) -> EngineError:
-    from engine.client.error_codes import api_error
+    from engine.errors import api_error
 
-    return api_error(topic.error_code, f"{topic.name}: {error_code(topic.error_code).meaning}")
+    return api_error(topic.error_code, f"{topic.name}: {kafka_error(topic.error_code).meaning}")
 
 
 def _is_listed(topic: TopicView, request: ListRequest) -> bool:

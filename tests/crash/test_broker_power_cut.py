@@ -16,8 +16,8 @@ import pytest
 from engine.broker.tasks import LoopTasks
 from engine.errors import StorageError
 from engine.host.memory import MachineStopped, MemoryFiles
+from engine.inspection.verify import verify_log_dir, verify_partition
 from engine.log.log_dir import read_log_dir
-from engine.log.verify import verify_log_dir, verify_partition
 from engine.records.view import batches_in
 from engine.wire.structs import message_class
 from engine.znode.store import ZnodeStore

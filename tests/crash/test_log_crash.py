@@ -12,6 +12,7 @@ import pytest
 
 from engine.errors import StorageError
 from engine.host.memory import MachineStopped, MemoryFiles
+from engine.inspection.verify import VerifyOptions, verify_partition
 from engine.log.batch_scan import scan_batches
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
@@ -24,7 +25,6 @@ from engine.log.offset_checkpoint import (
 )
 from engine.log.producer_state import AppendOrigin, ProducerState
 from engine.log.tasks import InlineTasks, LogHooks
-from engine.log.verify import VerifyOptions, verify_partition
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from tests.unit.log.writing import (

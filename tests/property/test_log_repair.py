@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
+from engine.inspection.repair import repair_in_place
+from engine.inspection.repair_actions import RepairOptions
+from engine.inspection.repair_plan import plan_repair
+from engine.inspection.verify import VerifyOptions, verify_partition
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.producer_snapshot import ProducerEntry, encode_producer_snapshot
-from engine.log.repair import repair_in_place
-from engine.log.repair_actions import RepairOptions
-from engine.log.repair_plan import plan_repair
 from engine.log.txn_index import AbortedTransaction, encode_txn_index
-from engine.log.verify import VerifyOptions, verify_partition
 from engine.naming import FileKind
 from tests.unit.log.logs import (
     DIR,

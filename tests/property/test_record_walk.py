@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CorruptRecord
+from engine.native.record_walk import RecordWalk, Walked, walk_plainly
 from engine.records.batch import BatchView
 from engine.records.builder import BatchSettings, build_batch
 from engine.records.decode import Origin, decode_records
 from engine.records.record import Header, Record, TimestampType
-from engine.records.record_walk import RecordWalk, Walked, walk_plainly
 from tests.compiled_walk import compiled_walk_here
 
 Drawn: TypeAlias = tuple[int, bytes | None, bytes | None, tuple[Header, ...]]

@@ -12,7 +12,7 @@ What is checked after each restart (`Checks`):
    was sent, in the order of its writer; twice only what a writer without sequence numbers sent
    again, at most one request for each kill;
 3. on a copy of the files: every batch whole with its CRC, offsets without a gap, segments named
-   by their first offset; indexes, epochs, snapshots and checkpoints right (engine.log.verify);
+   by their first offset; indexes, epochs, snapshots and checkpoints right (engine.inspection);
    in the end by Kafka's own dump-log too, where KCTL_TEST_KAFKA_LIBS names its jars;
 4. topics and settings are what was answered; partitions and directories are the same set;
 5. no producer id was given twice.

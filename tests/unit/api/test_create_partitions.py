@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from engine.admin.topic_rules import NewTopic
 from engine.api.create_partitions import CreatePartitions
-from engine.controller.topic_rules import NewTopic
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from engine.admin.topic_waiting import TopicWaiting
 from engine.api.elect_leaders import ElectLeaders
-from engine.controller.topic_waiting import TopicWaiting
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from engine.client.error_codes import api_error, error_code, error_codes, is_retriable
 from engine.client.metadata import cluster_view
+from engine.errors import api_error
+from engine.kafka_errors import is_retriable, kafka_error, kafka_errors
 from engine.model import TopicPartition
 from tests.unit.client.fake_broker import FakeCluster
 
@@ -35,13 +36,13 @@ def _all() -> object:
 
 
 def test_codes_have_names_and_meanings() -> None:
-    assert 135 == len(error_codes())
-    assert "NOT_LEADER_OR_FOLLOWER" == error_code(6).name
-    assert (True, True) == (is_retriable(6), error_code(6).needs_metadata)
+    assert 135 == len(kafka_errors())
+    assert "NOT_LEADER_OR_FOLLOWER" == kafka_error(6).name
+    assert (True, True) == (is_retriable(6), kafka_error(6).needs_metadata)
     assert (False, False) == (is_retriable(0), is_retriable(29))
     assert all(
         code.meaning and code.meaning[0].islower()
-        for code in error_codes().values()
+        for code in kafka_errors().values()
         if code.code != 21
     )
 

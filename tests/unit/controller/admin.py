@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from engine.admin.admin_ports import AdminPorts
+from engine.admin.auto_creation import AutoCreation
+from engine.admin.topic_admin import TopicAdmin
+from engine.admin.topic_outcomes import TopicOutcome
 from engine.api.exchange import Deferred, Exchange, Session
 from engine.config.broker_config import BrokerConfig
-from engine.controller.admin_ports import AdminPorts
-from engine.controller.auto_creation import AutoCreation
-from engine.controller.topic_admin import TopicAdmin
-from engine.controller.topic_outcomes import TopicOutcome
 from engine.host.memory import SeededEntropy
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, MetadataCache, PartitionMetadata

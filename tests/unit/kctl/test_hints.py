@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.client.error_codes import api_error
-from engine.errors import EngineError
+from engine.errors import EngineError, api_error
 from engine.host.ports import FileMissing
 from kctl.commands.setting_words import hint_on_settings
 from kctl.hints import did_you_mean, hint_for

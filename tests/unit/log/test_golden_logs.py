@@ -14,13 +14,13 @@ import pytest
 
 from engine.host.memory import MemoryFiles
 from engine.host.real import RealFiles
-from engine.log.findings import Finding
+from engine.inspection.findings import Finding
+from engine.inspection.repair import repair_into
+from engine.inspection.repair_actions import RepairOptions, RepairPlan
+from engine.inspection.repair_plan import plan_repair
+from engine.inspection.verify import VerifyOptions, verify_log_dir, verify_partition
 from engine.log.log_dir import LogDir, Partition, find_log_dir
 from engine.log.offset_checkpoint import RECOVERY_POINTS
-from engine.log.repair import repair_into
-from engine.log.repair_actions import RepairOptions, RepairPlan
-from engine.log.repair_plan import plan_repair
-from engine.log.verify import VerifyOptions, verify_log_dir, verify_partition
 from engine.naming import FileKind
 from tests.golden_cases import GOLDEN, case_dir
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.host.ports import Buffer
-from engine.records.record_walk import Walked, WalkTier, agrees, use_compiled, walk_plainly
+from engine.native.record_walk import Walked, WalkTier, agrees, use_compiled, walk_plainly
 from engine.records.varint import write_varint
 
 

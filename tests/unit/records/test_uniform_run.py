@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.limits import UNIFORM_RUN_MIN
-from engine.records.record_walk import walk_plainly
-from engine.records.uniform_run import UniformRun, uniform_run
+from engine.native.record_walk import walk_plainly
+from engine.native.uniform_run import UniformRun, uniform_run
 from tests.unit.records.test_record_walk import numbers, record
 
 

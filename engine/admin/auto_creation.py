@@ -1,0 +1,108 @@
+"""Topics that come into being because someone asked for their metadata.
+
+| topic | partitions, replicas, settings |
+|---|---|
+| `__consumer_offsets` | `offsets.topic.*`; compacted, compression of the producer |
+| `__transaction_state` | `transaction.state.log.*`; compacted, uncompressed, no unclean leader |
+| others | `num.partitions`, `default.replication.factor` |
+
+Nobody waits: a topic that was created is answered with LEADER_NOT_AVAILABLE, and the client asks
+again. While it is being created others are told UNKNOWN_TOPIC_OR_PARTITION.
+
+Source: DefaultAutoTopicCreationManager; `formats.md` §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from engine.admin.topic_admin import TopicAdmin
+from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_rules import NewTopic, is_name
+from engine.config.broker_config import BrokerConfig
+from engine.kafka_errors import (
+    INVALID_TOPIC_EXCEPTION,
+    LEADER_NOT_AVAILABLE,
+    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+
+CONSUMER_OFFSETS = "__consumer_offsets"
+TRANSACTION_STATE = "__transaction_state"
+
+#: Told once: what to answer for each topic, by its name.
+OnCodes: TypeAlias = Callable[[dict[str, int]], None]
+
+
+def automatic_topic(topic: str, config: BrokerConfig) -> NewTopic:
+    """Return how a topic is created that nobody described."""
+    if topic == CONSUMER_OFFSETS:
+        return NewTopic(
+            topic,
+            config.offsets_topic_num_partitions,
+            config.offsets_topic_replication_factor,
+            configs=(
+                ("cleanup.policy", "compact"),
+                ("compression.type", "producer"),
+                ("segment.bytes", str(config.offsets_topic_segment_bytes)),
+            ),
+        )
+    if topic == TRANSACTION_STATE:
+        return NewTopic(
+            topic,
+            config.transaction_state_log_num_partitions,
+            config.transaction_state_log_replication_factor,
+            configs=(
+                ("unclean.leader.election.enable", "false"),
+                ("compression.type", "uncompressed"),
+                ("cleanup.policy", "compact"),
+                ("min.insync.replicas", str(config.transaction_state_log_min_isr)),
+                ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
+            ),
+        )
+    return NewTopic(topic, config.num_partitions, config.default_replication_factor)
+
+
+class AutoCreation:
+    """Creates topics on the broker that is the controller."""
+
+    def __init__(self, config: BrokerConfig, admin: TopicAdmin) -> None:
+        self._config = config
+        self._admin = admin
+        self._in_flight: set[str] = set()
+
+    def auto_create(self, topics: Iterable[str], on_done: OnCodes) -> None:
+        """Create topics that the metadata does not have; may answer before it returns."""
+        codes: dict[str, int] = {}
+        new = []
+        for topic in dict.fromkeys(topics):
+            if not is_name(topic):
+                codes[topic] = INVALID_TOPIC_EXCEPTION
+            elif topic in self._in_flight:
+                codes[topic] = UNKNOWN_TOPIC_OR_PARTITION
+            else:
+                new.append(topic)
+        if not new:
+            on_done(codes)
+            return
+        self._in_flight.update(new)
+
+        def finish(outcomes: dict[str, TopicOutcome]) -> None:
+            self._in_flight.difference_update(new)
+            on_done({**codes, **{name: _code(each) for name, each in outcomes.items()}})
+
+        self._admin.create_topics(
+            [automatic_topic(topic, self._config) for topic in new],
+            finish,
+            timeout_ms=0,
+            describe=False,
+        )
+
+
+def _code(outcome: TopicOutcome) -> int:
+    # With a timeout of 0 this means that it was created.
+    if outcome.code in (TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT):
+        return LEADER_NOT_AVAILABLE
+    return outcome.code

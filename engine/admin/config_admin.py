@@ -1,0 +1,142 @@
+"""Settings of topics and brokers in znodes: read, and changed as Kafka changes them.
+
+```
+read /controller and the entity ── compute the new settings ──┐
+     ^                                                        v
+     └── somebody was faster ── multi { check /controller · set or create /config/<entity> }
+                                                              │
+                                        create /config/changes/config_change_<S>
+```
+
+The entity is written before the change that tells of it: who sees the change reads the new
+settings. A crash between the two leaves settings that brokers take over when they start.
+
+Source: KafkaZkClient.setOrCreateEntityConfigs, AdminZkClient.changeEntityConfig; `znodes.md` §4.
+Differs: settings that someone else changed meanwhile are read again; in Kafka the last one wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from engine.config.change import check_broker_change, is_encrypted
+from engine.config.value import HIDDEN
+from engine.errors import ApiError, ConfigError
+from engine.kafka_errors import NOT_CONTROLLER
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import BadVersion, NodeExists, NoNode
+from engine.znode.model import Check, Create, Operation, SetData
+from engine.znode.paths import (
+    CONFIG_CHANGE_PREFIX,
+    CONTROLLER,
+    config_path,
+)
+from engine.znode.values import (
+    decode_config,
+    decode_controller,
+    encode_config,
+    encode_config_change,
+)
+
+Compute: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str]]
+
+
+class NoController(ApiError):
+    """Settings are changed only while there is a controller, and one that works with znodes."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(NOT_CONTROLLER, reason)
+        self.reason = reason
+
+
+class ConfigAdmin:
+    """Reads and changes entities, each named as in a change: `topics/t`, `brokers/1`."""
+
+    def __init__(self, znodes: ZnodeClient) -> None:
+        self._znodes = znodes
+
+    async def read(self, entity_path: str) -> dict[str, str]:
+        """Return an entity's settings, none without a node; raises InvalidZnodeValue."""
+        return (await self._read(config_path(entity_path)))[0]
+
+    async def change(
+        self, entity_path: str, compute: Compute, *, validate_only: bool = False
+    ) -> None:
+        """Give an entity new settings and tell all brokers, or only find out whether one could.
+
+        Errors: those of `compute` and the store, NoController, InvalidZnodeValue.
+        """
+        path = config_path(entity_path)
+        while True:
+            current, version = await self._read(path)
+            data = encode_config(compute(current))
+            if validate_only:
+                return
+            if await self._write(path, data, version):
+                break
+        change = encode_config_change(entity_path)
+        await self._znodes.create(CONFIG_CHANGE_PREFIX, change, sequential=True)
+
+    async def _read(self, path: str) -> tuple[dict[str, str], int | None]:
+        try:
+            data, stat = await self._znodes.get(path)
+        except NoNode:
+            return {}, None
+        return decode_config(data, path), stat.version
+
+    async def _write(self, path: str, data: bytes, version: int | None) -> bool:
+        """Write an entity; tells whether it still was as it had been read."""
+        guard = Check(CONTROLLER, await self._controller_version())
+        write: Operation
+        if version is None:
+            await self._create_parents(path)
+            write = Create(path, data)
+        else:
+            write = SetData(path, data, version)
+        try:
+            await self._znodes.multi((guard, write))
+        except (BadVersion, NodeExists, NoNode):
+            return False
+        return True
+
+    async def _controller_version(self) -> int:
+        try:
+            data, stat = await self._znodes.get(CONTROLLER)
+        except NoNode:
+            raise NoController("there is no controller now") from None
+        if decode_controller(data, CONTROLLER).kraft_controller_epoch > 0:
+            raise NoController("the controller is one of a KRaft quorum")
+        return stat.version
+
+    async def _create_parents(self, path: str) -> None:
+        names = path.split("/")[1:-1]
+        for count in range(1, len(names) + 1):
+            try:
+                await self._znodes.create("/" + "/".join(names[:count]))
+            except NodeExists:
+                continue
+
+
+def usable_broker_overrides(
+    overrides: Mapping[str, str],
+    on_unusable: Callable[[ConfigError], None],
+    *,
+    per_broker: bool,
+) -> dict[str, str]:
+    """Return what a broker can go by of what is set for it (or for all) in a znode.
+
+    Each is looked at alone. How far a number of threads may move is a rule for who changes it.
+    Passwords are encrypted there, and cannot be read.
+    Source: DynamicBrokerConfig.fromPersistentProps.
+    """
+    usable = {}
+    for name, text in overrides.items():
+        try:
+            if is_encrypted(name):
+                raise ConfigError(name, HIDDEN, "is encrypted, which this broker cannot read")
+            check_broker_change({name: text}, per_broker=per_broker)
+            usable[name] = text
+        except ConfigError as error:
+            on_unusable(error)
+    return usable

@@ -1,0 +1,160 @@
+"""Checking and writing new topics.
+
+Source: ZkAdminManager.createTopics; ZN create topic.
+Differs: config and assignment of a topic are written together, so that a crash leaves no config
+without a topic, and all topics of a request in one transaction if none is in the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.admin.admin_ports import AdminPorts
+from engine.admin.replica_assignment import (
+    Placement,
+    assign_replicas,
+    check_counts,
+    sorted_brokers,
+)
+from engine.admin.topic_errors import TopicRefused
+from engine.admin.topic_outcomes import TopicOutcome, refused, write_error
+from engine.admin.topic_rules import (
+    BROKERS_DEFAULT,
+    NewTopic,
+    already_exists,
+    can_collide,
+    check_assignment,
+    check_collisions,
+    check_configs,
+    check_form,
+    check_name,
+)
+from engine.config.broker_config import BrokerConfig
+from engine.config.describe import DescribedConfig, describe_topic
+from engine.config.settings import BrokerSettings
+from engine.controller.grouped_writes import write_groups
+from engine.controller.topic_ids import random_topic_id
+from engine.hash_order import in_hash_order
+from engine.kafka_errors import TOPIC_ALREADY_EXISTS
+from engine.naming import uuid_text
+from engine.znode.model import Create, Operation, SetData
+from engine.znode.paths import TOPICS, delete_topic_path, topic_config_path, topic_path
+from engine.znode.values import (
+    PartitionAssignment,
+    TopicAssignment,
+    encode_config,
+    encode_topic,
+)
+
+
+class _Planned(NamedTuple):
+    """A topic that passed all checks."""
+
+    assignment: TopicAssignment
+    configs: Mapping[str, str]
+    outcome: TopicOutcome
+
+
+class TopicCreation:
+    """Plans topics against the metadata and the znodes, then writes them."""
+
+    def __init__(self, config: BrokerConfig, ports: AdminPorts) -> None:
+        self._config = config
+        self._ports = ports
+        self._client = ports.znodes
+        self._cache = ports.cache
+        self._last_described: (
+            tuple[BrokerSettings, dict[str, str], Sequence[DescribedConfig]] | None
+        ) = None
+
+    async def create(
+        self, topics: Sequence[NewTopic], *, validate_only: bool, describe: bool
+    ) -> dict[str, TopicOutcome]:
+        """Check topics of distinct names, and write those that pass."""
+        outcomes: dict[str, TopicOutcome] = {}
+        planned: dict[str, _Planned] = {}
+        for topic in topics:
+            try:
+                planned[topic.name] = await self._plan(topic, planned, describe=describe)
+            except TopicRefused as error:
+                outcomes[topic.name] = refused(error)
+        if not validate_only:
+            await self._write_new(planned, outcomes)
+        for name, plan in planned.items():
+            # A topic that is only checked has no id yet.
+            shown = plan.outcome._replace(topic_id=None) if validate_only else plan.outcome
+            outcomes.setdefault(name, shown)
+        return {topic.name: outcomes[topic.name] for topic in topics}
+
+    async def _plan(
+        self, topic: NewTopic, planned: Mapping[str, _Planned], *, describe: bool
+    ) -> _Planned:
+        """Check one topic and give it replicas, settings and an id; raises TopicRefused."""
+        if topic.name in self._cache.topics:
+            raise already_exists(topic.name)
+        check_form(topic)
+        replicas = self._place(topic)
+        check_name(topic.name)
+        await self._check_free(topic.name, planned)
+        check_assignment(replicas)
+        configs = {name: value for name, value in topic.configs if value is not None}
+        settings = self._ports.settings()
+        check_configs(configs, settings)
+        topic_id = random_topic_id(self._ports.entropy)
+        partitions = {index: PartitionAssignment(each) for index, each in replicas.items()}
+        outcome = TopicOutcome(
+            topic_id=topic_id,
+            partition_count=len(replicas),
+            replication_factor=len(replicas[0]),
+            configs=self._described(configs, settings) if describe else (),
+        )
+        return _Planned(TopicAssignment(uuid_text(topic_id), partitions), configs, outcome)
+
+    def _described(
+        self, configs: dict[str, str], settings: BrokerSettings
+    ) -> Sequence[DescribedConfig]:
+        """Describe a topic's settings in Kafka's order; those of a request are mostly the same."""
+        if self._last_described is None or self._last_described[:2] != (settings, configs):
+            entries = {entry.name: entry for entry in describe_topic(settings, configs)}
+            told = [entries[name] for name in in_hash_order(entries)]
+            self._last_described = settings, configs, told
+        return self._last_described[2]
+
+    def _place(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:
+        if topic.assignments:
+            return dict(topic.assignments)
+        partition_count, replication_factor = topic.partition_count, topic.replication_factor
+        if partition_count == BROKERS_DEFAULT:
+            partition_count = self._config.num_partitions
+        if replication_factor == BROKERS_DEFAULT:
+            replication_factor = self._config.default_replication_factor
+        brokers = sorted_brokers(self._cache.brokers.values())
+        check_counts(partition_count, replication_factor, len(brokers))
+        placement = Placement.random(self._ports.entropy, len(brokers))
+        return assign_replicas(brokers, partition_count, replication_factor, placement)
+
+    async def _check_free(self, topic: str, planned: Mapping[str, _Planned]) -> None:
+        """Raise TopicRefused if the name is taken, or so like another that metrics mix them up."""
+        if await self._client.exists(delete_topic_path(topic)) is not None:
+            raise TopicRefused(TOPIC_ALREADY_EXISTS, f"Topic '{topic}' is marked for deletion.")
+        if await self._client.exists(topic_path(topic)) is not None:
+            raise already_exists(topic)
+        if can_collide(topic):
+            check_collisions(topic, [*await self._client.children(TOPICS), *planned])
+
+    async def _write_new(
+        self, planned: Mapping[str, _Planned], outcomes: dict[str, TopicOutcome]
+    ) -> None:
+        groups = [await self._creation(name, plan) for name, plan in planned.items()]
+        results = await write_groups(self._client.multi, groups)
+        for name, result in zip(planned, results, strict=True):
+            error = write_error(name, result)
+            if error is not None:
+                outcomes[name] = error
+
+    async def _creation(self, topic: str, plan: _Planned) -> list[Operation]:
+        path, data = topic_config_path(topic), encode_config(plan.configs)
+        is_there = await self._client.exists(path) is not None
+        config: Operation = SetData(path, data) if is_there else Create(path, data)
+        return [config, Create(topic_path(topic), encode_topic(plan.assignment))]

@@ -1,0 +1,12 @@
+"""Why a topic is not created, deleted or made larger, with Kafka's codes and messages.
+
+Tools print the message, so its words are part of what clients see.
+"""
+
+from __future__ import annotations
+
+from engine.errors import ApiError
+
+
+class TopicRefused(ApiError):
+    """One topic of a request was refused; the others go on."""

@@ -1,0 +1,147 @@
+"""Adding partitions to topics.
+
+Source: ZkAdminManager.createPartitions, AdminZkClient.createNewPartitionsAssignment; ZN more
+partitions. Differs: the write is over the version that was read, and begins anew if that changed
+meanwhile; in Kafka the last one counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.admin.replica_assignment import (
+    Placement,
+    assign_replicas,
+    check_counts,
+    sorted_brokers,
+)
+from engine.admin.topic_errors import TopicRefused
+from engine.admin.topic_outcomes import TopicOutcome, refused, write_error
+from engine.admin.topic_rules import check_added_replicas, check_growth, is_name
+from engine.controller.cluster_reader import StoredTopic, read_brokers, read_topic
+from engine.controller.grouped_writes import write_groups
+from engine.kafka_errors import (
+    REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_SERVER_ERROR,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.naming import InvalidUuid
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import BadVersion, InvalidZnodePath, ZnodeLimitExceeded
+from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.model import Operation, SetData
+from engine.znode.names import check_path
+from engine.znode.paths import topic_path
+from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
+
+
+class MorePartitions(NamedTuple):
+    """A topic to make larger; `assignments` are of the new partitions, None to choose."""
+
+    name: str
+    new_count: int
+    assignments: Sequence[tuple[int, ...]] | None = None
+
+
+class TopicGrowth:
+    """Gives topics more partitions."""
+
+    def __init__(self, client: ZnodeClient) -> None:
+        self._client = client
+
+    async def grow(
+        self, topics: Sequence[MorePartitions], *, validate_only: bool
+    ) -> dict[str, TopicOutcome]:
+        """Check topics of distinct names, and write those that pass."""
+        if not all(_has_path(topic.name) for topic in topics):
+            # Kafka asks its store for all at once, and fails at a path that no node can have.
+            return {topic.name: TopicOutcome(UNKNOWN_SERVER_ERROR) for topic in topics}
+        outcomes: dict[str, TopicOutcome] = {}
+        remaining = list(topics)
+        while remaining:
+            writes = await self._plan(remaining, outcomes)
+            if validate_only:
+                break
+            results = await write_groups(self._client.multi, list(writes.values()))
+            outdated = set()
+            for name, result in zip(writes, results, strict=True):
+                if isinstance(result, BadVersion):
+                    outdated.add(name)
+                else:
+                    outcomes[name] = write_error(name, result) or outcomes[name]
+            remaining = [topic for topic in remaining if topic.name in outdated]
+        return outcomes
+
+    async def _plan(
+        self, topics: Sequence[MorePartitions], outcomes: dict[str, TopicOutcome]
+    ) -> dict[str, list[Operation]]:
+        """Return what to write for the topics that pass; the others have their outcome."""
+        writes: dict[str, list[Operation]] = {}
+        for topic in topics:
+            try:
+                stored = await self._known_topic(topic.name)
+                assignment = await self._grown(topic, stored.assignment)
+            except TopicRefused as error:
+                outcomes[topic.name] = refused(error)
+                continue
+            except (InvalidZnodeValue, InvalidUuid):
+                outcomes[topic.name] = TopicOutcome(UNKNOWN_SERVER_ERROR)
+                continue
+            outcomes[topic.name] = TopicOutcome()
+            data = encode_topic(assignment)
+            writes[topic.name] = [SetData(topic_path(topic.name), data, stored.version)]
+        return writes
+
+    async def _known_topic(self, topic: str) -> StoredTopic:
+        # A name that no topic can have may be the path of another node.
+        stored = await read_topic(self._client, topic) if is_name(topic) else None
+        if stored is None or not stored.assignment.partitions:
+            raise TopicRefused(UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{topic}' does not exist.")
+        return stored
+
+    async def _grown(self, topic: MorePartitions, current: TopicAssignment) -> TopicAssignment:
+        """Return a topic's assignment with the new partitions; raises TopicRefused."""
+        partitions = current.partitions
+        if any(each.adding_replicas or each.removing_replicas for each in partitions.values()):
+            raise TopicRefused(
+                REASSIGNMENT_IN_PROGRESS,
+                f"A partition reassignment is in progress for the topic '{topic.name}'.",
+            )
+        old_count = len(partitions)
+        check_growth(old_count, topic.new_count)
+        if 0 not in partitions:
+            raise TopicRefused(UNKNOWN_SERVER_ERROR, "partition 0 has no replicas")
+        pattern = partitions[0].replicas
+        live = await read_brokers(self._client)
+        brokers = sorted_brokers(each.node for each in live.values())
+        if topic.assignments is None:
+            check_counts(topic.new_count - old_count, len(pattern), len(brokers))
+            ids = [each.broker_id for each in brokers]
+            start = next((i for i, each in enumerate(ids) if each >= pattern[0]), 0)
+            added = assign_replicas(
+                brokers,
+                topic.new_count - old_count,
+                len(pattern),
+                Placement(start, start, old_count),
+            )
+        else:
+            check_added_replicas(
+                topic.assignments,
+                old_count=old_count,
+                new_count=topic.new_count,
+                replication_factor=len(pattern),
+                broker_ids=live.keys(),
+            )
+            added = dict(enumerate(topic.assignments, old_count))
+        grown = {index: PartitionAssignment(each) for index, each in added.items()}
+        return current._replace(partitions={**partitions, **grown})
+
+
+def _has_path(topic: str) -> bool:
+    """Tell whether a node may have the path of a topic of this name."""
+    try:
+        check_path(topic_path(topic))
+    except (InvalidZnodePath, ZnodeLimitExceeded):
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""What became of the topics of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from engine.admin.topic_errors import TopicRefused
+from engine.admin.topic_rules import already_exists
+from engine.config.describe import DescribedConfig
+from engine.controller.grouped_writes import GroupResult
+from engine.kafka_errors import NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
+from engine.znode.errors import NodeError, NodeExists
+
+
+class TopicOutcome(NamedTuple):
+    """What became of one topic of a request; `code` 0 is success.
+
+    Of a topic that was created, or would have been, also what it is.
+    """
+
+    code: int = NONE
+    message: str | None = None
+    topic_id: bytes | None = None
+    partition_count: int = -1
+    replication_factor: int = -1
+    configs: Sequence[DescribedConfig] = ()
+
+
+#: Told once of all topics of a request, in its order.
+OnOutcomes: TypeAlias = Callable[[dict[str, TopicOutcome]], None]
+
+
+def refused(error: TopicRefused) -> TopicOutcome:
+    """Return the outcome of a topic that was refused.
+
+    What the broker itself is to blame for is not told to clients.
+    """
+    message = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
+    return TopicOutcome(error.code, message)
+
+
+def write_error(topic: str, result: GroupResult) -> TopicOutcome | None:
+    """Return the outcome of a topic that could not be written, None if it was."""
+    if isinstance(result, NodeExists):
+        return refused(already_exists(topic))
+    if isinstance(result, NodeError):
+        return TopicOutcome(UNKNOWN_SERVER_ERROR)
+    return None
+
+
+def with_late(outcomes: Mapping[str, TopicOutcome], late: Iterable[str]) -> dict[str, TopicOutcome]:
+    """Return outcomes in which topics were not done in time; of a new one the id stays."""
+    timed_out = {
+        name: TopicOutcome(REQUEST_TIMED_OUT, topic_id=outcomes[name].topic_id) for name in late
+    }
+    return {**outcomes, **timed_out}

@@ -1,0 +1,250 @@
+"""Which topics may be created, and how large an existing one may become: pure.
+
+A topic to create, in the order in which Kafka looks:
+
+| claim | otherwise |
+|---|---|
+| the brokers' metadata does not have it | TOPIC_ALREADY_EXISTS |
+| no setting is null | INVALID_CONFIG |
+| it has counts or an assignment, not both | INVALID_REQUEST |
+| counts fit the live brokers | INVALID_PARTITIONS, INVALID_REPLICATION_FACTOR |
+| its name is allowed | INVALID_TOPIC_EXCEPTION |
+| it is not being deleted, nor stored already | TOPIC_ALREADY_EXISTS |
+| no other has its name but for '.' and '_' | INVALID_TOPIC_EXCEPTION |
+| an assignment is even, without repeats, and counts from 0 | INVALID_REPLICA_ASSIGNMENT |
+| its settings are allowed | INVALID_CONFIG |
+
+Source: ZkAdminManager.createTopics, AdminZkClient.validateTopicCreate and
+createNewPartitionsAssignment, and what kafka-topics prints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple
+
+from engine.admin.config_message import config_message
+from engine.admin.topic_errors import TopicRefused
+from engine.config.settings import BrokerSettings
+from engine.config.topic_config import check_topic_overrides
+from engine.errors import ConfigError
+from engine.kafka_errors import (
+    INVALID_CONFIG,
+    INVALID_PARTITIONS,
+    INVALID_REPLICA_ASSIGNMENT,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_SERVER_ERROR,
+)
+from engine.limits import TOPIC_NAME_CHARS_MAX, TOPIC_PARTITIONS_MAX
+from engine.naming import InvalidTopicName, topics_collide, validate_topic
+
+#: In place of a count: the broker's default.
+BROKERS_DEFAULT = -1
+
+
+class NewTopic(NamedTuple):
+    """A topic to create: counts, or an assignment as it came, by partition."""
+
+    name: str
+    partition_count: int = BROKERS_DEFAULT
+    replication_factor: int = BROKERS_DEFAULT
+    assignments: Sequence[tuple[int, tuple[int, ...]]] = ()
+    configs: Sequence[tuple[str, str | None]] = ()
+
+
+def check_form(topic: NewTopic) -> None:
+    """Raise TopicRefused unless the request itself makes sense."""
+    nulls = [name for name, value in topic.configs if value is None]
+    if nulls:
+        raise TopicRefused(
+            INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}"
+        )
+    has_counts = (
+        topic.partition_count != BROKERS_DEFAULT or topic.replication_factor != BROKERS_DEFAULT
+    )
+    if has_counts and topic.assignments:
+        raise TopicRefused(
+            INVALID_REQUEST,
+            "Both numPartitions or replicationFactor and replicasAssignments were set. "
+            "Both cannot be used at the same time.",
+        )
+    check_partition_count(max(topic.partition_count, len(topic.assignments)))
+
+
+def check_partition_count(partition_count: int) -> None:
+    """Raise TopicRefused for more partitions than one node can have children."""
+    if partition_count > TOPIC_PARTITIONS_MAX:
+        raise TopicRefused(
+            INVALID_PARTITIONS,
+            f"Number of partitions must not be larger than {TOPIC_PARTITIONS_MAX}.",
+        )
+
+
+def check_name(topic: str) -> None:
+    """Raise TopicRefused for a name that Kafka does not allow, in Kafka's words."""
+    try:
+        validate_topic(topic)
+    except InvalidTopicName as error:
+        message = f"Topic name is invalid: {_name_problem(topic)}"
+        raise TopicRefused(INVALID_TOPIC_EXCEPTION, message) from error
+
+
+def is_name(topic: str) -> bool:
+    """Tell whether Kafka allows the name."""
+    try:
+        validate_topic(topic)
+    except InvalidTopicName:
+        return False
+    return True
+
+
+def _name_problem(topic: str) -> str:
+    if not topic:
+        return "the empty string is not allowed"
+    if topic in (".", ".."):
+        return f"'{topic}' is not allowed"
+    if len(topic) > TOPIC_NAME_CHARS_MAX:
+        return (
+            f"the length of '{topic}' is longer than the max allowed length {TOPIC_NAME_CHARS_MAX}"
+        )
+    return (
+        f"'{topic}' contains one or more characters other than ASCII alphanumerics, "
+        "'.', '_' and '-'"
+    )
+
+
+def already_exists(topic: str) -> TopicRefused:
+    """Return the error of a topic that is there."""
+    return TopicRefused(TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
+
+
+def can_collide(topic: str) -> bool:
+    """Tell whether other names may look the same to metrics."""
+    return "." in topic or "_" in topic
+
+
+def check_collisions(topic: str, others: Iterable[str]) -> None:
+    """Raise TopicRefused if another topic's name differs only in '.' for '_'."""
+    colliding = [each for each in others if topics_collide(topic, each)]
+    if topic in colliding:
+        raise already_exists(topic)
+    if colliding:
+        raise TopicRefused(
+            INVALID_TOPIC_EXCEPTION,
+            f"Topic '{topic}' collides with existing topics: {', '.join(colliding)}",
+        )
+
+
+def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
+    """Raise TopicRefused unless a new topic may have these replicas; unknown brokers are fine."""
+    if len({len(replicas) for replicas in assignment.values()}) != 1:
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT, "All partitions should have the same number of replicas"
+        )
+    if any(len(replicas) != len(set(replicas)) for replicas in assignment.values()):
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT,
+            f"Duplicate replica assignment found: {_scala_map(assignment)}",
+        )
+    if 0 not in assignment and _adds_up(assignment):
+        # Kafka sums the indexes that are not negative, and then fails without partition 0.
+        raise TopicRefused(UNKNOWN_SERVER_ERROR, "partition 0 has no replicas")
+    if sorted(assignment) != list(range(len(assignment))):
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT,
+            "partitions should be a consecutive 0-based integer sequence",
+        )
+
+
+def _adds_up(indexes: Iterable[int]) -> bool:
+    found = list(indexes)
+    return sum(max(index, 0) for index in found) == len(found) * (len(found) - 1) // 2
+
+
+def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:
+    """Raise TopicRefused unless a topic may have these settings."""
+    try:
+        check_topic_overrides(configs, settings)
+    except ConfigError as error:
+        raise TopicRefused(INVALID_CONFIG, config_message(error)) from error
+
+
+def check_growth(old_count: int, new_count: int) -> None:
+    """Raise TopicRefused unless a topic becomes larger, and not too large."""
+    if new_count < old_count:
+        raise TopicRefused(
+            INVALID_PARTITIONS,
+            f"Topic currently has {old_count} partitions, which is higher than the requested "
+            f"{new_count}.",
+        )
+    if new_count == old_count:
+        raise TopicRefused(INVALID_PARTITIONS, f"Topic already has {old_count} partitions.")
+    check_partition_count(new_count)
+
+
+def check_added_replicas(
+    assignments: Sequence[tuple[int, ...]],
+    *,
+    old_count: int,
+    new_count: int,
+    replication_factor: int,
+    broker_ids: AbstractSet[int],
+) -> None:
+    """Raise TopicRefused unless added partitions may have these replicas.
+
+    Differs: five or more unknown brokers are told in the order given, by Kafka in that of a hash.
+    """
+    named = dict.fromkeys(each for replicas in assignments for each in replicas)
+    unknown = [each for each in named if each not in broker_ids]
+    if unknown:
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT,
+            f"Unknown broker(s) in replica assignment: {_listed(unknown)}.",
+        )
+    if len(assignments) != new_count - old_count:
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT,
+            f"Increasing the number of partitions by {new_count - old_count} "
+            f"but {len(assignments)} assignments provided.",
+        )
+    for partition, replicas in enumerate(assignments, old_count):
+        _check_added(partition, replicas)
+    uneven = {
+        partition: len(replicas)
+        for partition, replicas in enumerate(assignments, old_count)
+        if len(replicas) != replication_factor
+    }
+    if uneven:
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT,
+            "Inconsistent replication factor between partitions, partition 0 has "
+            f"{replication_factor} while partitions [{_listed(uneven)}] have replication factors "
+            f"[{_listed(uneven.values())}], respectively.",
+        )
+
+
+def _check_added(partition: int, replicas: tuple[int, ...]) -> None:
+    if not replicas:
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT,
+            f"Cannot have replication factor of 0 for partition id {partition}.",
+        )
+    if len(replicas) != len(set(replicas)):
+        raise TopicRefused(
+            INVALID_REPLICA_ASSIGNMENT,
+            f"Duplicate brokers not allowed in replica assignment: {_listed(replicas)} for "
+            f"partition id {partition}.",
+        )
+
+
+def _scala_map(assignment: Mapping[int, tuple[int, ...]]) -> str:
+    """Return an assignment as the JVM would print it."""
+    pairs = (f"{p} -> ArrayBuffer({_listed(replicas)})" for p, replicas in assignment.items())
+    return f"HashMap({', '.join(pairs)})"
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(map(str, values))

@@ -1,0 +1,1 @@
+"""Offline work on logs: verify, repair, compare, and what they find."""

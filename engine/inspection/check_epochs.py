@@ -1,0 +1,128 @@
+"""Whether the leader epochs in a log's batches fit each other and the epoch checkpoint.
+
+```
+batches     epoch 0 0 0 … 39 | 2 2 … 60 | 3 …       never falling
+checkpoint  (0, 0)  (2, 40)  (3, 61)                start ≤ first offset of the epoch's batches,
+                                                    start of the next > their last offset
+```
+
+The first entry may start later than its run: it is moved up to the log start offset. A leader
+that has written nothing yet has its entry at the end of the log.
+
+Source: L4, REPL-1; Kafka's LeaderEpochFileCache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from engine.inspection.findings import Findings, Severity
+from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.records.view import RecordBatch
+
+
+class EpochRun(NamedTuple):
+    """Neighbouring batches with one leader epoch; both offsets are inside."""
+
+    epoch: int
+    first_offset: int
+    last_offset: int
+
+
+class EpochCheck:
+    """The leader epochs of a whole partition's batches, in order; they never fall."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._path = ""
+        #: What was seen, in order; epochs that fell are left out.
+        self.runs: list[EpochRun] = []
+
+    def enter(self, path: str) -> None:
+        """Begin with the next segment's .log."""
+        self._path = path
+
+    def follow(self, last_offset: int) -> None:
+        """Note a good batch of the same epoch as the last one."""
+        self.runs[-1] = self.runs[-1]._replace(last_offset=last_offset)
+
+    def see(self, position: int, batch: RecordBatch) -> None:
+        """Check the next good batch; older formats have no epoch."""
+        epoch = batch.leader_epoch
+        if epoch < 0:
+            return
+        runs = self.runs
+        last_offset = batch.last_offset
+        if runs and epoch == runs[-1].epoch:
+            runs[-1] = EpochRun(epoch, runs[-1].first_offset, last_offset)
+        elif not runs or epoch > runs[-1].epoch:
+            runs.append(EpochRun(epoch, batch.base_offset, last_offset))
+        else:
+            self._findings.add(
+                Severity.ERROR,
+                "epoch-order",
+                self._path,
+                f"leader epoch {epoch} follows {runs[-1].epoch}",
+                position=position,
+                offset=batch.base_offset,
+                expected=runs[-1].epoch,
+                got=epoch,
+            )
+
+
+def compare_epochs(
+    findings: Findings,
+    path: str,
+    *,
+    runs: Sequence[EpochRun],
+    entries: Sequence[EpochStart],
+    end_offset: int,
+) -> None:
+    """Report where a checkpoint's entries do not fit the batches; the log ends at `end_offset`."""
+    wrong = _Report(findings, path)
+    _compare_order(wrong, entries, end_offset)
+    starts = {entry.epoch: entry.start_offset for entry in entries}
+    ends = {entry.epoch: following.start_offset for entry, following in pairwise(entries)}
+    for run in runs:
+        if entries and run.last_offset < entries[0].start_offset:
+            continue  # below the log start offset
+        start = starts.get(run.epoch)
+        end = ends.get(run.epoch, end_offset)
+        if start is None:
+            message = f"leader epoch {run.epoch} has records but no entry"
+            wrong.add(message, run.first_offset, None, run.first_offset)
+        elif start > run.first_offset and run.epoch != entries[0].epoch:
+            message = f"leader epoch {run.epoch} starts at {run.first_offset}, not at {start}"
+            wrong.add(message, run.first_offset, start, run.first_offset)
+        elif run.last_offset >= end:
+            message = f"leader epoch {run.epoch} has records up to {run.last_offset}, past its end"
+            wrong.add(message, f"above {run.last_offset}", end, run.last_offset)
+
+
+def _compare_order(wrong: _Report, entries: Sequence[EpochStart], end_offset: int) -> None:
+    for earlier, later in pairwise(entries):
+        if later.epoch <= earlier.epoch or later.start_offset <= earlier.start_offset:
+            message = f"entry {tuple(later)} follows {tuple(earlier)}"
+            wrong.add(message, f"above {tuple(earlier)}", tuple(later))
+    for entry in entries:
+        if entry.start_offset > end_offset:
+            message = f"leader epoch {entry.epoch} starts behind the log's end, {end_offset}"
+            wrong.add(message, f"at most {end_offset}", entry.start_offset)
+
+
+class _Report(NamedTuple):
+    findings: Findings
+    path: str
+
+    def add(self, message: str, expected: object, got: object, offset: int | None = None) -> None:
+        self.findings.add(
+            Severity.WARNING,
+            "epochs-wrong",
+            self.path,
+            message,
+            offset=offset,
+            expected=expected,
+            got=got,
+        )

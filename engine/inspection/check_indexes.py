@@ -1,0 +1,201 @@
+"""Whether the two sparse indexes of a segment say what its batches say.
+
+```
+.index      entry (offset, position): a batch starts at position, and one of those from there to
+            the next entry's position ends exactly at offset
+.timeindex  entry (timestamp, offset): timestamp is the largest of all batches up to the one that
+            holds offset; the last entry of a closed segment has the largest of all
+```
+
+The index of an open segment may hold more behind its last entry: when a broker truncates a log it
+sets its count of entries back, in memory, and leaves the bytes (seen on followers after an unclean
+election). It rebuilds such an index after a crash and cuts it at a clean stop.
+
+An offset entry's offset may lie several batches behind its position: on a follower the entry is
+for a whole fetch response. Both checks go along with one scan of the log.
+
+Source: L3, L5; the rules of `offset_index.py` and `time_index.py`.
+Differs: Kafka's dump tool looks at the one batch at an entry's position, and reports followers'
+entries as wrong.
+"""
+
+from __future__ import annotations
+
+from engine.inspection.findings import Findings, Severity
+from engine.log.offset_index import OffsetIndex, OffsetPosition
+from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset
+
+
+class OffsetIndexCheck:
+    """One offset index against the batches of its segment, in order.
+
+    `is_closed` tells whether a broker has closed the segment: only then must every entry be right.
+    """
+
+    def __init__(
+        self, findings: Findings, path: str, index: OffsetIndex, *, is_closed: bool
+    ) -> None:
+        self._report = _Report(findings, path, "index", is_closed=is_closed)
+        self._entries = iter(index)
+        self._head = next(self._entries, None)
+        self._last = OffsetPosition(index.base_offset - 1, 0)
+        self._open: OffsetPosition | None = None
+
+    def has_interest(self, position: int) -> bool:
+        """Tell whether the batch at a position has anything to do with an entry."""
+        return self._open is not None or (
+            self._head is not None and self._head.position <= position
+        )
+
+    def see(self, position: int, last_offset: int) -> None:
+        """Go on by one good batch."""
+        while self._head and self._head.position <= position:
+            if self._rises(self._head):
+                self._close()
+                if self._head.position == position:
+                    self._open = self._head
+                else:
+                    self._wrong("entry", self._head, "no batch starts there")
+            self._advance()
+        if self._open and last_offset == self._open.offset:
+            self._open = None
+
+    def see_damage(self, start: int, end: int) -> None:
+        """Go on over bytes [start, end) that are no good batch: entries for them may be right."""
+        while self._head and self._head.position < end:
+            if self._rises(self._head):
+                self._close()
+                if self._head.position < start:
+                    self._wrong("entry", self._head, "no batch starts there")
+            self._advance()
+        # The batch that ends at the offset may be among what cannot be read.
+        self._open = None
+
+    def finish(self) -> None:
+        """Check what is left at the end of the log."""
+        self._close()
+        while self._head:
+            if self._rises(self._head):
+                self._wrong("entry", self._head, "the log ends before it")
+            self._advance()
+
+    def _advance(self) -> None:
+        self._head = None if self._report.is_over else next(self._entries, None)
+
+    def _rises(self, entry: OffsetPosition) -> bool:
+        last = self._last
+        if entry.offset > last.offset and entry.position > last.position:
+            self._last = entry
+            return True
+        self._wrong("order", entry, f"does not rise above {tuple(last)}")
+        return False
+
+    def _close(self) -> None:
+        if self._open:
+            reason = "no batch from there to the next entry ends at that offset"
+            self._wrong("entry", self._open, reason)
+            self._open = None
+
+    def _wrong(self, rule: str, entry: OffsetPosition, reason: str) -> None:
+        message = f"offset {entry.offset} at position {entry.position}: {reason}"
+        self._report.wrong(rule, message, position=entry.position, offset=entry.offset)
+
+
+class TimeIndexCheck:
+    """One time index against the batches of its segment, in order.
+
+    `is_closed` tells whether a broker has closed the segment: only then must every entry be right
+    and the last one be there.
+    """
+
+    def __init__(self, findings: Findings, path: str, index: TimeIndex, *, is_closed: bool) -> None:
+        self._report = _Report(findings, path, "timeindex", is_closed=is_closed)
+        self._final = index.last_entry if is_closed else None
+        self._entries = iter(index)
+        self._head = next(self._entries, None)
+        self._last = TimestampOffset(NO_TIMESTAMP, index.base_offset - 1)
+        self._largest = NO_TIMESTAMP
+        self._is_certain = True
+
+    def see(self, last_offset: int, max_timestamp_ms: int) -> None:
+        """Go on by one good batch."""
+        self._largest = max(self._largest, max_timestamp_ms)
+        while self._head and self._head.offset <= last_offset:
+            if self._rises(self._head) and self._head.timestamp != self._largest:
+                self._uncertain(self._head, f"the largest timestamp there is {self._largest}")
+            self._advance()
+
+    def see_damage(self) -> None:
+        """Go on over bytes that are no good batch: the largest timestamp may be among them."""
+        self._is_certain = False
+
+    def finish(self) -> None:
+        """Check what is left at the end of the log."""
+        while self._head:
+            if self._rises(self._head):
+                self._uncertain(self._head, "the log ends before it")
+            self._advance()
+        if self._final and self._final.timestamp < self._largest:
+            self._uncertain(self._final, f"nothing behind it, but times go on to {self._largest}")
+
+    def _advance(self) -> None:
+        self._head = None if self._report.is_over else next(self._entries, None)
+
+    def _rises(self, entry: TimestampOffset) -> bool:
+        last = self._last
+        if entry.offset > last.offset and entry.timestamp > last.timestamp:
+            self._last = entry
+            return True
+        self._wrong("order", entry, f"does not rise above {tuple(last)}")
+        return False
+
+    def _uncertain(self, entry: TimestampOffset, reason: str) -> None:
+        if self._is_certain:
+            self._wrong("entry", entry, reason)
+
+    def _wrong(self, rule: str, entry: TimestampOffset, reason: str) -> None:
+        message = f"timestamp {entry.timestamp} up to offset {entry.offset}: {reason}"
+        self._report.wrong(
+            rule, message, offset=entry.offset, expected=self._largest, got=entry.timestamp
+        )
+
+
+class _Report:
+    """How wrong entries of one index are reported."""
+
+    def __init__(self, findings: Findings, path: str, name: str, *, is_closed: bool) -> None:
+        self._findings = findings
+        self._path = path
+        self._name = name
+        self._is_closed = is_closed
+        #: Whether entries from here on are of no interest.
+        self.is_over = False
+
+    def wrong(
+        self,
+        rule: str,
+        message: str,
+        *,
+        position: int | None = None,
+        offset: int | None = None,
+        expected: object = None,
+        got: object = None,
+    ) -> None:
+        """Report one entry; of an open index the first wrong one is a note and the last word."""
+        if self.is_over:
+            return
+        severity, code = Severity.WARNING, f"{self._name}-{rule}"
+        if not self._is_closed:
+            self.is_over = True
+            severity, code = Severity.NOTE, f"{self._name}-stale"
+            message += "; what an open segment's index holds from there on is stale"
+        self._findings.add(
+            severity,
+            code,
+            self._path,
+            message,
+            position=position,
+            offset=offset,
+            expected=expected,
+            got=got,
+        )

@@ -1,0 +1,111 @@
+"""Whether a segment's transaction index has the transactions that its ABORT markers end.
+
+```
+marker seen, data seen       an entry with the same producer, first and last offset
+marker seen, data not seen   an entry or none: the data is before the log's start, or was
+                             compacted away
+entry without a marker       wrong
+```
+
+First and last stable offset of an entry are compared only while every offset from 0 on was there.
+Without an entry readers of committed data are given what was aborted, so that is an error.
+
+Source: L3; `transactions_seen.py`.
+"""
+
+from __future__ import annotations
+
+from engine.errors import CorruptRecord
+from engine.inspection.findings import Findings, Severity
+from engine.log.transactions_seen import TransactionsSeen
+from engine.log.txn_index import AbortedTransaction, TransactionIndex
+from engine.records.control import ControlType
+from engine.records.view import RecordBatch
+
+
+class TransactionCheck:
+    """The rules above, over the batches of a whole partition in order."""
+
+    def __init__(self, findings: Findings) -> None:
+        self._findings = findings
+        self._seen = TransactionsSeen()
+        self._log_path = ""
+        self._path = ""
+        self._entries: dict[int, AbortedTransaction] = {}
+        self._has_file = False
+
+    def enter(self, log_path: str, path: str, index: TransactionIndex | None) -> None:
+        """Begin with the next segment; `index` None means it has no transaction index."""
+        self._log_path = log_path
+        self._path = path
+        self._has_file = index is not None
+        self._entries = {entry.last_offset: entry for entry in index.entries} if index else {}
+
+    def see(self, position: int, batch: RecordBatch, *, is_complete: bool) -> None:
+        """Check the next good batch; `is_complete` tells whether all offsets up to it were there.
+
+        Without that a transaction may have begun earlier than was seen.
+        """
+        if batch.producer_id < 0:
+            return
+        try:
+            ended = self._seen.see(batch)
+        except CorruptRecord as error:
+            self._findings.add(
+                Severity.ERROR,
+                "batch-records",
+                self._log_path,
+                f"the control record does not decode: {error}",
+                position=position,
+                offset=batch.base_offset,
+            )
+            return
+        if ended and ended.control_type is ControlType.ABORT:
+            self._compare(batch, ended.aborted, is_complete=is_complete)
+
+    def leave(self) -> None:
+        """End the segment: entries that no marker was seen for are wrong."""
+        for entry in self._entries.values():
+            self._wrong(entry.last_offset, "no ABORT marker is at that offset", None, entry)
+
+    def _compare(
+        self, batch: RecordBatch, aborted: AbortedTransaction | None, *, is_complete: bool
+    ) -> None:
+        entry = self._entries.pop(batch.base_offset, None)
+        if entry is None:
+            if aborted is not None:
+                self._missing(aborted, is_complete=is_complete)
+        elif entry.producer_id != batch.producer_id:
+            self._wrong(entry.last_offset, "another producer's marker is there", aborted, entry)
+        elif aborted is not None and entry.first_offset > aborted.first_offset:
+            self._wrong(entry.last_offset, "the transaction began earlier", aborted, entry)
+        elif is_complete and entry != aborted:
+            self._wrong(entry.last_offset, "differs from the log", aborted, entry)
+
+    def _missing(self, aborted: AbortedTransaction, *, is_complete: bool) -> None:
+        self._findings.add(
+            Severity.ERROR if is_complete else Severity.WARNING,
+            "txnindex-entry" if self._has_file else "txnindex-absent",
+            self._path,
+            f"no entry for the transaction of producer {aborted.producer_id} "
+            f"that the marker at offset {aborted.last_offset} aborted",
+            offset=aborted.last_offset,
+            expected=tuple(aborted),
+        )
+
+    def _wrong(
+        self,
+        offset: int,
+        reason: str,
+        expected: AbortedTransaction | None,
+        entry: AbortedTransaction,
+    ) -> None:
+        self._findings.add(
+            Severity.WARNING,
+            "txnindex-entry",
+            self._path,
+            f"the entry for the marker at offset {offset}: {reason}",
+            offset=offset,
+            expected=tuple(expected) if expected else None,
+            got=tuple(entry),
+        )

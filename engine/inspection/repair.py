@@ -1,0 +1,156 @@
+"""Carries out a repair plan: on the directory itself, or on a copy of it.
+
+What a crash in between leaves, in place:
+
+```
+leftovers, removed files   removed one by one, later segments first: a whole beginning is left
+.log before its cut        the old log, and maybe a part of its backup under a .tmp name
+a cut .log                 a log that ends where the plan says; indexes may point behind it
+index, epochs              replaced as a whole: the old file or the new one
+```
+
+After any of these a repair planned anew comes to the same end. Records are not lost before their
+backup is durable (`<name>.before-repair`), unless no backup was asked for.
+
+Source: invariants L2, L8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from engine.errors import StorageError
+from engine.host.ports import File, Files
+from engine.host.replace import TEMPORARY_SUFFIX
+from engine.inspection.repair_actions import CutFile, RenameFile, RepairPlan, WriteFile
+from engine.limits import COPY_CHUNK_BYTES
+from engine.log import meta_properties, offset_checkpoint
+
+#: The end of the name under which records are kept that a repair removes.
+BACKUP_SUFFIX = ".before-repair"
+
+
+class OutputExists(StorageError):
+    """The directory that a repaired copy should go to has something in it already."""
+
+    hint = "name a directory that does not exist"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: is not empty")
+        self.path = path
+
+
+def repair_in_place(files: Files, plan: RepairPlan, *, backup: bool = True) -> list[str]:
+    """Do what the plan says to its own directory; returns the names of the backups.
+
+    No broker may have the directory open.
+    """
+    backups = []
+    for action in plan.actions:
+        path = f"{plan.path}/{action.name}"
+        if isinstance(action, RenameFile):
+            files.rename(path, f"{plan.path}/{action.target}")
+        elif isinstance(action, WriteFile):
+            files.replace_file(path, action.content)
+        elif isinstance(action, CutFile):
+            if backup:
+                backups.append(_back_up(files, plan.path, action.name))
+            # Later segments must be gone for good before this one ends early.
+            files.sync_dir(plan.path)
+            _cut(files, path, action.size_bytes)
+        elif backup and action.keep_backup:
+            backups.append(_free_name(files, plan.path, action.name))
+            files.rename(path, f"{plan.path}/{backups[-1]}")
+        else:
+            files.remove(path)
+    if plan.actions:
+        files.sync_dir(plan.path)
+    return backups
+
+
+def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
+    """Write a repaired copy of the partition directory to `target`; the original stays as it is.
+
+    Only files that belong to the partition are copied. Raises OutputExists.
+    """
+    if files.exists(target) and (not files.is_dir(target) or files.list_dir(target)):
+        raise OutputExists(target)
+    files.make_dir(target)
+    cuts = {a.name: a.size_bytes for a in plan.actions if isinstance(a, CutFile)}
+    written = {a.name: a.content for a in plan.actions if isinstance(a, WriteFile)}
+    for name, final in plan.carried:
+        if final not in written:
+            size = cuts.get(final)
+            _copy(files, f"{plan.path}/{name}", f"{target}/{final}", size)
+    for name, content in written.items():
+        _store(files, f"{target}/{name}", (content,))
+    files.sync_dir(target)
+
+
+def copy_state_files(files: Files, source: str, target: str) -> None:
+    """Copy what says whose log directory it is and where its logs stood.
+
+    The clean stop marker is left out: a broker that starts on the copy looks for damage itself.
+    """
+    files.make_dir(target)
+    for name in (meta_properties.FILE_NAME, *offset_checkpoint.FILE_NAMES):
+        if files.exists(f"{source}/{name}"):
+            if files.exists(f"{target}/{name}"):
+                raise OutputExists(target)
+            _copy(files, f"{source}/{name}", f"{target}/{name}", None)
+    files.sync_dir(target)
+
+
+def _back_up(files: Files, path: str, name: str) -> str:
+    """Copy a file beside itself, whole or not at all; returns the copy's name."""
+    backup = _free_name(files, path, name)
+    temporary = f"{path}/{backup}{TEMPORARY_SUFFIX}"
+    _copy(files, f"{path}/{name}", temporary, None)
+    files.rename(temporary, f"{path}/{backup}")
+    return backup
+
+
+def _free_name(files: Files, path: str, name: str) -> str:
+    """Return a name for a backup that no earlier repair has taken."""
+    backup = name + BACKUP_SUFFIX
+    number = 1
+    while files.exists(f"{path}/{backup}"):
+        backup = f"{name}{BACKUP_SUFFIX}.{number}"
+        number += 1
+    return backup
+
+
+def _cut(files: Files, path: str, size_bytes: int) -> None:
+    handle = files.open(path, write=True)
+    try:
+        handle.truncate(size_bytes)
+        handle.sync()
+    finally:
+        handle.close()
+
+
+def _copy(files: Files, source: str, target: str, size_bytes: int | None) -> None:
+    """Copy a file, or its beginning, and make the copy's content durable."""
+    handle = files.open(source)
+    try:
+        whole = handle.size_bytes()
+        end = whole if size_bytes is None else min(size_bytes, whole)
+        _store(files, target, _chunks(handle, end))
+    finally:
+        handle.close()
+
+
+def _chunks(handle: File, end: int) -> Iterable[bytes]:
+    for position in range(0, end, COPY_CHUNK_BYTES):
+        yield handle.read_at(position, min(COPY_CHUNK_BYTES, end - position))
+
+
+def _store(files: Files, path: str, chunks: Iterable[bytes]) -> None:
+    handle = files.open(path, write=True, create=True)
+    try:
+        handle.truncate(0)
+        for chunk in chunks:
+            handle.append((chunk,))
+        handle.sync()
+    finally:
+        handle.close()

@@ -1,0 +1,339 @@
+"""Decides how a partition directory is repaired, without touching it.
+
+In the order in which it is done:
+
+```
+1 leftovers     removed or finished as a broker does at start (swap_recovery.py)
+2 .log          cut at the first batch that is no good; all later segments are removed
+3 indexes       .index .timeindex .txnindex written anew where they are wrong or missing
+4 leader epochs entries behind the new end go, missing ones are added from the batches
+5 snapshots     damaged ones and those behind the new end go: a broker builds them again
+```
+
+A batch is no good where a broker's recovery would cut: a size below 14, a batch that does not end
+in the file, a wrong checksum.
+
+Source: Kafka's LogLoader.recoverLog and LogSegment.recover; L2, L3, LOG-12.
+Differs: a batch below its segment's base offset, or 2^31 above it, is cut as well; a broker does
+not start with such a log. Every segment is looked at, not only those from the recovery point on;
+with `recovery_point` older ones keep their damage, and then their indexes, as in a broker.
+Kept, as by a broker: batches with a magic byte above 2 or a wrong leader epoch, which no checksum
+covers, and offsets that overlap or are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.errors import CorruptFile, CorruptRecord
+from engine.host.ports import Files
+from engine.inspection.check_epochs import compare_epochs
+from engine.inspection.findings import Findings
+from engine.inspection.repair_actions import (
+    Action,
+    CutFile,
+    RemoveFile,
+    RenameFile,
+    RepairOptions,
+    RepairPlan,
+    WriteFile,
+)
+from engine.inspection.segment_recovery import (
+    PartitionTrail,
+    SegmentIndexes,
+    SegmentRecovery,
+    recover_segment,
+)
+from engine.log import leader_epoch_checkpoint
+from engine.log.batch_scan import scan_batches
+from engine.log.leader_epoch_checkpoint import (
+    EpochStart,
+    assigned,
+    encode_leader_epochs,
+    read_leader_epochs,
+    truncated_from_end,
+)
+from engine.log.log_dir import Partition
+from engine.log.offset_index import read_offset_index
+from engine.log.producer_snapshot import read_producer_snapshot
+from engine.log.swap_recovery import plan_swaps
+from engine.log.time_index import read_time_index
+from engine.log.txn_index import encode_txn_index, read_txn_index
+from engine.naming import FileKind, SegmentFileName, parse_segment_file
+
+
+def plan_repair(
+    files: Files,
+    partition: Partition,
+    options: RepairOptions | None = None,
+    *,
+    on_read: Callable[[int], object] | None = None,
+) -> RepairPlan:
+    """Return what has to be done to one partition directory; an empty list if nothing.
+
+    `on_read` is told the size of each .log that was read.
+    """
+    return _Planner(files, partition, options or RepairOptions(), on_read).plan()
+
+
+class _Planner:
+    def __init__(
+        self,
+        files: Files,
+        partition: Partition,
+        options: RepairOptions,
+        on_read: Callable[[int], object] | None,
+    ) -> None:
+        self._files = files
+        self._on_read = on_read
+        self._partition = partition
+        self._layout = partition.files
+        self._options = options
+        self._actions: list[Action] = []
+        self._trail = PartitionTrail()
+        self._log_bytes: dict[int, int] = {}
+        self._end_offset = 0
+        self._lost_bytes = 0
+        self._lost_from: int | None = None
+        #: Names as they are after the leftovers are done with, and where they are now.
+        self._present: dict[str, str] = {}
+        self._logs: dict[int, tuple[str, int]] = {}
+
+    def plan(self) -> RepairPlan:
+        self._plan_leftovers()
+        self._plan_segments()
+        self._plan_epochs()
+        self._plan_snapshots()
+        removed = {action.name for action in self._actions if isinstance(action, RemoveFile)}
+        carried = [(now, name) for name, now in self._present.items() if name not in removed]
+        carried += [(name, name) for name in self._layout.side_files]
+        carried += [(parsed.name, parsed.name) for parsed in self._layout.checkpoints]
+        return RepairPlan(
+            self._partition.name,
+            self._layout.path,
+            tuple(self._actions),
+            tuple(carried),
+            self._log_bytes,
+            self._end_offset,
+            self._lost_bytes,
+            self._lost_from,
+        )
+
+    # 1 leftovers
+
+    def _plan_leftovers(self) -> None:
+        swaps = plan_swaps(self._layout, self._end_of)
+        for name, reason in swaps.removed:
+            self._actions.append(RemoveFile(name, reason))
+        for name, target in swaps.renamed:
+            self._actions.append(RenameFile(name, target, "a finished cleaning"))
+        self._logs = dict(swaps.logs)
+        self._present = dict(swaps.present)
+
+    def _end_of(self, name: str) -> int:
+        """Return the offset behind the last batch of a .log, its base offset without one."""
+        end = parse_segment_file(name).base_offset
+        file = self._files.open(self._layout.file_path(name))
+        try:
+            for _, batch in scan_batches(file):
+                end = batch.next_offset
+        except CorruptRecord:
+            pass  # what is behind it is no batch, so the end is where it was
+        finally:
+            file.close()
+        return end
+
+    # 2 and 3 logs and their indexes
+
+    def _plan_segments(self) -> None:
+        bases = sorted(self._logs)
+        checked_from = self._first_checked(bases)
+        for number, base_offset in enumerate(bases):
+            is_last = number == len(bases) - 1
+            name, size = self._logs[base_offset]
+            present = self._read_indexes(base_offset)
+            found = recover_segment(
+                self._files,
+                self._layout.file_path(name),
+                base_offset,
+                present=present,
+                trail=self._trail,
+                interval_bytes=self._options.index_interval_bytes,
+                is_last=is_last,
+            )
+            if self._on_read:
+                self._on_read(size)
+            self._end_offset = max(self._end_offset, found.next_offset)
+            if found.damage is not None and base_offset < checked_from:
+                self._log_bytes[base_offset] = size
+                self._trail.is_complete = False
+                continue
+            self._log_bytes[base_offset] = found.good_bytes
+            if found.damage is not None:
+                self._end_offset = found.next_offset
+                self._cut(base_offset, found, size, bases[number + 1 :])
+                self._plan_indexes(base_offset, present, found, is_last=True)
+                return
+            self._plan_indexes(base_offset, present, found, is_last=is_last)
+
+    def _first_checked(self, bases: list[int]) -> int:
+        """Return the base offset of the segment that holds the recovery point."""
+        point = self._options.recovery_point
+        if point is None:
+            return 0
+        return max((base for base in bases if base <= point), default=0)
+
+    def _cut(self, base_offset: int, found: SegmentRecovery, size: int, later: list[int]) -> None:
+        log = SegmentFileName(base_offset, FileKind.LOG).name
+        self._lost_bytes = size - found.good_bytes
+        self._lost_from = found.next_offset
+        # From the last one down: whenever it stops, what is left is a whole beginning.
+        for following in reversed(later):
+            self._lost_bytes += self._logs[following][1]
+            self._remove_segment(following, f"it follows damage in {log}")
+        reason = f"at position {found.good_bytes}: {found.damage}"
+        self._actions.append(CutFile(log, found.good_bytes, size, reason))
+
+    def _remove_segment(self, base_offset: int, reason: str) -> None:
+        for kind in (
+            FileKind.SNAPSHOT,
+            FileKind.TXNINDEX,
+            FileKind.TIMEINDEX,
+            FileKind.INDEX,
+            FileKind.LOG,
+        ):
+            name = SegmentFileName(base_offset, kind).name
+            if name in self._present:
+                self._actions.append(RemoveFile(name, reason, kind is FileKind.LOG))
+                del self._present[name]
+
+    def _read_indexes(self, base_offset: int) -> SegmentIndexes:
+        """Return the indexes there are; one that a broker would not load counts as missing."""
+        index = time_index = txn_index = None
+        path = self._present_path(base_offset, FileKind.INDEX)
+        if path:
+            index = read_offset_index(self._files, path, base_offset)
+            index = None if index.problem() or index.hides_entries else index
+        path = self._present_path(base_offset, FileKind.TIMEINDEX)
+        if path:
+            time_index = read_time_index(self._files, path, base_offset)
+            time_index = None if time_index.problem() or time_index.hides_entries else time_index
+        path = self._present_path(base_offset, FileKind.TXNINDEX)
+        if path:
+            try:
+                txn_index = read_txn_index(self._files, path)
+            except CorruptFile:
+                txn_index = None
+        return SegmentIndexes(index, time_index, txn_index)
+
+    def _present_path(self, base_offset: int, kind: FileKind) -> str | None:
+        name = self._present.get(SegmentFileName(base_offset, kind).name)
+        return self._layout.file_path(name) if name else None
+
+    def _plan_indexes(
+        self,
+        base_offset: int,
+        present: SegmentIndexes,
+        found: SegmentRecovery,
+        *,
+        is_last: bool,
+    ) -> None:
+        forced = self._options.rebuild_all or found.damage is not None
+        # A broker makes the indexes of a new segment when it first needs them.
+        may_lack = is_last and not found.good_bytes
+        for kind, fits, is_there, content in (
+            (
+                FileKind.INDEX,
+                found.offset_index_fits,
+                present.offset_index is not None,
+                found.offset_index.encode(),
+            ),
+            (
+                FileKind.TIMEINDEX,
+                found.time_index_fits,
+                present.time_index is not None,
+                found.time_index.encode(),
+            ),
+        ):
+            if not fits or forced:
+                has_file = self._present_path(base_offset, kind) is not None
+                if has_file or not may_lack:
+                    reason = "wrong" if is_there else ("unusable" if has_file else "missing")
+                    self._write(base_offset, kind, content, "rebuilt" if fits else reason)
+        entries = present.txn_index.entries if present.txn_index else ()
+        has_file = self._present_path(base_offset, FileKind.TXNINDEX) is not None
+        is_odd = has_file and (present.txn_index is None or present.txn_index.leftover_bytes)
+        if found.transactions != entries or is_odd:
+            content = encode_txn_index(found.transactions)
+            self._write(base_offset, FileKind.TXNINDEX, content, "wrong" if has_file else "missing")
+
+    def _write(self, base_offset: int, kind: FileKind, content: bytes, reason: str) -> None:
+        path = self._present_path(base_offset, kind)
+        if path and self._files.read_bytes(path) == content:
+            return
+        self._actions.append(WriteFile(SegmentFileName(base_offset, kind).name, content, reason))
+
+    # 4 leader epochs
+
+    def _plan_epochs(self) -> None:
+        name = leader_epoch_checkpoint.FILE_NAME
+        path = self._layout.file_path(name)
+        known: tuple[EpochStart, ...] | None = None
+        if name in self._layout.side_files:
+            try:
+                known = read_leader_epochs(self._files, path)
+            except CorruptFile:
+                known = None
+        if known is not None and self._lost_from is None and self._epochs_fit(known):
+            return
+        entries = self._rebuilt_epochs(known or ())
+        if known is None and not entries and name not in self._layout.side_files:
+            return
+        if entries != known:
+            reason = "wrong or behind the end" if known is not None else "missing or unusable"
+            self._actions.append(WriteFile(name, encode_leader_epochs(entries), reason))
+
+    def _rebuilt_epochs(self, known: tuple[EpochStart, ...]) -> tuple[EpochStart, ...]:
+        """Return the entries as a broker's recovery leaves them, or from the batches alone."""
+        runs = self._trail.epochs.runs
+        entries: tuple[EpochStart, ...] = ()
+        for entry in known:
+            entries = assigned(entries, entry)
+        for run in runs:
+            if not entries or run.epoch > entries[-1].epoch:
+                entries = assigned(entries, EpochStart(run.epoch, run.first_offset))
+        # An entry at the end is that of a leader that has written nothing yet.
+        entries = truncated_from_end(entries, self._end_offset + (self._lost_from is None))
+        if self._epochs_fit(entries):
+            return entries
+        return tuple(EpochStart(run.epoch, run.first_offset) for run in runs)
+
+    def _epochs_fit(self, entries: tuple[EpochStart, ...]) -> bool:
+        findings = Findings()
+        compare_epochs(
+            findings,
+            "",
+            runs=self._trail.epochs.runs,
+            entries=entries,
+            end_offset=self._end_offset,
+        )
+        return not findings.all()
+
+    # 5 snapshots
+
+    def _plan_snapshots(self) -> None:
+        for name in sorted(self._present):
+            parsed = parse_segment_file(name)
+            if parsed.kind is not FileKind.SNAPSHOT:
+                continue
+            if parsed.base_offset > self._end_offset:
+                self._remove_snapshot(name, f"the log ends at {self._end_offset}")
+                continue
+            try:
+                read_producer_snapshot(self._files, self._layout.file_path(self._present[name]))
+            except CorruptFile as error:
+                self._remove_snapshot(name, f"expected {error.expected}, got {error.got}")
+
+    def _remove_snapshot(self, name: str, reason: str) -> None:
+        self._actions.append(RemoveFile(name, reason))
+        del self._present[name]

@@ -1,0 +1,216 @@
+"""One pass over a segment's .log: how far it is good, and what its indexes should hold.
+
+```
+bytes 0 … good_bytes   batches that a broker's recovery keeps
+good_bytes … end       the first batch it does not keep, and everything behind it
+```
+
+Source: Kafka's LogSegment.recover; the rules are in `repair_plan.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.errors import CorruptRecord
+from engine.host.ports import Files
+from engine.inspection.check_epochs import EpochCheck
+from engine.inspection.check_indexes import OffsetIndexCheck, TimeIndexCheck
+from engine.inspection.findings import Findings
+from engine.log.batch_scan import scan_batches
+from engine.log.index_builder import IndexBuilder
+from engine.log.offset_index import OffsetIndex
+from engine.log.time_index import TimeIndex
+from engine.log.transactions_seen import TransactionsSeen
+from engine.log.txn_index import AbortedTransaction, TransactionIndex
+from engine.records.batch import MAGIC
+from engine.records.control import ControlType
+from engine.records.view import RecordBatch
+
+_INT_MAX = (1 << 31) - 1
+
+
+class SegmentIndexes(NamedTuple):
+    """The indexes a segment has now, None where one is missing or cannot be read."""
+
+    offset_index: OffsetIndex | None
+    time_index: TimeIndex | None
+    txn_index: TransactionIndex | None
+
+
+class SegmentRecovery(NamedTuple):
+    """What one pass found.
+
+    `next_offset` is behind the last good batch, the segment's base without one. `damage` says why
+    the rest is no good, None if the whole file is. `offset_index_fits` and `time_index_fits` tell
+    whether the indexes there are now are right, even if a rebuild gives other entries.
+    """
+
+    good_bytes: int
+    next_offset: int
+    damage: str | None
+    offset_index: OffsetIndex
+    time_index: TimeIndex
+    transactions: tuple[AbortedTransaction, ...]
+    offset_index_fits: bool
+    time_index_fits: bool
+
+
+class PartitionTrail:
+    """What is carried from one segment of a partition to the next."""
+
+    def __init__(self) -> None:
+        self.transactions = TransactionsSeen()
+        self.epochs = EpochCheck(Findings())
+        #: Whether every offset from 0 on was there, so that no transaction began unseen.
+        self.is_complete = True
+        self._next_offset = 0
+
+    def see(self, batch: RecordBatch) -> None:
+        """Go on by one good batch."""
+        if not self.is_complete:
+            return
+        # Opening messages of older formats for their offsets is not worth it: they have no
+        # transactions.
+        self.is_complete = batch.magic >= MAGIC and (
+            batch.base_offset == self._next_offset
+            and batch.record_count == batch.last_offset - batch.base_offset + 1
+        )
+        self._next_offset = batch.next_offset
+
+
+def recover_segment(
+    files: Files,
+    path: str,
+    base_offset: int,
+    *,
+    present: SegmentIndexes,
+    trail: PartitionTrail,
+    interval_bytes: int,
+    is_last: bool,
+) -> SegmentRecovery:
+    """Read one .log to its end or first damage; nothing is changed.
+
+    The indexes of the last segment may be open: preallocated, and without their last entry.
+    """
+    found = _Pass(path, base_offset, trail, interval_bytes)
+    found.compare(present, is_last=is_last)
+    return found.run(files)
+
+
+class _Pass:
+    def __init__(
+        self, path: str, base_offset: int, trail: PartitionTrail, interval_bytes: int
+    ) -> None:
+        self._path = path
+        self._base_offset = base_offset
+        self._next_offset = base_offset
+        self._trail = trail
+        self._builder = IndexBuilder(base_offset, interval_bytes)
+        self._index_findings = Findings()
+        self._time_findings = Findings()
+        self._index: OffsetIndexCheck | None = None
+        self._time_index: TimeIndexCheck | None = None
+        self._known: dict[int, AbortedTransaction] = {}
+        self._aborted: list[AbortedTransaction] = []
+
+    def compare(self, present: SegmentIndexes, *, is_last: bool) -> None:
+        """Check the indexes there are along the way."""
+        index, times = present.offset_index, present.time_index
+        if index is not None:
+            is_closed = not (is_last and index.padding_bytes)
+            self._index = OffsetIndexCheck(
+                self._index_findings, self._path, index, is_closed=is_closed
+            )
+        if times is not None:
+            is_closed = not (is_last and times.padding_bytes)
+            self._time_index = TimeIndexCheck(
+                self._time_findings, self._path, times, is_closed=is_closed
+            )
+        entries = present.txn_index.entries if present.txn_index else ()
+        self._known = {entry.last_offset: entry for entry in entries}
+
+    def run(self, files: Files) -> SegmentRecovery:
+        file = files.open(self._path)
+        damage = None
+        good_bytes = 0
+        try:
+            scan = scan_batches(file)
+            for position, batch in scan:
+                damage = self._damage(batch)
+                if damage is not None:
+                    break
+                self._see(position, batch)
+                good_bytes = scan.position
+            if damage is None and scan.trailing_bytes:
+                damage = f"{scan.trailing_bytes} bytes of a batch that does not end in the file"
+        except CorruptRecord as error:
+            damage = f"expected {error.expected}, got {error.got}"
+        finally:
+            file.close()
+        return self._result(good_bytes, damage)
+
+    def _damage(self, batch: RecordBatch) -> str | None:
+        try:
+            batch.ensure_valid()
+        except CorruptRecord as error:
+            return f"expected {error.expected}, got {error.got}"
+        last_offset = batch.last_offset
+        if not 0 <= last_offset - self._base_offset <= _INT_MAX:
+            return f"offset {last_offset} does not belong into the segment {self._base_offset}"
+        return None
+
+    def _see(self, position: int, batch: RecordBatch) -> None:
+        last_offset, max_timestamp_ms = batch.last_offset, batch.max_timestamp_ms
+        self._next_offset = last_offset + 1
+        self._builder.see(position, last_offset, max_timestamp_ms)
+        self._trail.see(batch)
+        self._trail.epochs.see(position, batch)
+        if self._index:
+            self._index.see(position, last_offset)
+        if self._time_index:
+            self._time_index.see(last_offset, max_timestamp_ms)
+        if batch.producer_id >= 0:
+            self._see_producer(batch)
+
+    def _see_producer(self, batch: RecordBatch) -> None:
+        try:
+            ended = self._trail.transactions.see(batch)
+        except CorruptRecord:
+            return  # a marker that no one can read ends nothing
+        if ended is None or ended.control_type is not ControlType.ABORT:
+            return
+        aborted = ended.aborted
+        if not self._trail.is_complete:
+            # It may have begun before the log's start, or in what was compacted away.
+            aborted = _earlier(self._known.get(batch.base_offset), batch.producer_id, aborted)
+        if aborted is not None:
+            self._aborted.append(aborted)
+
+    def _result(self, good_bytes: int, damage: str | None) -> SegmentRecovery:
+        self._builder.finish()
+        if self._index:
+            self._index.finish()
+        if self._time_index:
+            self._time_index.finish()
+        return SegmentRecovery(
+            good_bytes,
+            self._next_offset,
+            damage,
+            self._builder.index,
+            self._builder.time_index,
+            tuple(self._aborted),
+            self._index is not None and not self._index_findings.all(),
+            self._time_index is not None and not self._time_findings.all(),
+        )
+
+
+def _earlier(
+    known: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
+) -> AbortedTransaction | None:
+    """Return the entry that the index has already, if it says more than the scan saw."""
+    if known is None or known.producer_id != producer_id:
+        return seen
+    if not 0 <= known.first_offset <= known.last_offset:
+        return seen
+    return known if seen is None or known.first_offset < seen.first_offset else seen

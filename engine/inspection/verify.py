@@ -1,0 +1,390 @@
+"""Checks a partition directory, or a log directory of them, without changing anything.
+
+One scan of each .log feeds every check at once:
+
+```
+.log ─▶ batches ─┬─ offsets, leader epochs, transactions     over the whole partition
+                 └─ offset index, time index                 segment by segment
+```
+
+Damage does not end a check: a batch with a wrong checksum is left out, and behind bytes that are
+no batch the next good one is searched for.
+
+Source: invariants L1–L5; the codes are listed in `findings.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.errors import CorruptFile, CorruptRecord
+from engine.host.ports import File, Files
+from engine.inspection.check_epochs import EpochCheck, compare_epochs
+from engine.inspection.check_indexes import OffsetIndexCheck, TimeIndexCheck
+from engine.inspection.check_offsets import OffsetCheck
+from engine.inspection.check_records import record_problem
+from engine.inspection.check_side_files import (
+    check_metadata,
+    check_names,
+    check_snapshots,
+    read_epochs,
+)
+from engine.inspection.check_transactions import TransactionCheck
+from engine.inspection.findings import Finding, Findings, Severity
+from engine.inspection.usual_batches import UsualBatches
+from engine.limits import DAMAGES_OF_A_SEGMENT_MAX
+from engine.log import leader_epoch_checkpoint, offset_checkpoint
+from engine.log.batch_scan import BatchScan, resync, scan_batches, zero_tail_start
+from engine.log.log_dir import (
+    LogDir,
+    LogDirState,
+    Partition,
+    duplicate_partitions,
+)
+from engine.log.offset_index import OffsetIndex, read_offset_index
+from engine.log.segment_files import Segment
+from engine.log.time_index import TimeIndex, read_time_index
+from engine.log.txn_index import TransactionIndex, read_txn_index
+from engine.naming import COMPACTED_TOPICS, FileKind
+from engine.records.batch import MAGIC
+from engine.records.view import RecordBatch
+
+
+class VerifyOptions(NamedTuple):
+    """What to check: `compacted` None looks for signs of it; `deep` opens every batch."""
+
+    compacted: bool | None = None
+    deep: bool = False
+
+
+class PartitionReport(NamedTuple):
+    """What a check saw of one partition; offsets are None without any batch."""
+
+    name: str
+    path: str
+    segments: int
+    batches: int
+    size_bytes: int
+    first_offset: int | None
+    next_offset: int | None
+    findings: tuple[Finding, ...]
+
+    @property
+    def problems(self) -> int:
+        """Return how many findings make the check fail."""
+        return sum(finding.is_problem for finding in self.findings)
+
+
+def verify_partition(
+    files: Files,
+    partition: Partition,
+    state: LogDirState | None = None,
+    options: VerifyOptions | None = None,
+    *,
+    on_read: Callable[[int], object] | None = None,
+) -> PartitionReport:
+    """Return what is wrong with one partition directory; `state` is its log directory's.
+
+    `on_read` is told the size of each .log that was read.
+    """
+    options = options or VerifyOptions()
+    if options.compacted is None and _is_known_compacted(partition, state):
+        options = options._replace(compacted=True)
+    return _PartitionScan(files, partition, options, on_read).run()
+
+
+def verify_log_dir(log_dir: LogDir) -> list[Finding]:
+    """Return what is wrong with a log directory itself, its partitions left out."""
+    findings = Findings()
+    for problem in log_dir.state.problems:
+        path = getattr(problem, "path", log_dir.path)
+        findings.add(Severity.ERROR, "checkpoint-corrupt", path, str(problem))
+    for partition in log_dir.partitions:
+        if not partition.is_kept:
+            message = "waits for its removal and was not checked"
+            findings.add(Severity.NOTE, "partition-deleted", partition.files.path, message)
+    for name in log_dir.unknown:
+        path = f"{log_dir.path}/{name}"
+        findings.add(Severity.NOTE, "unknown-file", path, "none of Kafka's names")
+    return findings.all()
+
+
+def verify_duplicates(dirs: list[LogDir]) -> list[Finding]:
+    """Return the partitions that are live in more than one of a broker's log directories."""
+    findings = Findings()
+    for partition, paths in duplicate_partitions(dirs).items():
+        for path in paths:
+            message = f"{partition} is live in {len(paths)} log directories"
+            findings.add(Severity.ERROR, "partition-duplicate", path, message, got=paths)
+    return findings.all()
+
+
+class _PartitionScan:
+    """One run over one partition."""
+
+    def __init__(
+        self,
+        files: Files,
+        partition: Partition,
+        options: VerifyOptions,
+        on_read: Callable[[int], object] | None,
+    ) -> None:
+        self._files = files
+        self._on_read = on_read
+        self._partition = partition
+        self._layout = partition.files
+        self._options = options
+        self._findings = Findings()
+        self._offsets = OffsetCheck(self._findings, compacted=options.compacted)
+        self._epochs = EpochCheck(self._findings)
+        self._transactions = TransactionCheck(self._findings)
+        self._batches = 0
+        self._path = ""
+        self._segment_base = 0
+        self._is_last = False
+        self._index: OffsetIndexCheck | None = None
+        self._time_index: TimeIndexCheck | None = None
+
+    def run(self) -> PartitionReport:
+        check_names(self._findings, self._layout)
+        check_metadata(self._findings, self._files, self._layout)
+        for segment in self._layout.segments:
+            self._is_last = segment is self._layout.segments[-1]
+            self._segment(segment)
+            if self._on_read:
+                self._on_read(segment.log_bytes)
+        self._offsets.finish()
+        end_offset = self._end_offset()
+        self._compare_epochs(end_offset)
+        check_snapshots(self._findings, self._files, self._layout, end_offset)
+        return PartitionReport(
+            self._partition.name,
+            self._layout.path,
+            len(self._layout.segments),
+            self._batches,
+            self._layout.log_bytes,
+            self._offsets.first_offset,
+            self._offsets.next_offset,
+            tuple(self._findings.all()),
+        )
+
+    def _end_offset(self) -> int:
+        """Return the offset after the last batch, or where an empty last segment starts."""
+        segments = self._layout.segments
+        base = segments[-1].base_offset if segments else 0
+        return max(self._offsets.next_offset or 0, base)
+
+    def _compare_epochs(self, end_offset: int) -> None:
+        path = self._layout.file_path(leader_epoch_checkpoint.FILE_NAME)
+        entries = read_epochs(self._findings, self._files, self._layout)
+        if entries is not None:
+            compare_epochs(
+                self._findings,
+                path,
+                runs=self._epochs.runs,
+                entries=entries,
+                end_offset=end_offset,
+            )
+        elif self._epochs.runs and not self._findings.has(path, "epochs-"):
+            message = "the batches have leader epochs, but there is no checkpoint of them"
+            self._findings.add(Severity.WARNING, "epochs-absent", path, message)
+
+    def _segment(self, segment: Segment) -> None:
+        self._path = self._layout.segment_path(segment, FileKind.LOG)
+        self._segment_base = segment.base_offset
+        self._offsets.enter(self._path, segment.base_offset)
+        self._epochs.enter(self._path)
+        self._open_indexes(segment)
+        file = self._files.open(self._path)
+        try:
+            self._scan(file)
+        finally:
+            file.close()
+        if self._index:
+            self._index.finish()
+        if self._time_index:
+            self._time_index.finish()
+        self._transactions.leave()
+
+    def _open_indexes(self, segment: Segment) -> None:
+        """Read the three indexes; a missing or unreadable one is a finding of its own."""
+        self._index = self._time_index = None
+        path = self._layout.segment_path(segment, FileKind.INDEX)
+        if self._is_there(segment, FileKind.INDEX):
+            index = read_offset_index(self._files, path, segment.base_offset)
+            is_closed = not self._is_last or not index.padding_bytes
+            self._check_form(path, "index", index, is_closed=is_closed)
+            self._index = OffsetIndexCheck(self._findings, path, index, is_closed=is_closed)
+        path = self._layout.segment_path(segment, FileKind.TIMEINDEX)
+        if self._is_there(segment, FileKind.TIMEINDEX):
+            times = read_time_index(self._files, path, segment.base_offset)
+            is_closed = not self._is_last or not times.padding_bytes
+            self._check_form(path, "timeindex", times, is_closed=is_closed)
+            self._time_index = TimeIndexCheck(self._findings, path, times, is_closed=is_closed)
+        self._transactions.enter(
+            self._path,
+            self._layout.segment_path(segment, FileKind.TXNINDEX),
+            self._transaction_index(segment),
+        )
+
+    def _transaction_index(self, segment: Segment) -> TransactionIndex | None:
+        if FileKind.TXNINDEX not in segment.sizes:
+            return None
+        path = self._layout.segment_path(segment, FileKind.TXNINDEX)
+        try:
+            index = read_txn_index(self._files, path)
+        except CorruptFile as error:
+            self._findings.add(Severity.WARNING, "txnindex-corrupt", path, str(error))
+            return TransactionIndex(())
+        problem = index.problem(segment.base_offset)
+        if index.leftover_bytes:
+            problem = f"{index.leftover_bytes} bytes behind the last whole entry"
+        if problem:
+            self._findings.add(Severity.WARNING, "txnindex-corrupt", path, problem)
+        return index
+
+    def _is_there(self, segment: Segment, kind: FileKind) -> bool:
+        if kind in segment.sizes:
+            return True
+        # A broker makes the indexes of a new segment when it first needs them.
+        if segment.log_bytes or not self._is_last:
+            path = self._layout.segment_path(segment, kind)
+            code = f"{kind.value[1:]}-absent"
+            self._findings.add(Severity.WARNING, code, path, "the segment has no such index")
+        return False
+
+    def _check_form(
+        self, path: str, name: str, index: OffsetIndex | TimeIndex, *, is_closed: bool
+    ) -> None:
+        """Report what makes a broker rebuild an index; what an open one may hold is a note."""
+        severity, code = Severity.WARNING, f"{name}-corrupt"
+        if not is_closed and not index.leftover_bytes:
+            severity, code = Severity.NOTE, f"{name}-stale"
+        problem = index.problem()
+        if problem:
+            self._findings.add(severity, code, path, problem)
+        if index.hides_entries:
+            message = "bytes other than zero lie behind an entry of zeros"
+            self._findings.add(severity, code, path, message)
+
+    def _scan(self, file: File) -> None:
+        """Feed the checks with every batch of a .log, over damage as far as it goes."""
+        start: int | None = 0
+        for _ in range(DAMAGES_OF_A_SEGMENT_MAX):
+            scan = scan_batches(file, start=start or 0)
+            damage = None
+            try:
+                self._feed(scan)
+            except CorruptRecord as error:
+                damage = error
+            if damage is None and not scan.trailing_bytes:
+                return
+            start = self._step_over(file, scan.position, scan.trailing_bytes, damage)
+            if start is None:
+                return
+        message = f"more than {DAMAGES_OF_A_SEGMENT_MAX} damaged places: the rest was not read"
+        self._error("segment-unread", message, start or 0)
+
+    def _feed(self, scan: BatchScan) -> None:
+        """Give each batch to the checks, usual ones by fewer steps."""
+        usual = UsualBatches(self._offsets, self._epochs, self._index, self._time_index)
+        try:
+            for position, view in scan.frames():
+                if not self._options.deep and usual.take(position, view):
+                    self._batches += 1
+                    continue
+                usual.leave()
+                self._batch(position, scan.batch(position, view))
+                usual.enter(self._segment_base)
+        finally:
+            usual.leave()
+
+    def _step_over(
+        self, file: File, at: int, left: int, damage: CorruptRecord | None
+    ) -> int | None:
+        """Report what is no batch at `at`; returns where the next good one is, None for the end."""
+        tail = Severity.WARNING if self._is_last else Severity.ERROR
+        if zero_tail_start(file, at) is not None:
+            message = f"{left} zero bytes at the end"
+            self._findings.add(tail, "zero-tail", self._path, message, position=at)
+            return None
+        following = resync(file, at + 1)
+        if following is None and damage is None:
+            message = f"{left} bytes of a batch that does not end in the file"
+            self._findings.add(tail, "torn-tail", self._path, message, position=at)
+            return None
+        self._see_damage(at, following or at + left)
+        expected, got = "a batch within the file", f"one that ends behind its {at + left} bytes"
+        if damage is not None:
+            expected, got = damage.expected, str(damage.got)
+        code = "batch-size" if damage is None or "size" in expected else "batch-header"
+        self._error(code, f"expected {expected}, got {got}", at, expected=expected, got=got)
+        if following is None:
+            self._error("bytes-skipped", f"{left} bytes up to the end are no batch", at)
+        else:
+            message = f"{following - at} bytes up to position {following} are no batch"
+            self._error("bytes-skipped", message, at)
+        return following
+
+    def _batch(self, position: int, batch: RecordBatch) -> None:
+        self._batches += 1
+        magic = batch.magic
+        if not 0 <= magic <= MAGIC:
+            message = f"magic {magic}: no broker and no client reads it"
+            self._error("batch-magic", message, position, expected="0, 1 or 2", got=magic)
+        if magic < 0 or not _is_whole(batch):
+            if magic >= 0:
+                message = "the checksum is not that of the bytes"
+                self._error("batch-crc", message, position)
+            self._see_damage(position, position + 1)
+            return
+        if self._options.deep:
+            problem = record_problem(batch)
+            if problem:
+                self._error("batch-records", problem, position)
+        self._offsets.see(position, batch)
+        self._epochs.see(position, batch)
+        self._transactions.see(position, batch, is_complete=self._offsets.is_complete)
+        if self._index:
+            self._index.see(position, batch.last_offset)
+        if self._time_index:
+            self._time_index.see(batch.last_offset, batch.max_timestamp_ms)
+
+    def _see_damage(self, start: int, end: int) -> None:
+        """Tell every check that batches were lost in [start, end)."""
+        self._offsets.see_damage()
+        if self._index:
+            self._index.see_damage(start, end)
+        if self._time_index:
+            self._time_index.see_damage()
+
+    def _error(
+        self, code: str, message: str, position: int, *, expected: object = None, got: object = None
+    ) -> None:
+        self._findings.add(
+            Severity.ERROR,
+            code,
+            self._path,
+            message,
+            position=position,
+            expected=expected,
+            got=got,
+        )
+
+
+def _is_whole(batch: RecordBatch) -> bool:
+    try:
+        return batch.is_crc_valid()
+    except CorruptRecord:
+        return False
+
+
+def _is_known_compacted(partition: Partition, state: LogDirState | None) -> bool:
+    """Tell whether the topic's name or the cleaner's checkpoint says that it is compacted."""
+    key = partition.topic_partition
+    if key is None:
+        return False
+    if key.topic in COMPACTED_TOPICS:
+        return True
+    return state is not None and state.offset(offset_checkpoint.CLEANER_POINTS, key) is not None

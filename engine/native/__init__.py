@@ -1,0 +1,1 @@
+"""Compiled code: kept on disk, loaded, made; and its plain twin."""

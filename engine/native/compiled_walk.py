@@ -1,0 +1,135 @@
+"""The compiled tier of `records.record_walk`, called through ctypes, and how it comes to be.
+
+```
+kept code, known samples right     used from now on
+none, numba installed              a process of the lowest priority compiles and keeps it, once for
+                                   this machine (2 s); the broker takes it up when that has ended
+anything else                      records are walked in plain Python
+```
+
+A broker looks a moment after its start, so that starting costs nothing. The compiling process ends
+by itself, whatever becomes of the broker.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from engine.errors import StorageError
+from engine.host import processes
+from engine.host.ports import Buffer, Clock, Timers
+from engine.limits import (
+    COPIED_FOR_A_CALL_BYTES_MAX,
+    WALK_COMPILE_DELAY_MS,
+    WALK_COMPILE_POLL_MS,
+    WALK_LOOKS_MAX,
+    WALK_TAKE_UP_DELAY_MS,
+)
+from engine.native import record_walk
+from engine.native.flat_code import flat_path, load_flat
+from engine.native.record_walk import RecordWalk, Walked
+
+_SOURCES = ("walk_kernel.py",)
+_COMPILER = "engine.native.walk_compiler"
+
+
+def kept_walk_path() -> str | None:
+    """Return where the compiled walk of this machine is kept, None where it cannot be."""
+    return flat_path("record-walk", record_walk.__file__, _SOURCES)
+
+
+def load_walk(path: str) -> RecordWalk | None:
+    """Return the walk that is kept at a path, None without one; it is not yet tried."""
+    address = load_flat(path)
+    return None if address is None else compiled_walk(address)
+
+
+def compiled_walk(address: int) -> RecordWalk:
+    """Return a walk by the code at an address; for one thread."""
+    import ctypes
+
+    # The function's result, and what `walk_kernel` puts into `out`.
+    numbers = array("q", (0, 0, 0))
+    result = ctypes.c_void_p(numbers.buffer_info()[0])
+    out = ctypes.c_void_p(numbers.buffer_info()[0] + 8)
+    # Unlike CFUNCTYPE this keeps the interpreter's lock: letting go of it takes longer than a walk.
+    # Types of arguments are not said: checking them takes as long as all the rest.
+    call = ctypes.PYFUNCTYPE(ctypes.c_int)(address)
+    byte_in, by_reference = ctypes.c_char.from_buffer, ctypes.byref
+
+    def walk(data: Buffer, position: int, count: int) -> Walked:
+        size = len(data) - position
+        block: Any
+        if size < COPIED_FOR_A_CALL_BYTES_MAX:
+            block = bytes(data[position:])
+        else:
+            try:
+                block = by_reference(byte_in(data, position))
+            except TypeError:
+                # It is not writable: nothing gives its address away.
+                block = bytes(data[position:])
+        call(result, None, block, size, count, out)
+        answer, least, greatest = numbers
+        return (least, greatest, answer == 2) if answer else None
+
+    return walk
+
+
+class WalkTakeUp:
+    """Brings the compiled walk into a process that runs brokers."""
+
+    def __init__(self, timers: Timers, clock: Clock, start: Callable[[], int | None]) -> None:
+        """`start` starts the compiler and returns its pid, None if it cannot."""
+        self._timers = timers
+        self._clock = clock
+        self._start = start
+        self._pid = 0
+        self._looks_left = WALK_LOOKS_MAX
+
+    def begin(self) -> None:
+        """Look for kept code soon, and have it made if there is none."""
+        self._after(WALK_TAKE_UP_DELAY_MS, self._look)
+
+    def _look(self) -> None:
+        path = kept_walk_path()
+        if path is None or self._take_up(path):
+            return
+        self._after(WALK_COMPILE_DELAY_MS, self._compile)
+
+    def _take_up(self, path: str) -> bool:
+        """Use kept code; tells whether there is some, right or not."""
+        walk = load_walk(path)
+        if walk is not None:
+            record_walk.use_compiled(walk)
+        return walk is not None
+
+    def _compile(self) -> None:
+        pid = self._start()
+        if pid is not None:
+            self._pid = pid
+            self._after(WALK_COMPILE_POLL_MS, self._poll)
+
+    def _poll(self) -> None:
+        if not processes.is_running(self._pid):
+            path = kept_walk_path()
+            # It ended at once if that of another broker is at it.
+            self._looks_left -= 1
+            if path is None or self._take_up(path) or not self._looks_left:
+                return
+        self._after(WALK_COMPILE_POLL_MS, self._poll)
+
+    def _after(self, delay_ms: int, action: Callable[[], None]) -> None:
+        self._timers.call_at(self._clock.monotonic_ms() + delay_ms, action)
+
+
+def start_compiler() -> int | None:
+    """Start the process that compiles and keeps the walk; returns its pid, None if it cannot."""
+    if find_spec("numba") is None:
+        return None
+    try:
+        return processes.start_beside(_COMPILER)
+    except StorageError:
+        return None

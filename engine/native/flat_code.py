@@ -1,0 +1,81 @@
+"""Machine code of one function that needs nothing but itself: kept, mapped, called.
+
+```
+$XDG_CACHE_HOME/kctl/native/<name>-<machine>-<key>.flat
+head    64 bytes   a mark that is a line, crc32 of the code in hex as a line, zeroes
+code               from its first byte on; runs wherever it is mapped
+```
+
+`native_code.py` needs llvmlite to put object code where it runs: 55 MB of memory that a broker has
+better uses for. Code without calls, tables and relocations (`flat_object.py` sees to that) is
+mapped from its file in a millisecond. It is made for the plainest processor of an architecture, so
+that its name and its sources are all of the key. Everything fails softly: there is just no code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+
+from engine.errors import StorageError
+from engine.host.real import RealFiles
+from engine.native.kept_code import keep, kept_path, key_of, read_ours, sources_of
+
+_MARK = b"kctl-flat 1\n"
+_HEAD_BYTES = 64
+_PROT_READ_EXEC = 1 | 4
+_MAP_PRIVATE = 2
+_MAP_FAILED = (1 << 64) - 1
+_MACHINES = ("x86_64", "aarch64")
+
+
+def flat_path(name: str, beside: str, sources: tuple[str, ...]) -> str | None:
+    """Return where a function's code is kept; `sources` are files in the folder of `beside`.
+
+    None where such code cannot run, or its sources are not there to be compared.
+    """
+    machine = os.uname().machine
+    if sys.platform != "linux" or machine not in _MACHINES:
+        return None
+    try:
+        text = sources_of(RealFiles(), beside, sources)
+    except StorageError:
+        return None
+    return kept_path(f"{name}-{machine}-{key_of(_MARK + text)}.flat")
+
+
+def keep_flat(path: str, code: bytes) -> bool:
+    """Keep code for later runs; tells whether that worked."""
+    head = b"%b%08x\n" % (_MARK, zlib.crc32(code))
+    return keep(RealFiles(), path, head.ljust(_HEAD_BYTES, b"\0") + code)
+
+
+def load_flat(path: str) -> int | None:
+    """Return the address of kept code, mapped for as long as the process lives; or None."""
+    content = read_ours(RealFiles(), path)
+    if content is None or len(content) <= _HEAD_BYTES or not content.startswith(_MARK):
+        return None
+    checksum = b"%08x" % zlib.crc32(content[_HEAD_BYTES:])
+    if content[len(_MARK) : len(_MARK) + 8] != checksum:
+        return None
+    return _mapped(path, len(content))
+
+
+def _mapped(path: str, size: int) -> int | None:
+    import ctypes
+
+    try:
+        map_file = ctypes.CDLL(None).mmap
+        file = RealFiles().open(path)
+    except (StorageError, OSError, AttributeError):
+        return None
+    map_file.argtypes = (
+        *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int),
+        ctypes.c_long,
+    )
+    map_file.restype = ctypes.c_void_p
+    # Refused where the cache lies on a file system mounted without execution.
+    start = map_file(None, size, _PROT_READ_EXEC, _MAP_PRIVATE, file.fileno(), 0)
+    file.close()
+    return None if start in (None, _MAP_FAILED) else start + _HEAD_BYTES

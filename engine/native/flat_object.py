@@ -1,0 +1,64 @@
+"""The machine code of one function out of LLVM's code for it, if it needs nothing else.
+
+What is looked at of the object file that LLVM makes of a module with one function:
+
+```
+.text                      the function's code from its first byte on, if it needs nothing else
+.rela.text, .rel.text      what a loader would have to fill in there: must be absent
+another section of code    must be absent
+```
+
+Imported only to compile.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_CODE_SECTION = ".text"
+_RELOCATION_SECTIONS = (".rela.text", ".rel.text")
+
+
+class NotFlat(Exception):
+    """Code that cannot run by itself."""
+
+
+def flat_code_of(llvm_text: str, name: str) -> bytes:
+    """Return the machine code of a function that numba compiled, its wrapper left out.
+
+    It is called as `int32 name(int64 *result, void **exception, arguments...)`, and made for
+    the plainest processor of this architecture. Raises NotFlat.
+    """
+    import llvmlite.binding as llvm
+
+    wrapper = re.compile(r"^define [^\n]*@cfunc\." + re.escape(name) + r"\(.*?^}\n", re.M | re.S)
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
+        cpu="", features="", opt=3, reloc="pic", codemodel="small"
+    )
+    module = llvm.parse_assembly(wrapper.sub("", llvm_text))
+    defined = [function.name for function in module.functions if not function.is_declaration]
+    if defined != [name]:
+        # Another function would stand before it, or be called by it.
+        raise NotFlat(name)
+    return _code_of(llvm.ObjectFileRef.from_data(machine.emit_object(module)), name)
+
+
+def _code_of(object_file: Any, name: str) -> bytes:
+    """Return the only section of code; NotFlat if something must be filled in."""
+    code = b""
+    for section in object_file.sections():
+        section_name, size = (section.name() or b"").decode(), section.size()
+        if not size:
+            continue
+        if section_name in _RELOCATION_SECTIONS or (section.is_text() and code):
+            raise NotFlat(name)
+        if section_name == _CODE_SECTION:
+            code = bytes(section.data())
+        elif section.is_text():
+            raise NotFlat(name)
+    if not code:
+        raise NotFlat(name)
+    return code

@@ -1,0 +1,94 @@
+"""Machine code compiled once and kept: loading it again needs neither its compiler nor numba.
+
+```
+$XDG_CACHE_HOME/kctl/native/<name>-<key>.o    name of the function, a newline, object code
+```
+
+The key covers the sources, the processor with its features, and the version of LLVM's loader, so
+that code never runs where it was not made for. A file that is damaged or not ours is not loaded.
+Everything fails softly: without llvmlite, a cache folder or a compiler there is just no code.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import zlib
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from engine.errors import StorageError
+from engine.host.real import RealFiles
+from engine.native.kept_code import keep, kept_path, key_of, read_ours, sources_of
+
+Compiler: TypeAlias = Callable[[], tuple[bytes, str]]
+
+_MARK = b"kctl-native 1\n"
+# An engine owns its code: letting it go would unmap functions still in use.
+_engines: list[Any] = []
+
+
+def load_native(
+    name: str, beside: str, sources: tuple[str, ...], compiler: Compiler | None
+) -> int | None:
+    """Return the address of a compiled function, compiling it if it is not kept yet.
+
+    `sources` are files in the folder of `beside`. None without llvmlite, or when the function
+    is not kept and `compiler` is None or lacks its packages.
+    """
+    try:
+        import llvmlite
+        import llvmlite.binding as llvm
+    except ImportError:
+        return None
+    files = RealFiles()
+    try:
+        path = kept_path(f"{name}-{_key(llvmlite, llvm, files, beside, sources)}.o")
+    except StorageError:
+        # Installed without its sources.
+        return None
+    kept = _read(files, path)
+    if kept is None:
+        if compiler is None:
+            return None
+        try:
+            code, symbol = compiler()
+        except ImportError:
+            return None
+        head = b"%b%b\n%08x\n\n" % (_MARK, symbol.encode(), zlib.crc32(code))
+        keep(files, path, head + code)
+        kept = code, symbol
+    return _link(llvm, *kept)
+
+
+def _key(llvmlite: Any, llvm: Any, files: RealFiles, beside: str, sources: tuple[str, ...]) -> str:
+    features = llvm.get_host_cpu_features().flatten()
+    text = f"{llvmlite.__version__} {llvm.get_host_cpu_name()} {features}".encode()
+    return key_of(text + sources_of(files, beside, sources))
+
+
+def _read(files: RealFiles, path: str) -> tuple[bytes, str] | None:
+    content = read_ours(files, path)
+    if content is None:
+        return None
+    head, _, rest = content.partition(b"\n\n")
+    if not head.startswith(_MARK) or head.count(b"\n") != 2:
+        return None
+    _, symbol, checksum = head.split(b"\n")
+    if checksum != b"%08x" % zlib.crc32(rest):
+        return None
+    return rest, symbol.decode()
+
+
+def _link(llvm: Any, code: bytes, symbol: str) -> int | None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    # What compilers call for copies; the loader does not look for them itself.
+    libc = ctypes.CDLL(None)
+    for name in ("memcpy", "memmove", "memset"):
+        llvm.add_symbol(name, ctypes.cast(getattr(libc, name), ctypes.c_void_p).value)
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)
+    return engine.get_function_address(symbol) or None

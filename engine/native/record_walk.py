@@ -1,0 +1,180 @@
+"""Reading over the records of a magic 2 batch without making any: are all as they should be?
+
+A leader reads every record of every batch, and nearly all batches have nothing to tell but that
+their records are right. So the question asked here is a narrow one, and quick to answer:
+
+```
+length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)
+
+usual     the lengths fit exactly, offset deltas are 0, 1, 2 …, as many records as said, nothing
+          behind them; no length above 2^27, no time delta of 2^55 or more
+unusual   anything else, right or wrong: `engine.log.validation` reads it record by record
+```
+
+Two tiers give the same answers: `walk_plainly`, 1.4 µs a record and a tenth of that in a long run
+of records of one kind (`uniform_run.py`), and code compiled from `walk_kernel.py`, 1 µs a call and
+10 ns a record, once `use_compiled` was given it. `WalkTier` has the one to use. Source:
+`DefaultRecord.readFrom`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeAlias
+
+from engine.host.ports import Buffer
+from engine.native.uniform_run import uniform_run
+
+#: Least and greatest timestamp delta in ms, and whether a record has no key; None for unusual.
+Walked: TypeAlias = tuple[int, int, bool] | None
+
+_DELTA_MAX = 1 << 62
+#: How many records are walked over after a look for a uniform run that found none.
+_LOOKED_IN_VAIN = 16
+
+
+class RecordWalk(Protocol):
+    """A tier: walks `count` ≥ 1 records from `position` to the end of `data`."""
+
+    def __call__(self, data: Buffer, position: int, count: int) -> Walked:
+        """Return what the records have in common, None if they are unusual."""
+
+
+def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C901 (no calls)
+    """Walk in plain Python, over runs of records of one kind in few steps."""
+    least, greatest, nulls = _DELTA_MAX, -_DELTA_MAX, 0
+    index = size_before = look_from = 0
+    try:
+        while index < count:
+            start = position
+            raw = data[position]
+            position += 1
+            if raw > 0x7F:
+                raw, position = _rest(data, position, raw, 21)
+            end = -1 if raw & 1 else position + (raw >> 1)
+            raw = data[position + 1]
+            position += 2
+            if raw > 0x7F:
+                raw, position = _rest(data, position, raw, 49)
+            delta = (raw >> 1) ^ -(raw & 1)
+            if not least <= delta <= greatest:
+                least = delta if delta < least else least
+                greatest = delta if delta > greatest else greatest
+            raw = data[position]
+            position += 1
+            if raw > 0x7F:
+                raw, position = _rest(data, position, raw, 21)
+            # Offset deltas are compared in their zig-zag form.
+            if raw != 2 * index:
+                return None
+            raw = data[position]
+            position += 1
+            if raw > 0x7F:
+                raw, position = _rest(data, position, raw, 21)
+            nulls |= raw & 1
+            position += 0 if raw & 1 else raw >> 1
+            raw = data[position]
+            position += 1
+            if raw > 0x7F:
+                raw, position = _rest(data, position, raw, 21)
+            position += 0 if raw & 1 else raw >> 1
+            raw = data[position]
+            position += 1
+            position = _behind_headers(data, position, raw) if raw else position
+            if position != end:
+                return None
+            index += 1
+            size = position - start
+            if size == size_before and look_from <= index < count:
+                run = uniform_run(data, start, size, index, count - index)
+                if run is None:
+                    look_from = index + _LOOKED_IN_VAIN
+                else:
+                    index += run[0]
+                    position += size * run[0]
+                    least, greatest = min(least, run[1]), max(greatest, run[2])
+            size_before = size
+    except IndexError:
+        return None
+    return (least, greatest, nulls == 1) if position == len(data) else None
+
+
+def _rest(data: Buffer, position: int, first: int, last_shift: int) -> tuple[int, int]:
+    """Return an unsigned varint behind its first byte; IndexError for one that is too long."""
+    raw = first & 0x7F
+    for shift in range(7, last_shift + 1, 7):
+        byte = data[position]
+        position += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return raw, position
+    raise IndexError
+
+
+def _behind_headers(data: Buffer, position: int, raw: int) -> int:
+    """Return where the headers end; IndexError if one is unusual."""
+    if raw > 0x7F:
+        raw, position = _rest(data, position, raw, 21)
+    if raw & 1:
+        raise IndexError
+    for _ in range(raw >> 1):
+        raw = data[position]
+        position += 1
+        if raw > 0x7F:
+            raw, position = _rest(data, position, raw, 21)
+        if raw & 1:
+            raise IndexError
+        position += raw >> 1
+        raw = data[position]
+        position += 1
+        if raw > 0x7F:
+            raw, position = _rest(data, position, raw, 21)
+        if not raw & 1:
+            position += raw >> 1
+    return position
+
+
+class WalkTier:
+    """The tier that this process walks by."""
+
+    walk: RecordWalk = staticmethod(walk_plainly)
+
+
+def use_compiled(walk: RecordWalk) -> bool:
+    """Walk by a compiled tier from now on, if it answers the samples right; tells whether so."""
+    is_right = agrees(walk)
+    if is_right:
+        WalkTier.walk = staticmethod(walk)
+    return is_right
+
+
+# length 19, time −3, offset 0, key "k", value of 5, headers ("h", "vv") and ("", null)
+_FIRST = bytes.fromhex("26 00 05 00 02 6b 0a 0102030405 04 02 68 04 7676 00 01")
+# length 9, time 2^20, offset 1, no key, no value, no headers
+_SECOND = bytes.fromhex("12 00 80808001 02 01 01 00")
+# length 207, time 0, offset 2, an empty key, a value of 200
+_THIRD = bytes.fromhex("9e03 00 00 04 00 9003") + bytes(200) + b"\x00"
+
+#: Blocks, how many records they are said to have, and what a walk says of them.
+_SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
+    (_FIRST, 1, (-3, -3, False)),
+    (_FIRST + _SECOND, 2, (-3, 1 << 20, True)),
+    (_FIRST + _SECOND + _THIRD, 3, (-3, 1 << 20, True)),
+    (_FIRST + _SECOND + _THIRD, 2, None),
+    (_FIRST + _SECOND, 3, None),
+    (_FIRST + _SECOND[:-1], 2, None),
+    (_FIRST + _FIRST, 2, None),
+    (_FIRST[:-1] + b"\x02", 1, None),
+    (b"\x14" + _SECOND[1:] + b"\x00", 1, None),
+    (b"\xff" * 40, 1, None),
+)
+
+
+def agrees(walk: RecordWalk) -> bool:
+    """Tell whether a walk gives the known answers for known blocks, wherever they lie."""
+    for block, count, expected in _SAMPLES:
+        for before in (0, 3):
+            if walk(memoryview(bytearray(before) + block), before, count) != expected:
+                return False
+        if walk(block, 0, count) != expected:
+            return False
+    return True
