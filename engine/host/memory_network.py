@@ -22,16 +22,27 @@ class MemoryTimers:
     def __init__(self, clock: ManualClock) -> None:
         self.clock: Clock = clock
         self._soon: deque[Callable[[], None]] = deque()
-        self._timers: list[tuple[int, int, Callable[[], None]]] = []
-        self._cancelled: set[int] = set()
+        # When each timer is due, by its number; those that are cancelled have no callback.
+        self._due: list[tuple[int, int]] = []
+        self._callbacks: dict[int, Callable[[], None]] = {}
         self._number = 0
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
         """Run once the clock has that time; returns what cancels it."""
         self._number += 1
         number = self._number
-        heapq.heappush(self._timers, (monotonic_ms, number, callback))
-        return lambda: self._cancelled.add(number)
+        heapq.heappush(self._due, (monotonic_ms, number))
+        self._callbacks[number] = callback
+
+        def cancel() -> None:
+            self._callbacks.pop(number, None)
+
+        return cancel
+
+    @property
+    def waiting_count(self) -> int:
+        """Return how many timers are set."""
+        return len(self._callbacks)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run after everything that is due now."""
@@ -44,11 +55,10 @@ class MemoryTimers:
     def run_until_idle(self) -> None:
         """Run all that is due, and what that makes due, until nothing is."""
         while True:
-            while self._timers and self._timers[0][0] <= self.clock.monotonic_ms():
-                _, number, callback = heapq.heappop(self._timers)
-                if number in self._cancelled:
-                    self._cancelled.discard(number)
-                else:
+            while self._due and self._due[0][0] <= self.clock.monotonic_ms():
+                _, number = heapq.heappop(self._due)
+                callback = self._callbacks.pop(number, None)
+                if callback is not None:
                     self._soon.append(callback)
             if not self._soon:
                 return
