@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from engine.host.ports import FileRegion, PauseReason
 from engine.host.real_connection import Origin, RealConnection
-from engine.host.stream_layer import StreamLayer, WantsRead, WantsWrite
+from engine.host.stream_layer import LayerOf, WantsRead, WantsWrite
 from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
 if TYPE_CHECKING:
@@ -33,10 +33,11 @@ class LayeredConnection(RealConnection):
         origin: Origin,
         sock: socket.socket,
         peer: str,
-        layer: StreamLayer,
+        layer_of: LayerOf,
     ) -> None:
+        """Put a layer above a socket; the errors are those of `layer_of`."""
         super().__init__(network, origin, sock, peer)
-        self._layer = layer
+        self._layer = layer_of(sock)
         self._pauses = int(PauseReason.TLS)
         self._began_ms = self.last_active_ms
         # Whether bytes that the layer has already are about to be taken.
@@ -114,7 +115,17 @@ class LayeredConnection(RealConnection):
             self._is_dirty = False
             return
         super().flush()
-        if self._read_wants_write and not self.is_closed:
+        if self.is_closed:
+            return
+        try:
+            self._layer.flush()
+        except BlockingIOError:
+            self._wait_to_write()
+            return
+        except OSError as error:
+            self.close(error.strerror or "connection lost")
+            return
+        if self._read_wants_write:
             self._read_wants_write = False
             self._network.loop.call_soon(self._go_on_reading)
 

@@ -100,7 +100,13 @@ class RealListener:
         if layer_of is None:
             connection = RealConnection(self._network, self, sock, arrival.peer)
         else:
-            connection = LayeredConnection(self._network, self, sock, arrival.peer, layer_of(sock))
+            try:
+                connection = LayeredConnection(self._network, self, sock, arrival.peer, layer_of)
+            except OSError as error:
+                self.on_refused(arrival.peer, f"no handshake: {error}")
+                self._options.gate.leave(arrival.address)
+                sock.close()
+                return
         self._addresses[connection] = arrival.address
         self._network.adopt(connection)
         self._on_connect(connection)

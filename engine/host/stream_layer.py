@@ -8,6 +8,7 @@ own calls for the bytes of one connection, and two of its own:
 | handshake | None once both sides agree | WantsRead, WantsWrite |
 | recv_into | the bytes in the clear, 0 at their end | WantsRead, WantsWrite |
 | send | how many bytes were taken; the same bytes come again after nothing was | the same |
+| flush | sends what it has taken and still holds | WantsWrite |
 | has_more | whether bytes wait that were taken from the socket already | |
 
 Any other OSError ends the connection, with what it says. What fails in a handshake is an OSError.
@@ -50,6 +51,10 @@ class StreamLayer(Protocol):
 
     def send(self, data: bytes | memoryview) -> int:
         """Take the front of some bytes; returns how many."""
+        ...
+
+    def flush(self) -> None:
+        """Send what was taken and is still held."""
         ...
 
     def has_more(self) -> bool:
