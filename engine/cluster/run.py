@@ -27,7 +27,7 @@ from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 from engine.host.coroutine import drive
-from engine.host.descriptors import raise_descriptor_limit
+from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
@@ -59,6 +59,11 @@ class Process:
         self.files = RealFiles()
         self.loop = EventLoop()
         descriptors_max = raise_descriptor_limit()
+        _log.info(
+            "%d descriptors, of which connections have those below %d",
+            descriptors_max,
+            connections_below(descriptors_max),
+        )
         self.network = RealNetwork(self.loop, self.clock, descriptors_max=descriptors_max)
         self.host = BrokerHost(
             self.clock,

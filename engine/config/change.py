@@ -9,12 +9,13 @@
 | cluster-wide, throttles | yes | yes |
 | of no table | yes | yes: a plug-in may read it |
 
-A number of threads must also stay within half and double of what it is: of what counts, so that one
+`max.connections` and `max.connection.creation.rate` must be above 0, also those of a listener. A
+number of threads must also stay within half and double of what it is: of what counts, so that one
 set for all changes nothing where the broker has its own. Passwords lie encrypted in a znode:
 whatever key ends as that of one does, a plug-in's too.
 
-Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool; a real broker's
-answers (`configs.md`).
+Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool,
+ListenerConnectionQuota.validateReconfiguration; a real broker's answers (`configs.md`).
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ LISTENER_PREFIX = "listener.name."
 _CLUSTER_LEVEL_LISTENER_KEYS = frozenset(
     ("max.connections", "max.connection.creation.rate", "num.network.threads")
 )
+#: A broker may start with 0 of these, which nobody would get out of again by a change.
+_ABOVE_ZERO = ("max.connections", "max.connection.creation.rate")
 _ONLY_BY_LISTENER = frozenset(
     (
         "ssl.keystore.type",
@@ -64,7 +67,9 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
         _check_mode(name, text, per_broker=per_broker)
         key = known_key(name)
         if key is not None:
-            parse_value(key._replace(name=name), text)
+            value = parse_value(key._replace(name=name), text)
+            if key.name in _ABOVE_ZERO and value == 0:
+                raise ConfigError(name, text, "must be above 0 while the broker runs")
 
 
 def check_thread_counts(
