@@ -325,3 +325,33 @@ def test_all_topics_are_known_from_the_controllers_first_word_on() -> None:
     again.timers.run_until_idle()
     assert told
     assert [{"a": 2, "b": 2}] * len(told) == told
+
+
+def test_bounds_on_connections_follow_the_settings_while_the_broker_runs(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="kafka.network")
+    stage = MemoryBroker(max_connections_per_ip="2").start()
+    first, second, third = (stage.connect() for _ in range(3))
+    stage.timers.run_until_idle()
+    assert [False, False, True] == [client.is_closed for client in (first, second, third)]
+    (listener,) = stage.network.listeners
+    stage.broker.live.set_broker({"max.connections.per.ip": "3"}, {"max.connections": "3"})
+    assert not stage.connect().is_closed
+    bounds = stage.broker.listeners.quotas.bounds
+    assert (3, 3) == (bounds.connections_max, bounds.per_address_max)
+    stage.network.addresses["nowhere"] = None
+    stage.broker.live.set_broker({"max.connections.per.ip.overrides": "nowhere:1"}, {})
+    assert 3 == stage.broker.listeners.quotas.bounds.per_address_max
+    assert "nowhere has no address" in caplog.text
+    assert 104_857_600 == listener.limits.frame_bytes_max
+    stage.stop()
+
+
+def test_a_broker_does_not_start_with_an_override_for_a_host_without_address() -> None:
+    stage = MemoryBroker(max_connections_per_ip_overrides="nowhere:1")
+    stage.network.addresses["nowhere"] = None
+    with pytest.raises(ConfigError, match="nowhere has no address"):
+        stage.open()
+    assert [] == stage.network.listeners
+    assert [] == stage.store.session_ids()

@@ -82,3 +82,13 @@ def test_work_beside_the_loop_ends_on_the_loop_with_its_error() -> None:
     (outcome,) = outcomes
     assert isinstance(outcome, CorruptFile)
     assert threads[0] != threads[1] == threading.current_thread().name
+
+
+def test_a_stop_finishes_what_has_ended_on_a_thread() -> None:
+    stage = Stage()
+    outcomes: list[StorageError | None] = []
+    stage.tasks.offload("flush", lambda: None, outcomes.append)
+    stage.tasks.stop()
+    assert outcomes == [None]
+    stage.timers.run_until_idle()
+    assert outcomes == [None]
