@@ -12,7 +12,7 @@ Source: SocketServer.addListener, ListenerConnectionQuota; KafkaConfig.valuesWit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 
 from engine.broker.connection_quotas import ConnectionBounds, ListenerBounds
 from engine.broker.dynamic_config import LiveConfig
@@ -46,17 +46,14 @@ def in_flight_bytes_max(config: BrokerConfig) -> int:
     return min(queued, IN_FLIGHT_BYTES_MAX) if queued > 0 else IN_FLIGHT_BYTES_MAX
 
 
-def bounds_of(live: LiveConfig, address_of: Callable[[str], str | None]) -> ConnectionBounds:
-    """Return the bounds on connections that hold now; raises ConfigError.
-
-    `address_of` gives the address of a host that has a bound of its own, None if there is none.
-    """
+def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBounds:
+    """Return the bounds on connections that hold now, beside those of single addresses."""
     config = live.config
     return ConnectionBounds(
         config.max_connections,
         config.max_connection_creation_rate,
         config.max_connections_per_ip,
-        dict(_overrides(config, address_of)),
+        per_address,
         {
             listener.name: ListenerBounds(
                 _of_listener(live.settings, listener.name, "max.connections"),
@@ -67,9 +64,12 @@ def bounds_of(live: LiveConfig, address_of: Callable[[str], str | None]) -> Conn
     )
 
 
-def _overrides(
-    config: BrokerConfig, address_of: Callable[[str], str | None]
-) -> Iterator[tuple[str, int]]:
+def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) -> dict[str, int]:
+    """Return the bounds of addresses that have one of their own; raises ConfigError.
+
+    `address_of` gives the address of a host, None if there is none.
+    """
+    bounds = {}
     for host, count in config.connections_per_ip_overrides.items():
         address = address_of(host)
         if address is None:
@@ -78,7 +78,8 @@ def _overrides(
                 config.max_connections_per_ip_overrides,
                 f"{host} has no address",
             )
-        yield address, count
+        bounds[address] = count
+    return bounds
 
 
 def _of_listener(settings: BrokerSettings, listener: str, name: str) -> int:

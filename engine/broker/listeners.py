@@ -6,8 +6,14 @@ Source: kafka.network.SocketServer.reconfigure, Processor.closeExcessConnections
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 
-from engine.broker.connection_limits import bounds_of, in_flight_bytes_max, limits_of
+from engine.broker.connection_limits import (
+    bounds_of,
+    in_flight_bytes_max,
+    limits_of,
+    overrides_of,
+)
 from engine.broker.connection_quotas import ConnectionBounds, ConnectionQuotas
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.refusals import Refusals
@@ -32,12 +38,14 @@ class BrokerListeners:
         self._refusals = refusals
         config = live.config
         self.quotas = ConnectionQuotas(
-            bounds_of(live, network.address_of),
+            bounds_of(live, overrides_of(config, network.address_of)),
             config.between_brokers.name,
             window_count=config.quota_window_num,
             window_ms=config.quota_window_size_seconds * 1000,
         )
         self.quotas.on_exceeded = self._close_excess
+        # The setting behind the bounds of addresses.
+        self._overrides = config.max_connections_per_ip_overrides
         self._room = ReceiveBuffers(in_flight_bytes_max(config))
         self._opened: dict[str, Listener] = {}
 
@@ -69,12 +77,21 @@ class BrokerListeners:
             listener.limits = limits
         self._room.in_flight_bytes_max = in_flight_bytes_max(self._live.config)
         try:
-            bounds = bounds_of(self._live, self._network.address_of)
+            bounds = bounds_of(self._live, self._per_address())
         except ConfigError as error:
             _log.error("The bounds on connections stay as they are: %s", error)
             return
         _tell_change(self.quotas.bounds, bounds)
         self.quotas.change(bounds)
+
+    def _per_address(self) -> Mapping[str, int]:
+        """Return the bounds of addresses; hosts are looked up only where the setting changed."""
+        config = self._live.config
+        if config.max_connections_per_ip_overrides == self._overrides:
+            return self.quotas.bounds.per_address
+        per_address = overrides_of(config, self._network.address_of)
+        self._overrides = config.max_connections_per_ip_overrides
+        return per_address
 
     def _close_excess(self) -> None:
         """Let the unprotected listeners give up connections, longest silent ones first."""

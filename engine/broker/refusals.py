@@ -57,9 +57,10 @@ class Refusals:
         #: How often each reason was given.
         self.counts: Counter[str] = Counter()
         self._cut = _Lines(clock, _log.warning, "%d more connections were closed for bad requests")
-        self._kept_out = _Lines(
-            clock, _acceptor_log.info, "%d more connections were rejected or had to wait"
-        )
+        # By the first word of the reason, so that a flood of one kind does not hide the others:
+        # the words are the broker's own, and few.
+        self._kept_out: dict[str, _Lines] = {}
+        self._clock = clock
 
     def note(self, peer: str, reason: str) -> None:
         """Count a connection that is cut."""
@@ -69,7 +70,12 @@ class Refusals:
     def keep_out(self, peer: str, reason: str) -> None:
         """Count an arrival that is turned away or has to wait."""
         self._count(reason)
-        self._kept_out.say("connection of %s: %s", peer, reason)
+        kind = reason.partition(" ")[0]
+        lines = self._kept_out.get(kind)
+        if lines is None:
+            left_out = "%d more connections were rejected or had to wait"
+            lines = self._kept_out[kind] = _Lines(self._clock, _acceptor_log.info, left_out)
+        lines.say("connection of %s: %s", peer, reason)
 
     def _count(self, reason: str) -> None:
         if reason in self.counts or len(self.counts) < REFUSAL_KINDS_MAX:

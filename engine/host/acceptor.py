@@ -82,8 +82,8 @@ class Acceptor(Generic[T]):
             if refusal is None:
                 self._ports.let_in(arrival)
             else:
-                self._ports.turn_away(arrival)
                 self._on_kept_out(arrival.peer, refusal)
+                self._ports.turn_away(arrival)
         self._watch()
 
     def _take(self) -> Arrival[T] | None:

@@ -80,8 +80,8 @@ class RealListener:
             peer = f"{address[0]}:{address[1]}"
             if sock.fileno() < self._network.connections_below:
                 return Arrival(address[0].removeprefix(_MAPPED), peer, sock)
-            sock.close()
             self._options.on_kept_out(peer, self._network.too_many_descriptors())
+            sock.close()
 
     def _cannot_accept(self, error: OSError) -> None:
         self._options.on_kept_out("-", f"Error while accepting connection: {error.strerror}")

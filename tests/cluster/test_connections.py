@@ -27,13 +27,19 @@ class Admin:
 
     def __init__(self, address: str) -> None:
         self._client = RawClient(address)
+        self._set: set[str] = set()
 
     def close(self) -> None:
+        """Take away what is still set."""
+        if self._set:
+            self.set(**dict.fromkeys(self._set))
         self._client.socket.close()
 
     def set(self, **settings: str | None) -> None:
         """Set keys for all brokers, with `_` for `.`; None takes one away. Waits until it holds."""
         wanted = {key.replace("_", "."): value for key, value in settings.items()}
+        self._set |= wanted.keys()
+        self._set -= {name for name, value in wanted.items() if value is None}
         request = message_class("IncrementalAlterConfigsRequest")
         configs = [
             request.AlterableConfig(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.connection_limits import bounds_of, in_flight_bytes_max, limits_of
+from engine.broker.connection_limits import bounds_of, in_flight_bytes_max, limits_of, overrides_of
 from engine.broker.connection_quotas import ListenerBounds
 from engine.broker.dynamic_config import LiveConfig
 from engine.config.settings import BrokerSettings
@@ -29,7 +29,7 @@ def _address_of(host: str) -> str | None:
 
 
 def test_without_settings_nothing_is_bounded() -> None:
-    bounds = bounds_of(_live(), _address_of)
+    bounds = bounds_of(_live(), {})
     assert (UNBOUNDED, UNBOUNDED, UNBOUNDED) == bounds[:3]
     assert {"PLAINTEXT": ListenerBounds(UNBOUNDED, UNBOUNDED)} == bounds.of_listeners
 
@@ -49,27 +49,27 @@ def test_a_listener_goes_by_its_own_setting_before_the_brokers() -> None:
     assert {
         "OUT": ListenerBounds(70, 3),
         "IN": ListenerBounds(7, UNBOUNDED),
-    } == bounds_of(live, _address_of).of_listeners
+    } == bounds_of(live, {}).of_listeners
 
 
 def test_bounds_that_are_changed_hold_from_then_on() -> None:
     live = _live(max_connections_per_ip="100")
     live.set_broker({"max.connections.per.ip": "5"}, {"max.connections": "7"})
-    bounds = bounds_of(live, _address_of)
+    bounds = bounds_of(live, {})
     assert (7, 5) == (bounds.connections_max, bounds.per_address_max)
     live.set_broker({}, {})
-    assert 100 == bounds_of(live, _address_of).per_address_max
+    assert 100 == bounds_of(live, {}).per_address_max
 
 
 def test_overrides_may_name_hosts() -> None:
     live = _live(max_connections_per_ip_overrides="host:3, 10.0.0.8:0")
-    assert {"10.0.0.7": 3, "10.0.0.8": 0} == bounds_of(live, _address_of).per_address
+    assert {"10.0.0.7": 3, "10.0.0.8": 0} == overrides_of(live.config, _address_of)
 
 
 def test_a_host_without_an_address_is_an_error() -> None:
     live = _live(max_connections_per_ip_overrides="nowhere:3")
     with pytest.raises(ConfigError, match="nowhere has no address"):
-        bounds_of(live, _address_of)
+        overrides_of(live.config, _address_of)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_reasons_that_a_peer_makes_up_do_not_fill_the_memory() -> None:
     assert sum(refusals.counts.values()) == 10 * REFUSAL_KINDS_MAX
 
 
-def test_who_is_kept_out_is_told_at_info_with_lines_of_its_own(
+def test_who_is_kept_out_is_told_at_info_with_lines_for_each_kind(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", logger="kafka.network")
@@ -47,12 +47,14 @@ def test_who_is_kept_out_is_told_at_info_with_lines_of_its_own(
     refusals = Refusals(clock)
     for _ in range(REFUSAL_LINES_PER_PERIOD + 3):
         refusals.keep_out("10.0.0.1:9", "waits")
+    refusals.keep_out("10.0.0.1:9", "Too many open files")
     refusals.note("10.0.0.1:9", "a frame of -1 bytes")
     assert refusals.counts["waits"] == REFUSAL_LINES_PER_PERIOD + 3
     lines = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
     acceptor = "kafka.network.DataPlaneAcceptor"
     assert lines == [
         *[(acceptor, "INFO", "connection of 10.0.0.1:9: waits")] * REFUSAL_LINES_PER_PERIOD,
+        (acceptor, "INFO", "connection of 10.0.0.1:9: Too many open files"),
         (
             "kafka.network.Processor",
             "WARNING",
