@@ -87,6 +87,7 @@ class ApiDeps(NamedTuple):
     controller: Controller
     #: The cluster's controller, which may be another broker's.
     ask_controller: AskController
+    loggers: PythonLoggers
 
 
 class Row(NamedTuple):
@@ -210,7 +211,7 @@ def leader_rows(deps: ApiDeps) -> list[Row]:
 
 def config_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of settings."""
-    admin, loggers, rule = ConfigAdmin(deps.znodes), PythonLoggers(), Rule.PER_RESOURCE
+    admin, loggers, rule = ConfigAdmin(deps.znodes), deps.loggers, Rule.PER_RESOURCE
     alteration = ConfigAlteration(deps.broker_id, deps.cache, admin, deps.settings)
     describe = DescribeConfigs(deps.broker_id, deps.cache, admin, deps.settings, loggers)
     return [

@@ -8,6 +8,7 @@ Source: SCH-1 … SCH-9; Kafka's KafkaScheduler.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -38,6 +39,8 @@ class LoopTasks:
         self._number = 0
         self._is_stopped = False
         self._threads: ThreadPoolExecutor | None = None
+        # Works that have ended on their threads, and what is to be done on the loop.
+        self._ended: deque[Callable[[], None]] = deque()
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
         """Run `action` once after a delay."""
@@ -78,16 +81,8 @@ class LoopTasks:
         """Run `work` on a thread, then `done` on the loop with the StorageError it raised."""
 
         def run() -> None:
-            failure: StorageError | None = None
-            try:
-                work()
-            except StorageError as error:
-                failure = error
-            except BaseException as fault:
-                # In a thread it would be lost; on the loop it is seen as any other.
-                self._timers.call_from_thread(partial(_raise, fault))
-                return
-            self._timers.call_from_thread(lambda: done(failure))
+            self._ended.append(_done_with(work, done))
+            self._timers.call_from_thread(self._finish)
 
         if self._threads is None:
             # Loaded with the first segment that is rolled, not with the broker.
@@ -97,7 +92,7 @@ class LoopTasks:
         self._threads.submit(run)
 
     def stop(self) -> None:
-        """Cancel what waits, and wait for what runs beside the loop."""
+        """Cancel what waits, wait for what runs beside the loop, and finish it."""
         self._is_stopped = True
         for cancel in self._cancels.values():
             cancel()
@@ -105,6 +100,26 @@ class LoopTasks:
         if self._threads is not None:
             self._threads.shutdown(wait=True)
             self._threads = None
+        self._finish()
+
+    def _finish(self) -> None:
+        """Do what works that have ended left to be done."""
+        while self._ended:
+            self._ended.popleft()()
+
+
+def _done_with(
+    work: Callable[[], None], done: Callable[[StorageError | None], None]
+) -> Callable[[], None]:
+    """Do work, and return what is left to be done on the loop."""
+    try:
+        work()
+    except StorageError as error:
+        return partial(done, error)
+    except BaseException as fault:
+        # In a thread it would be lost; on the loop it is seen as any other.
+        return partial(_raise, fault)
+    return partial(done, None)
 
 
 def _raise(fault: BaseException) -> None:

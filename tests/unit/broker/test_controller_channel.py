@@ -21,6 +21,7 @@ from engine.replication.metadata_cache import BrokerNode, Endpoint
 from engine.wire.codec import message_codec
 from engine.wire.headers import API_VERSIONS_KEY, api, read_request_header, response_header_bytes
 from engine.wire.structs import message_class
+from tests.unit.host.listening import Told
 
 NEAR = BrokerNode(1, ())
 FAR = BrokerNode(2, (Endpoint("PLAINTEXT", "there", 9092),))
@@ -78,7 +79,7 @@ class FarBroker:
     def __init__(self, stage: Stage) -> None:
         self.requests: list[tuple[str, int, Any]] = []
         self.connections: list[Connection] = []
-        stage.network.listen("there", 9092, self._accept)
+        stage.network.listen("there", 9092, self._accept, Told().options())
 
     def _accept(self, connection: Connection) -> None:
         self.connections.append(connection)

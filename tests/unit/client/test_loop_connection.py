@@ -15,6 +15,7 @@ from engine.host.promise import Promise
 from engine.wire.codec import message_codec
 from engine.wire.headers import API_VERSIONS_KEY, api, read_request_header, response_header_bytes
 from engine.wire.structs import message_class
+from tests.unit.host.listening import Told
 
 TIMEOUT_MS = 5000
 METADATA = api("Metadata").key
@@ -42,7 +43,7 @@ class Stage:
         )
 
     def listen(self) -> None:
-        self.network.listen("there", 9092, self._accept)
+        self.network.listen("there", 9092, self._accept, Told().options())
 
     def _accept(self, connection: ports.Connection) -> None:
         self.connections.append(connection)
