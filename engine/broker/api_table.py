@@ -42,7 +42,6 @@ from engine.api.produce_lane import ProduceLane
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
-from engine.broker.loggers import PythonLoggers
 from engine.controller.controller import Controller
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire.ordinary_fetch import read_fetch_request
@@ -167,7 +166,7 @@ class ServedApis:
     def _add_configs(self, table: DispatchTable) -> None:
         broker = self._broker
         admin = ConfigAdmin(broker.znodes)
-        loggers = PythonLoggers()
+        loggers = broker.loggers
 
         def settings() -> Any:
             return broker.live.settings
