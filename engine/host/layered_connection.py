@@ -11,15 +11,11 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import TYPE_CHECKING
 
 from engine.host.ports import FileRegion, PauseReason
-from engine.host.real_connection import Origin, RealConnection
+from engine.host.real_connection import Origin, RealConnection, Switchboard
 from engine.host.stream_layer import LayerOf, WantsRead, WantsWrite
 from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
-
-if TYPE_CHECKING:
-    from engine.host.real_network import RealNetwork
 
 
 class LayeredConnection(RealConnection):
@@ -29,7 +25,7 @@ class LayeredConnection(RealConnection):
 
     def __init__(
         self,
-        network: RealNetwork,
+        network: Switchboard,
         origin: Origin,
         sock: socket.socket,
         peer: str,

@@ -25,9 +25,11 @@ import struct
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from engine.host.ports import ConnectionLimits, FileRegion, PauseReason, SendPart
+from engine.host.event_loop import EventLoop
+from engine.host.ports import Clock, ConnectionLimits, FileRegion, PauseReason, SendPart
+from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
     HALF_FRAME_DEADLINE_MS,
     IOV_BUFFERS_MAX,
@@ -37,10 +39,6 @@ from engine.limits import (
     UNSENT_BYTES_MAX,
     UNSENT_DEADLINE_MS,
 )
-
-if TYPE_CHECKING:
-    from engine.host.real_network import RealNetwork
-    from engine.host.receive_buffers import ReceiveBuffers
 
 _LENGTH = struct.Struct(">i")
 _length_at = _LENGTH.unpack_from
@@ -60,6 +58,19 @@ class Origin(Protocol):
     limits: ConnectionLimits
     buffers: ReceiveBuffers
     on_refused: Callable[[str, str], None]
+
+    def forget(self, connection: RealConnection) -> None:
+        """Let go of a closed connection."""
+
+
+class Switchboard(Protocol):
+    """What all connections of a process share: `real_network.RealNetwork`."""
+
+    loop: EventLoop
+    clock: Clock
+
+    def flush_later(self, connection: RealConnection) -> None:
+        """Flush a connection at the end of the loop's turn."""
 
     def forget(self, connection: RealConnection) -> None:
         """Let go of a closed connection."""
@@ -101,7 +112,7 @@ class RealConnection:
     )
 
     def __init__(
-        self, network: RealNetwork, origin: Origin, sock: socket.socket, peer: str
+        self, network: Switchboard, origin: Origin, sock: socket.socket, peer: str
     ) -> None:
         self.peer = peer
         self.on_frame: Callable[[memoryview], None] = _drop_frame

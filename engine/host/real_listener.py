@@ -9,19 +9,37 @@ from __future__ import annotations
 import errno
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.layered_connection import LayeredConnection
 from engine.host.ports import Connection, ConnectionLimits, ListenOptions
-from engine.host.real_connection import RealConnection
+from engine.host.real_connection import RealConnection, Switchboard
+from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import ACCEPT_RETRY_MS
-
-if TYPE_CHECKING:
-    from engine.host.real_network import RealNetwork
 
 _NONE_NOW = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR, errno.ECONNABORTED)
 _MAPPED = "::ffff:"
+
+
+class ListenerNetwork(Switchboard, Protocol):
+    """What a listener asks of the network that it belongs to."""
+
+    buffers: ReceiveBuffers
+    #: Descriptors from this number on are kept for files.
+    connections_below: int
+
+    def too_many_descriptors(self) -> str:
+        """Return what is said to a connection for which there is no descriptor."""
+
+    def prepare(self, sock: socket.socket) -> None:
+        """Set what every connection's socket has."""
+
+    def adopt(self, connection: RealConnection) -> None:
+        """Take a connection among those that are flushed, swept and closed."""
+
+    def forget_listener(self, listener: RealListener) -> None:
+        """Let go of a closed listener."""
 
 
 class RealListener:
@@ -29,7 +47,7 @@ class RealListener:
 
     def __init__(
         self,
-        network: RealNetwork,
+        network: ListenerNetwork,
         sock: socket.socket,
         on_connect: Callable[[Connection], None],
         options: ListenOptions,
