@@ -38,16 +38,16 @@ from engine.api.list_offsets import ListOffsets
 from engine.api.metadata import Metadata
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
-from engine.api.produce_lane import ProduceLane
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
+from engine.api.usual_produce import UsualProduce
 from engine.broker.loggers import PythonLoggers
 from engine.controller.controller import Controller
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
-from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
+from engine.wire.usual_fetch_bytes import read_fetch_request
 
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
@@ -84,7 +84,7 @@ class ServedApis:
             produce.handle,
             Rule.PER_RESOURCE,
             decode=decode_produce_request,
-            lane=ProduceLane(produce, cache, broker.host.clock).answer,
+            serve_usual=UsualProduce(produce, cache, broker.host.clock).answer,
         )
         table.serve("Fetch", fetch.handle, Rule.PER_RESOURCE, decode=read_fetch_request)
         for name, handler in (

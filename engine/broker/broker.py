@@ -24,8 +24,9 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from engine.api.dispatch import ApiRow, DispatchTable
-from engine.api.exchange import Exchange, Session
+from engine.api.admission import Session, allow_all
+from engine.api.dispatch import ApiRow, DispatchTable, serve
+from engine.api.exchange import Exchange
 from engine.broker.api_table import ServedApis
 from engine.broker.controller_channel import InProcessChannel, Serve
 from engine.broker.controller_log import ControllerLog
@@ -138,7 +139,7 @@ class Broker:
         return settings.with_generated_id(broker_id)
 
     def _serve(self) -> None:
-        self.table = DispatchTable()
+        self.table = DispatchTable(allow_all())
         self.server = RequestServer(
             self.host.network,
             self.host.clock,
@@ -219,14 +220,15 @@ class Broker:
         row = self.table.row(api(name.removesuffix("Request")).key)
         assert row is not None, name
         exchange = Exchange(
-            Session("controller"),
+            Session("controller", self.table.admission, self.live.config.between_brokers.name),
             row.key,
             CONTROL_VERSIONS[name],
             0,
             None,
             self.host.clock.monotonic_ms(),
         )
-        return row.handler(request, exchange)
+        reply, _ = serve(row, request, exchange)
+        return reply
 
     def _topic_changed(self, topic: str) -> None:
         self.storage.reconfigure(topic)

@@ -10,8 +10,8 @@
  deadline
 ```
 
-The answer is read anew on completion (PUR-8). Most that wait are consumers which have read all of
-one partition: a `DelayedTail` knows these cases for them.
+The answer is read again on completion (PUR-8). Most that wait are consumers which have read all of
+one partition: a `UsualDelayedFetch` knows these cases for them.
 
 Source: PUR-5, PUR-6; Kafka's DelayedFetch.
 """
@@ -26,7 +26,7 @@ from engine.log.log_types import FetchSlice, OffsetMetadata
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
-from engine.replication.watermark import Isolation
+from engine.replication.watermark import readable_end
 from engine.timing.purgatory import DelayedOperation
 
 
@@ -52,7 +52,7 @@ class FetchResult(NamedTuple):
 FetchResults: TypeAlias = list[tuple[TopicPartition, FetchResult]]
 FetchReply: TypeAlias = Callable[[FetchResults], None]
 #: Reads partitions as they are now.
-ReadAnew: TypeAlias = Callable[
+ReadNow: TypeAlias = Callable[
     [FetchParams, Iterable[tuple[TopicPartition, FetchSpec]]], FetchResults
 ]
 
@@ -84,7 +84,7 @@ class DelayedFetch(DelayedOperation):
         self._find = find
         self.reply = reply
 
-    def answer(self, read: ReadAnew) -> None:
+    def answer(self, read: ReadNow) -> None:
         """Reply with what is there now."""
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
         self.reply(read(self.params, specs))
@@ -104,11 +104,11 @@ class DelayedFetch(DelayedOperation):
         return total_bytes >= self.params.min_bytes
 
 
-class DelayedTail(DelayedOperation):
+class UsualDelayedFetch(DelayedOperation):
     """Waits for what comes behind the end of one partition, which a consumer has read.
 
-    `on_over` is run by who completes it, and reads anew. The reader does not say which epoch it has
-    read to, so that its log cannot part from this one.
+    `on_over` is run by who completes it, and reads again. The reader does not say which epoch it
+    has read to, so that its log cannot part from this one.
     """
 
     __slots__ = ("_on_over", "_params", "_partitions", "_waiting")
@@ -130,7 +130,7 @@ class DelayedTail(DelayedOperation):
         self._partitions = partitions
         self._on_over = on_over
 
-    def answer(self, _read: ReadAnew) -> None:
+    def answer(self, _read: ReadNow) -> None:
         """Let the reader see what is there now."""
         self._on_over()
 
@@ -161,12 +161,8 @@ def bytes_behind(
     ):
         return None
     log = partition.log
-    if isolation is Isolation.LOG_END:
-        end = log.log_end_offset
-    else:
-        end = partition.high_watermark
-        if isolation is Isolation.COMMITTED:
-            end = log.last_stable_offset(end)
+    watermark = partition.high_watermark
+    end = readable_end(isolation, log.log_end_offset, watermark, log.last_stable_offset(watermark))
     offset, base_offset, position = start
     if end <= offset:
         return 0 if end == offset else None

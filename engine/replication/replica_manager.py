@@ -1,10 +1,10 @@
 """The partitions of one broker: appends and fetches over many, and the answers that wait.
 
 ```
-append_records ─ each partition appends ─┬─ all answered at once ────────────> reply
+append_records ─ each partition appends ─┬─ all answered without a wait ─────> reply
                                          └─ acks=-1: DelayedProduce ── watermark, deadline ─> reply
 fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ──────────> reply
-                                └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> reply
+                                └─ DelayedFetch ── append, watermark, deadline ─> read, reply
 delete_records ─ each log start rises ─┬─ on all live replicas ──────────────> reply
                                        └─ DelayedDeleteRecords ── fetches, deadline ─> reply
 ```
@@ -37,10 +37,10 @@ from engine.replication.delayed_delete_records import (
 )
 from engine.replication.delayed_fetch import (
     DelayedFetch,
-    DelayedTail,
     FetchReply,
     FetchResult,
     FetchResults,
+    UsualDelayedFetch,
     WaitingPartition,
 )
 from engine.replication.delayed_produce import DelayedProduce, ProduceReply, ProduceResult
@@ -109,7 +109,7 @@ class ReplicaManager:
         self._produces: Purgatory[DelayedProduce] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
         )
-        self._fetches: Purgatory[DelayedFetch | DelayedTail] = Purgatory(
+        self._fetches: Purgatory[DelayedFetch | UsualDelayedFetch] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
         )
         self._deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
@@ -231,7 +231,7 @@ class ReplicaManager:
             reply(results)
         self.perform(effects)
 
-    def append_at_once(
+    def append_records_usual(
         self,
         topic_partition: TopicPartition,
         batches: memoryview,
@@ -239,10 +239,10 @@ class ReplicaManager:
         *,
         is_internal_allowed: bool = False,
     ) -> ProduceResult | None:
-        """Append one usual batch of a client to a partition and return its answer, without a wait.
+        """Append what a client sent to one partition and return its answer, without a wait.
 
-        None when nothing has been done: the partition is not here, the batch or the answer needs
-        a closer look, or the answer may have to wait. `append_records` is then the way.
+        None when nothing has been done: the partition is not here or not led, or the answer may
+        have to wait. `append_records` is then the way.
         """
         partition = self._partitions.get(topic_partition)
         if (
@@ -328,10 +328,10 @@ class ReplicaManager:
             _release(results)
             deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
             operation = DelayedFetch(deadline_ms, params, waiting, self.find, reply)
-            # Looked at once: nothing runs beside this, and a look leads to nothing.
+            # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
                 operation.force_complete()
-                operation.answer(self._read_anew)
+                operation.answer(self._read_now)
             else:
                 self._fetches.watch(operation, [topic_partition for topic_partition, _ in specs])
                 self._ports.on_waiting(deadline_ms)
@@ -382,7 +382,7 @@ class ReplicaManager:
                 effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
         return results
 
-    def wait_at_end(
+    def wait_usual(
         self,
         deadline_ms: int,
         params: FetchParams,
@@ -393,11 +393,11 @@ class ReplicaManager:
 
         `on_over` is run as a reply is, when the wait is over.
         """
-        tail = DelayedTail(deadline_ms, params, waiting, self._partitions, on_over)
-        self._fetches.watch(tail, waiting[:1])
+        operation = UsualDelayedFetch(deadline_ms, params, waiting, self._partitions, on_over)
+        self._fetches.watch(operation, waiting[:1])
         self._ports.on_waiting(deadline_ms)
 
-    def _read_anew(
+    def _read_now(
         self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
     ) -> FetchResults:
         return self._read(params, specs, None)
@@ -484,7 +484,7 @@ class ReplicaManager:
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._fetch_keys:
             for fetch in self._fetches.check(topic_partition):
-                fetch.answer(self._read_anew)
+                fetch.answer(self._read_now)
 
     def advance(self) -> None:
         """Answer what is past its deadline."""
@@ -494,7 +494,7 @@ class ReplicaManager:
         for deletion in self._deletes.advance(now_ms):
             deletion.reply(deletion.results())
         for fetch in self._fetches.advance(now_ms):
-            fetch.answer(self._read_anew)
+            fetch.answer(self._read_now)
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
@@ -521,7 +521,7 @@ class ReplicaManager:
         for deletion in self._deletes.drain():
             deletion.reply(deletion.results())
         for fetch in self._fetches.drain():
-            fetch.answer(self._read_anew)
+            fetch.answer(self._read_now)
 
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:

@@ -11,7 +11,7 @@ from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.headers import read_request_header, request_header_bytes, response_header_bytes
 from engine.wire.produce_bytes import decode_produce_request, encode_produced
-from engine.wire.produce_head import read_usual_produce
+from engine.wire.usual_produce_bytes import read_produce_usual
 from tests.unit.api.data_stage import produce_request
 
 _KEY = 0
@@ -44,7 +44,7 @@ def read_by_the_way_around(frame: bytes) -> object:
 
 def read_here(frame: bytes) -> object:
     """Return the same of a usual request."""
-    found = read_usual_produce(memoryview(frame))
+    found = read_produce_usual(memoryview(frame))
     if found is None:
         return None
     version, correlation_id, head, records = found
@@ -119,7 +119,7 @@ def test_a_request_with_any_wrong_bytes_is_read_alike_or_left() -> None:
 
 @pytest.mark.parametrize("version", [9, 10, 11])
 def test_its_answer_is_that_of_the_way_around(version: int) -> None:
-    found = read_usual_produce(memoryview(frame_of(version=version)))
+    found = read_produce_usual(memoryview(frame_of(version=version)))
     assert found is not None
     offsets = (5, -1, 2)
     expected = response_header_bytes(_KEY, version, 77) + encode_produced(version, "t", 3, offsets)
