@@ -21,7 +21,13 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from typing import NamedTuple, Protocol
 
-from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED
+from engine.errors import ApiError
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 
 CLUSTER_NAME = "kafka-cluster"
 
@@ -58,6 +64,26 @@ class AclResource(IntEnum):
     GROUP = 3
     CLUSTER = 4
     TRANSACTIONAL_ID = 5
+
+
+#: What a client is told that may not, and Kafka's words for it.
+_REFUSALS = {
+    AclResource.TOPIC: (TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+    AclResource.GROUP: (GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+    AclResource.CLUSTER: (CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
+    AclResource.TRANSACTIONAL_ID: (
+        TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "Transactional Id authorization failed.",
+    ),
+}
+
+
+class NotAuthorized(ApiError):
+    """A client may not do what it asks for to some resource of a kind."""
+
+    def __init__(self, kind: AclResource) -> None:
+        super().__init__(*_REFUSALS[kind])
+        self.kind = kind
 
 
 #: What the rules about the cluster ask for.
@@ -107,6 +133,22 @@ class Session:
     def may_on_cluster(self, operation: AclOperation) -> bool:
         """Tell whether this client may do something to the cluster."""
         return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME)
+
+    def may_create(self, topic: str) -> bool:
+        """Tell whether this client may make a topic: any topic, or this one."""
+        return self.may_on_cluster(AclOperation.CREATE) or self.may(
+            AclOperation.CREATE, AclResource.TOPIC, topic
+        )
+
+    def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
+        """Return those of some operations, a bit each, that this client may do to a resource."""
+        if self.may_go_usual:
+            return operations
+        return sum(
+            1 << operation
+            for operation in AclOperation
+            if operations >> operation & 1 and self.may(operation, kind, name)
+        )
 
 
 class Authorizer(Protocol):

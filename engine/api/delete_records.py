@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import Deferred, Exchange
+from engine.errors import ApiError
 from engine.model import TopicPartition
 from engine.replication.delayed_delete_records import DeleteRecordsResult
 from engine.replication.errors import UnknownTopicOrPartition
@@ -29,23 +31,28 @@ class DeleteRecords:
         self._metadata = metadata
         self._response = message_class("DeleteRecordsResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Deferred:
+    def handle(self, request: Any, exchange: Exchange) -> Deferred:
         """Raise the logs' starts; the answer comes when all live replicas followed, or too late."""
         offsets: dict[TopicPartition, int] = {}
-        unknown: dict[TopicPartition, DeleteRecordsResult] = {}
+        refused: dict[TopicPartition, DeleteRecordsResult] = {}
         for topic in request.topics:
+            may_delete = exchange.session.may(AclOperation.DELETE, AclResource.TOPIC, topic.name)
             for asked in topic.partitions:
                 topic_partition = TopicPartition(topic.name, asked.partition_index)
-                if self._metadata.is_known(topic_partition):
+                error: ApiError
+                if not may_delete:
+                    error = NotAuthorized(AclResource.TOPIC)
+                    refused[topic_partition] = DeleteRecordsResult(error)
+                elif self._metadata.is_known(topic_partition):
                     offsets[topic_partition] = asked.offset
                 else:
                     error = UnknownTopicOrPartition(topic_partition)
-                    unknown[topic_partition] = DeleteRecordsResult(error)
+                    refused[topic_partition] = DeleteRecordsResult(error)
         deferred = Deferred()
         self._manager.delete_records(
             offsets,
             request.timeout_ms,
-            lambda results: deferred.complete(self._answer({**results, **unknown})),
+            lambda results: deferred.complete(self._answer({**results, **refused})),
         )
         return deferred
 

@@ -23,6 +23,7 @@ _FIRST_GROUPED_LEADER_AND_ISR = 2
 _FIRST_LEADER_AND_ISR_BY_ID = 5
 _FIRST_GROUPED_STOP_REPLICA = 1
 _FIRST_STOP_REPLICA_BY_PARTITION = 3
+_FIRST_ELECT_LEADERS_WITH_ERROR = 1
 #: Responses that say in words what is wrong, too.
 _WITH_MESSAGE = frozenset(("DescribeAcls", "ListPartitionReassignments"))
 
@@ -89,7 +90,7 @@ def _stop_replica(response: Any, request: Any, version: int, code: int) -> Any:
     return response(error_code=code, partition_errors=errors)
 
 
-def _elect_leaders(response: Any, request: Any, _version: int, code: int) -> Any:
+def _elect_leaders(response: Any, request: Any, version: int, code: int) -> Any:
     results = [
         response.ReplicaElectionResult(
             topic=topic.topic,
@@ -100,7 +101,8 @@ def _elect_leaders(response: Any, request: Any, _version: int, code: int) -> Any
         )
         for topic in request.topic_partitions or ()
     ]
-    return response(error_code=code, replica_election_results=results)
+    whole = code if version >= _FIRST_ELECT_LEADERS_WITH_ERROR else 0
+    return response(error_code=whole, replica_election_results=results)
 
 
 def _create_acls(response: Any, request: Any, _version: int, code: int) -> Any:

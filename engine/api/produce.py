@@ -25,11 +25,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, TypeAlias
 
-from engine.api.admission import AclOperation, AclResource
+from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import CloseConnection, Deferred, Exchange
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
-    TopicNotAuthorized,
     TransactionalIdRefused,
     is_usual,
     judged,
@@ -156,7 +155,7 @@ class Produce:
                 if not is_usual(records, version):
                     error = judged(records, id_ if may_use_id else None, version)
                 if not may_write:
-                    error = TopicNotAuthorized(topic)
+                    error = NotAuthorized(AclResource.TOPIC)
                 elif index not in known:
                     error = UnknownTopicOrPartition(topic_partition)
                 if error is not None:

@@ -25,7 +25,6 @@ from engine.errors import ApiError, CorruptRecord
 from engine.kafka_errors import (
     INVALID_PRODUCER_ID_MAPPING,
     INVALID_REQUEST,
-    TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from engine.log.conversion import UnsupportedCompressionType
@@ -51,14 +50,6 @@ class TransactionalIdRefused(ApiError):
             TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
             "transactional records without a transactional id that may be used",
         )
-
-
-class TopicNotAuthorized(ApiError):
-    """A client may not write to a topic."""
-
-    def __init__(self, topic: str) -> None:
-        super().__init__(TOPIC_AUTHORIZATION_FAILED, f"not authorized to write to {topic}")
-        self.topic = topic
 
 
 class NoTransactionalId(ApiError):

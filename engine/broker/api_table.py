@@ -120,7 +120,8 @@ class ServedApis:
         self._add_topics(table)
         storage, files = self._broker.storage, self._broker.host.files
         log_dirs = DescribeLogDirs(files, storage.logs, storage.replicas)
-        table.serve("DescribeCluster", DescribeCluster(cache).handle, Rule.CLUSTER_DESCRIBE)
+        # Who may not describe the cluster learns all but what may be done to it.
+        table.serve("DescribeCluster", DescribeCluster(cache).handle, Rule.PER_RESOURCE)
         table.serve("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE)
         table.serve("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE)
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
