@@ -39,9 +39,6 @@ OPENED_MEMORY_BYTES = 1 << 18
 # memory stays small. Larger ones take fresh memory each time.
 OPENED_MEMORY_BYTES_MAX = 1 << 22
 
-# Frames' headers whose checksum is kept: clients write three or four, of ten bytes at most.
-LZ4_HEADERS_KEPT = 64
-
 # Kept code that no process has loaded for so long is of a version that is gone. If it comes back,
 # it compiles again.
 KEPT_CODE_UNUSED_MS = 30 * 86_400_000

@@ -72,10 +72,10 @@ class Produce:
 
         Nothing of the request is kept: its records lie in a buffer that the next frame fills.
         """
-        answer = self._answer_usual(request, exchange)
-        return self._answer(request, exchange) if answer is None else answer
+        answer = self.answer_usual(request, exchange)
+        return self.answer(request, exchange) if answer is None else answer
 
-    def _answer_usual(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
+    def answer_usual(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
         """Append one batch to the only partition and return the answer, without a wait.
 
         None when the request wants something else or may have to wait, or something can be denied
@@ -106,7 +106,8 @@ class Produce:
             return encode_produced(version, topic, index, result[1:])
         return self._encoded_all({topic_partition: result}, exchange)
 
-    def _answer(self, request: ProduceRequest, exchange: Exchange) -> Any:
+    def answer(self, request: ProduceRequest, exchange: Exchange) -> Any:
+        """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
         try:
             entries, refused = self._told_apart(request, exchange)

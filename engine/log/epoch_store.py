@@ -1,7 +1,9 @@
-"""The leader epochs of one log with their file, which always has what the memory has.
+"""The leader epochs of one log with their file, which has what the memory has.
 
-Source: Kafka's LeaderEpochFileCache. Differs: Kafka writes truncations later; the file is small,
-and a stale entry costs a start more thought than a write costs here.
+The end of the log is cut by `truncate_from_end`, which leaves the file to its caller: epochs that
+start behind the end of a log are dropped by the loader, so `log_truncation.py` writes them later.
+
+Source: Kafka's LeaderEpochFileCache; KAFKA-15046.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from engine.log.leader_epoch_checkpoint import EpochStart
 
 
 class EpochStore(EpochCache):
-    """Leader epochs whose every change is durable when the call returns."""
+    """Leader epochs whose every change but a cut is durable when the call returns."""
 
     __slots__ = ("_files", "directory")
 
@@ -29,13 +31,6 @@ class EpochStore(EpochCache):
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Note where an epoch starts; nothing for one below 0, which a batch may carry."""
         if epoch < 0 or not super().assign(epoch, start_offset):
-            return False
-        self.write()
-        return True
-
-    def truncate_from_end(self, end_offset: int) -> bool:
-        """Drop epochs that start at or above the log's new end; tells whether it changed."""
-        if not super().truncate_from_end(end_offset):
             return False
         self.write()
         return True
@@ -55,6 +50,6 @@ class EpochStore(EpochCache):
         return True
 
     def write(self) -> None:
-        """Write the file."""
+        """Write the file; may be called beside the loop."""
         path = f"{self.directory}/{leader_epoch_checkpoint.FILE_NAME}"
         self._files.replace_file(path, self.encode())

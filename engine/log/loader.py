@@ -119,7 +119,8 @@ class _Loader:
             self._recover_unflushed()
         end = self._settled_end()
         start = max(request.log_start_offset, self._segments.first.base_offset)
-        self._epochs.truncate_from_end(end)
+        if self._epochs.truncate_from_end(end):
+            self._epochs.write()
         self._epochs.truncate_from_start(start)
         self._settle_producers(start, end)
         point = end if request.was_stopped_cleanly else min(request.recovery_point, end)

@@ -15,8 +15,7 @@ What a crash leaves, by operation (each step durable in the order given, `loader
 ```
 roll      old indexes written · new files · snapshot · sync of all that, beside the loop
           the recovery point moves only after the sync: what came before is read again
-truncate  later segments renamed, highest first · .log cut · epochs written · the caller's
-          checkpoint of the lowered recovery point: any prefix of that is a log
+truncate  see `log_truncation.py`
 delete    log start raised · segments renamed, lowest first · unlinked after the delay
 ```
 
@@ -29,14 +28,16 @@ chunk larger than segment.bytes is split at batches, not refused.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from engine.errors import StorageError
 from engine.host.ports import Buffer, Files
 from engine.log import log_reader, partition_metadata
 from engine.log.checked_batch import CheckedBatch
 from engine.log.loaded_log import LoadedLog
 from engine.log.log_config import LogConfig
+from engine.log.log_flush import LogFlush
+from engine.log.log_lines import LogLines, LogStartReason
+from engine.log.log_truncation import LogTruncation
 from engine.log.log_types import (
     NOTHING_APPENDED,
     AppendInfo,
@@ -93,31 +94,45 @@ class LocalLog:
         self.directory = directory
         self.topic_partition = topic_partition
         self._hooks = hooks
+        self._lines = LogLines(topic_partition, directory)
         self.segments = loaded.segments
         self.epochs = loaded.epochs
         self.producers = loaded.producers
         self.snapshots = loaded.snapshots
         self.log_start_offset = loaded.log_start_offset
         self.log_end_offset = loaded.log_end_offset
-        self.recovery_point = loaded.recovery_point
         #: The topic's id as text, None until someone has assigned one.
         self.topic_id = loaded.topic_id
-        self.last_flush_ms = 0
-        self._has_new_names = True
+        self._flush = LogFlush(
+            files,
+            directory,
+            self.segments,
+            self.snapshots,
+            hooks,
+            lambda: self.log_end_offset,
+            recovery_point=loaded.recovery_point,
+        )
+        self._truncation = LogTruncation(
+            topic_partition, self.epochs, self._flush, hooks, self._note_settled
+        )
         self.configure(config)
 
     def configure(self, config: LogConfig) -> None:
         """Take new settings."""
         self.config = config
         self._rules = LeaderRules(config)
-        self._is_usual_topic = self._rules.is_usual_topic
         self._largest_time_usual = self._rules.largest_time_usual
         self._limit_bytes = self._rules.limit_bytes
         self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)
         self._flush_messages = config.flush_messages
         self._active = self.segments.active
+        self._note_settled()
         for segment in self.segments:
             segment.configure(config)
+
+    def _note_settled(self) -> None:
+        # Before a truncation is durable nothing is appended without a look at it.
+        self._may_append_usual = self._rules.is_usual_topic and self._truncation.is_settled
 
     @property
     def active_segment(self) -> Segment:
@@ -128,6 +143,16 @@ class LocalLog:
     def size_bytes(self) -> int:
         """Return the size of all .log files."""
         return self.segments.size_bytes
+
+    @property
+    def recovery_point(self) -> int:
+        """Return the offset below which all is on disk (exclusive)."""
+        return self._flush.recovery_point
+
+    @property
+    def last_flush_ms(self) -> int:
+        """Return the wall time of the last flush, 0 before the first."""
+        return self._flush.last_flush_ms
 
     @property
     def latest_epoch(self) -> int | None:
@@ -155,10 +180,10 @@ class LocalLog:
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
         checked = CheckedBatch(batches)
-        info = self._append_usual(checked, leader_epoch, now_ms, origin)
+        info = self.append_usual(checked, leader_epoch, now_ms, origin)
         return info or self._append(checked, leader_epoch, now_ms, origin)
 
-    def _append_usual(
+    def append_usual(
         self, checked: CheckedBatch, leader_epoch: int, now_ms: int, origin: AppendOrigin
     ) -> AppendInfo | None:
         """Append one batch that only needs its offset and epoch set, as nearly all are.
@@ -167,7 +192,7 @@ class LocalLog:
         `producer_state.py`; nothing is written then.
         """
         header = checked.header
-        if header is None or not self._is_usual_topic:
+        if header is None or not self._may_append_usual:
             return None
         (
             base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
@@ -223,6 +248,7 @@ class LocalLog:
     def _append(
         self, checked: CheckedBatch, leader_epoch: int, now_ms: int, origin: AppendOrigin
     ) -> AppendInfo:
+        self._truncation.settle()
         first = self.log_end_offset
         taken = self._rules.accept(
             checked, base_offset=first, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
@@ -260,6 +286,7 @@ class LocalLog:
         chunks = replica_chunks(
             batches, log_end_offset=self.log_end_offset, segment_bytes=self.config.segment_bytes
         )
+        self._truncation.settle()
         if not chunks:
             return NOTHING_APPENDED._replace(log_start_offset=self.log_start_offset)
         for chunk in chunks:
@@ -303,7 +330,7 @@ class LocalLog:
             segment = self.roll(now_ms, first_offset)
         segment.append((data,), size, last_offset, largest, first_offset=first_offset)
         self.log_end_offset = last_offset + 1
-        if last_offset + 1 - self.recovery_point >= self._flush_messages:
+        if last_offset + 1 - self._flush.recovery_point >= self._flush_messages:
             self.flush(now_ms)
 
     def _duplicate(self, known: WrittenBatch, leader_epoch: int) -> AppendInfo:
@@ -385,13 +412,15 @@ class LocalLog:
         active = self._active
         if active.base_offset == base:
             return active
+        self._truncation.settle()
         active.become_inactive()
         if self.recovery_point >= base:
             # Recovery would begin behind it, and never look at its indexes again.
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
+        self._lines.rolled(base)
         snapshot = self._take_snapshot(base)
-        self._flush_beside(base, () if snapshot is None else (snapshot,), now_ms)
+        self._flush.flush_beside(base, () if snapshot is None else (snapshot,), now_ms)
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:
@@ -403,7 +432,7 @@ class LocalLog:
             segment.roll_jitter_ms = self._hooks.jitter_ms(bound)
         self.segments.add(segment)
         self._active = segment
-        self._has_new_names = True
+        self._flush.note_new_names()
         return segment
 
     def _take_snapshot(self, offset: int) -> int | None:
@@ -412,59 +441,24 @@ class LocalLog:
         if offset <= (self.log_start_offset if latest is None else latest):
             return None
         self.snapshots.write(offset, self.producers.to_entries())
-        self._has_new_names = True
+        self._flush.note_new_names()
         return offset
 
     def flush(self, now_ms: int) -> None:
         """Make all that was appended durable, now; the recovery point moves to the log's end."""
-        end = self.log_end_offset
-        if end > self.recovery_point:
-            segments = self.segments.between(self.recovery_point, end)
-            self._sync(segments, tuple(self.snapshots.unsynced))
-        self._mark_flushed(end, now_ms)
-
-    def _flush_beside(self, offset: int, snapshots: Sequence[int], now_ms: int) -> None:
-        """Make all below `offset` durable beside the loop."""
-        segments = self.segments.between(self.recovery_point, offset)
-        for segment in segments:
-            segment.borrow()
-
-        def done(failure: StorageError | None) -> None:
-            for segment in segments:
-                segment.give_back()
-            if failure is None:
-                self._mark_flushed(min(offset, self.log_end_offset), now_ms)
-            else:
-                self._hooks.on_failure(failure)
-
-        self._hooks.tasks.offload("flush-log", lambda: self._sync(segments, snapshots), done)
-
-    def _sync(self, segments: Iterable[Segment], snapshots: Sequence[int]) -> None:
-        for segment in segments:
-            segment.sync(with_indexes=segment is not self._active)
-        self.snapshots.sync(snapshots)
-        if self._has_new_names:
-            self._has_new_names = False
-            self._files.sync_dir(self.directory)
-
-    def _mark_flushed(self, offset: int, now_ms: int) -> None:
-        self.recovery_point = max(self.recovery_point, offset)
-        self.last_flush_ms = now_ms
+        self._truncation.settle()
+        self._flush.flush(now_ms)
 
     def close(self, now_ms: int) -> None:
         """Make everything durable with its indexes and a snapshot, and close the files.
 
         After this and the clean shutdown marker the next start needs no recovery.
         """
+        self._truncation.settle()
         self._active.become_inactive()
         self._take_snapshot(self.log_end_offset)
         self._active.sync(with_indexes=True)
-        self._has_new_names = True
-        self._sync(
-            self.segments.between(self.recovery_point, self.log_end_offset),
-            tuple(self.snapshots.unsynced),
-        )
-        self._mark_flushed(self.log_end_offset, now_ms)
+        self._flush.close(now_ms)
         self.close_files()
 
     def close_files(self) -> None:
@@ -478,46 +472,40 @@ class LocalLog:
         """Remove all at and behind `offset`; tells whether something was.
 
         The offset is one where a batch begins, or all of the batch around it goes. Below the
-        first segment this is `restart_at`.
+        first segment this is `restart_at`. Nothing is synced here: see `log_truncation.py`.
         """
         assert offset >= 0
+        self._truncation.settle()
         if offset >= self.log_end_offset:
-            self.epochs.truncate_from_end(self.log_end_offset)
+            self._truncation.drop_epochs(self.log_end_offset)
             return False
         if self.segments.first.base_offset > offset:
             self.restart_at(offset, now_ms)
             return True
-        later = [segment for segment in self.segments if segment.base_offset > offset]
-        self._discard(reversed(later))
-        if later:
-            # Without this a power cut might keep the cut below and lose the renames.
-            self._files.sync_dir(self.directory)
+        self._lines.truncated(offset)
+        self._discard(reversed([it for it in self.segments if it.base_offset > offset]))
         self._active = self.segments.active
         self._active.truncate_to(offset, now_ms)
-        self._active.sync(with_indexes=False)
-        self._after_truncation(offset, now_ms)
+        self.log_end_offset = offset
+        self.log_start_offset = min(self.log_start_offset, offset)
+        self._truncation.owe_cut(offset, (self._active,))
+        self._note_settled()
+        self.rebuild_producers(now_ms)
         return True
 
     def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove all records and go on at `offset`, with the log's start there by default."""
+        self._truncation.settle()
+        self._lines.restarted(offset)
         self._discard(reversed(list(self.segments)))
-        self._files.sync_dir(self.directory)
         self._start_segment(offset, now_ms)
-        self.epochs.clear()
         self.snapshots.remove_all()
         self.producers.clear()
         self.log_start_offset = offset if log_start_offset is None else log_start_offset
         self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self._hooks.on_truncated(self.topic_partition)
-
-    def _after_truncation(self, offset: int, now_ms: int) -> None:
-        self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.log_start_offset = min(self.log_start_offset, offset)
-        self.epochs.truncate_from_end(offset)
-        self.rebuild_producers(now_ms)
-        self._hooks.on_truncated(self.topic_partition)
+        self.epochs.truncate_from_end(0)
+        self._truncation.owe_cut(offset, ())
+        self._note_settled()
 
     def rebuild_producers(self, now_ms: int) -> None:
         """Work the producers out anew from the newest snapshot and what the log has behind it."""
@@ -533,8 +521,10 @@ class LocalLog:
 
     # Deleting
 
-    def maybe_increment_log_start_offset(self, offset: int, high_watermark: int) -> bool:
-        """Raise the log's start for delete-records or a leader's start; tells whether it rose.
+    def maybe_increment_log_start_offset(
+        self, offset: int, high_watermark: int, reason: LogStartReason
+    ) -> bool:
+        """Raise the log's start; tells whether it rose.
 
         Records below it are gone for readers; segments go with the next retention run.
         Raises OffsetOutOfRange above the high watermark.
@@ -543,21 +533,21 @@ class LocalLog:
             raise OffsetOutOfRange(offset, self.log_start_offset, high_watermark)
         if offset <= self.log_start_offset:
             return False
+        self._truncation.settle()
         self.log_start_offset = offset
+        self._lines.start_moved(offset, reason)
         self.epochs.truncate_from_start(offset)
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
         """Remove the segments that retention takes; returns how many for each reason."""
-        removed: dict[RetentionReason, int] = {}
         segments = self.segments.facts(self.log_end_offset)
         log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
-        for step in plan_retention(log, self.config):
-            removed[step.reason] = step.segment_count
-        count = sum(removed.values())
-        if count:
-            self._delete_oldest(count, high_watermark, now_ms)
-        return removed
+        steps = plan_retention(log, self.config)
+        if steps:
+            self._lines.deleting(log, steps, self.config)
+            self._delete_oldest(sum(step.segment_count for step in steps), high_watermark, now_ms)
+        return {step.reason: step.segment_count for step in steps}
 
     def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
         """Remove the segments that end at or below `offset`, but the active one; counts them."""
@@ -575,7 +565,9 @@ class LocalLog:
         following = self.segments.higher(doomed[-1].base_offset)
         if following is None:
             return
-        self.maybe_increment_log_start_offset(following.base_offset, high_watermark)
+        self.maybe_increment_log_start_offset(
+            following.base_offset, high_watermark, LogStartReason.SEGMENT_DELETION
+        )
         self._discard(doomed)
 
     def _discard(self, segments: Iterable[Segment]) -> None:
@@ -592,7 +584,10 @@ class LocalLog:
 
     def rename_directory(self, directory: str) -> None:
         """Follow the directory to its new name, after it was renamed."""
+        self._truncation.settle()
         self.directory = directory
+        self._flush.directory = directory
+        self._lines.directory = directory
         self.snapshots.directory = directory
         self.epochs.directory = directory
         for segment in self.segments:

@@ -17,6 +17,7 @@ Source: Kafka's LogManager, BrokerMetadataCheckpoint; `formats.md` on directorie
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
 from typing import NamedTuple, Protocol
 
 from engine.errors import StorageError
@@ -106,6 +107,7 @@ class LogDirectory:
         self.path = path
         self._lock = lock
         self._unlock: Callable[[], None] | None = None
+        self._writing = Lock()
         self.offline: StorageError | None = None
         self.was_stopped_cleanly = False
         #: Whether a log could not be opened: it must be looked at again at the next start.
@@ -196,9 +198,14 @@ class LogDirectory:
 
     # Checkpoints
 
-    def write_recovery_points(self, logs: Iterable[LocalLog]) -> None:
-        """Write down up to where each log of this directory is flushed."""
-        self._write(RECOVERY_POINTS, {log.topic_partition: log.recovery_point for log in logs})
+    def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
+        """Write down up to where each log of this directory is flushed.
+
+        May be called beside the loop: the logs are asked for when nobody else writes.
+        """
+        with self._writing:
+            points = {log.topic_partition: log.recovery_point for log in logs_here()}
+            self._write(RECOVERY_POINTS, points)
 
     def write_log_starts(self, logs: Iterable[LocalLog]) -> None:
         """Write down the starts that no segment's base says."""
@@ -223,7 +230,7 @@ class LogDirectory:
         found = list(logs)
         for log in found:
             log.close(now_ms)
-        self.write_recovery_points(found)
+        self.write_recovery_points(lambda: found)
         self.write_log_starts(found)
         if not self.has_failed_logs:
             marker = encode_clean_shutdown(CleanShutdown())

@@ -175,7 +175,7 @@ class LogManager:
         return LogHooks(
             tasks,
             on_failure=lambda error: self.take_offline(directory.path, error),
-            on_truncated=lambda partition: self._checkpoint(directory, starts=False),
+            on_truncated=lambda partition: self._write_recovery_points(directory),
             jitter_ms=self._around.entropy.random_below,
         )
 
@@ -427,7 +427,7 @@ class LogManager:
         """Write the recovery points of every directory (SCH-7)."""
         for directory in self._online():
             with self._guarded(directory):
-                directory.write_recovery_points(self._logs_in(directory))
+                self._write_recovery_points(directory)
 
     def checkpoint_log_starts(self) -> None:
         """Write the log starts of every directory (SCH-8)."""
@@ -460,11 +460,13 @@ class LogManager:
             if topic is None or name == topic:
                 log.configure(config_of(name))
 
-    def _checkpoint(self, directory: LogDirectory, *, starts: bool = True) -> None:
-        logs = self._logs_in(directory)
-        directory.write_recovery_points(logs)
-        if starts:
-            directory.write_log_starts(logs)
+    def _checkpoint(self, directory: LogDirectory) -> None:
+        self._write_recovery_points(directory)
+        directory.write_log_starts(self._logs_in(directory))
+
+    def _write_recovery_points(self, directory: LogDirectory) -> None:
+        """Write them down; may be called beside the loop."""
+        directory.write_recovery_points(lambda: self._logs_in(directory))
 
     # Directories
 
@@ -503,7 +505,7 @@ class LogManager:
         return [*self._logs.values(), *self._futures.values()]
 
     def _logs_in(self, directory: LogDirectory) -> list[LocalLog]:
-        return [log for log in self._all() if self._home[log.directory] is directory]
+        return [log for log in self._all() if self._home.get(log.directory) is directory]
 
     def stop(self) -> None:
         """Close everything so that the next start needs no recovery, where that is possible."""

@@ -48,7 +48,8 @@ class LogHooks(NamedTuple):
 
     `on_failure` is told of an I/O error that happened beside the loop. `on_truncated` must write
     the log's recovery point down before it returns: records that are appended to a log whose
-    checkpoint is too high would not be looked at after a power cut. `jitter_ms` draws a number in
+    checkpoint is too high would not be looked at after a power cut. It is called beside the loop,
+    and raises StorageError. `jitter_ms` draws a number in
     [0, bound).
     """
 

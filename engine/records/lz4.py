@@ -19,13 +19,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
-from engine.limits import LZ4_HEADERS_KEPT
 from engine.records.codec import CompressedDataCorrupt
-from engine.records.xxhash import xxh32
 
 _MAGIC = b"\x04\x22\x4d\x18"
 _DESCRIPTOR = b"\x60\x40"
@@ -197,10 +195,16 @@ def _read_header(data: memoryview, *, ignore_header_checksum: bool) -> _Frame:
     )
 
 
-@lru_cache(maxsize=LZ4_HEADERS_KEPT)
 def _header_checksum(hashed: bytes) -> int:
-    # Nearly all frames have the same two bytes, and hashing those takes as long as a small block.
-    return (xxh32(hashed) >> 8) & 0xFF
+    return (_checksum_of()(hashed) >> 8) & 0xFF
+
+
+@cache
+def _checksum_of() -> Callable[[Buffer], int]:
+    """Return what computes xxHash32, the checksum inside LZ4 frames."""
+    from xxhash import xxh32_intdigest
+
+    return xxh32_intdigest
 
 
 def _read_word(data: memoryview, position: int) -> int:
@@ -219,7 +223,7 @@ def _check_length(length: int, length_max: int, bytes_left: int, position: int) 
 
 
 def _check_block(block: memoryview, stored: int, position: int) -> None:
-    computed = xxh32(block)
+    computed = _checksum_of()(block)
     if computed != stored:
         raise CompressedDataCorrupt(
             f"lz4 block checksum {computed:#x}", f"{stored:#x}", position=position

@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from engine.host.ports import Clock
 from engine.log.local_log import LocalLog
+from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import (
     AppendInfo,
@@ -276,7 +277,9 @@ class Partition:
         if self.high_watermark > before:
             effects.append(HighWatermarkMoved(self.topic_partition, self.high_watermark))
         start = min(leader_log_start_offset, self.high_watermark)
-        if log.maybe_increment_log_start_offset(start, self.high_watermark):
+        if log.maybe_increment_log_start_offset(
+            start, self.high_watermark, LogStartReason.LEADER_START
+        ):
             effects.append(LogStartMoved(self.topic_partition, start))
         return info, tuple(effects)
 
@@ -565,6 +568,8 @@ class Partition:
         if wanted < 0:
             raise OffsetOutOfRange(wanted, log.log_start_offset, self.high_watermark)
         effects: tuple[Effect, ...] = ()
-        if log.maybe_increment_log_start_offset(wanted, self.high_watermark):
+        if log.maybe_increment_log_start_offset(
+            wanted, self.high_watermark, LogStartReason.DELETE_RECORDS
+        ):
             effects = (LogStartMoved(self.topic_partition, wanted),)
         return DeletedRecords(wanted, self.low_watermark(), effects)

@@ -22,9 +22,6 @@ from engine.znode.errors import ZnodeStoreFailed
 from engine.znode.journal import Stored
 from engine.znode.tree import Node
 
-#: Keeps the journal in memory, for tests and for clusters that end with their process.
-IN_MEMORY = ":memory:"
-
 _SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE nodes (
@@ -93,14 +90,6 @@ class SqliteJournal:
     def close(self) -> None:
         """Release the file; closing twice is allowed."""
         self._database.close()
-
-    def __del__(self) -> None:
-        """Release what nobody closed, as happens to stores in memory; Python warns from 3.13 on."""
-        try:
-            self._database.close()
-        except (AttributeError, sqlite3.Error):
-            # It was never opened, or belongs to another thread.
-            return
 
     def _prepare(self) -> None:
         execute = self._database.execute

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
 from engine.log.log_config import LogConfig
+from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import MAX_TIMESTAMP
 from engine.log.log_types import OffsetOutOfRange
 from engine.log.tasks import InlineTasks, LogHooks
@@ -110,7 +111,7 @@ class Model:
 
     def begin(self, back: int, _: int) -> None:
         offset = max(self.end - back, 0)
-        self.log.maybe_increment_log_start_offset(offset, self.end)
+        self.log.maybe_increment_log_start_offset(offset, self.end, LogStartReason.DELETE_RECORDS)
         self.start = max(self.start, offset)
 
     def check(self) -> None:

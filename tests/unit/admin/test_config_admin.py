@@ -12,9 +12,9 @@ from engine.errors import ConfigError
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
 from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Check, Create, Operation, OperationResult, SetData
 from engine.znode.paths import CONTROLLER
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.values import ControllerRegistration, encode_config, encode_controller
 
@@ -45,7 +45,7 @@ def do(work: Coroutine[Any, None, Any]) -> Any:
 
 
 def client_with(registration: ControllerRegistration | None) -> WatchedClient:
-    client = WatchedClient(ZnodeStore(SqliteJournal(IN_MEMORY), ManualClock()))
+    client = WatchedClient(ZnodeStore(MemoryJournal(), ManualClock()))
     do(client.connect())
     for path in ("/config", "/config/changes", "/config/topics"):
         do(client.create(path))

@@ -15,8 +15,8 @@ from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.paths import CONFIG_CHANGES, CONTROLLER, PERSISTENT_PATHS, config_path
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.values import (
     ControllerRegistration,
@@ -53,7 +53,7 @@ class Stage:
 
     def __init__(self, *, has_controller: bool = True) -> None:
         self.client = EmbeddedZnodeClient(
-            ZnodeStore(SqliteJournal(IN_MEMORY), ManualClock(wall_ms=1_000_000)), 18_000
+            ZnodeStore(MemoryJournal(), ManualClock(wall_ms=1_000_000)), 18_000
         )
         self.do(self.client.connect())
         for path in PERSISTENT_PATHS:

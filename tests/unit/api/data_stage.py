@@ -14,6 +14,7 @@ from engine.api.fetch_session import FetchSessionCache
 from engine.api.list_offsets import ListOffsets
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
+from engine.api.usual_produce import UsualProduce
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
@@ -64,7 +65,7 @@ class DataStage:
         root: str = "/data",
         is_usual: bool = True,
     ) -> None:
-        """Without `is_usual` no fetch is answered the usual way."""
+        """Without `is_usual` nothing is answered the usual way."""
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.metadata = MetadataCache(LEADER, "cluster")
@@ -89,10 +90,12 @@ class DataStage:
         produce = Produce(self.manager, self.metadata)
         fetch = Fetch(FetchDeps(self.manager, self.metadata, self.sessions))
         serve, rule = self.table.serve, Rule.PER_RESOURCE
-        serve("Produce", produce.handle, rule, decode=decode_produce_request)
         if is_usual:
+            usual = UsualProduce(produce, self.metadata, self.clock).answer
+            serve("Produce", produce.handle, rule, decode=decode_produce_request, serve_usual=usual)
             serve("Fetch", fetch.handle, rule, decode=read_fetch_request)
         else:
+            serve("Produce", produce.answer, rule, decode=decode_produce_request)
             serve("Fetch", fetch.answer, rule, decode=decode_fetch_request)
         serve("ListOffsets", ListOffsets(self.manager, self.clock).handle, rule)
         serve("OffsetForLeaderEpoch", OffsetForLeaderEpoch(self.manager).handle, rule)

@@ -17,7 +17,7 @@ from engine.wire.codec import message_codec
 from engine.wire.headers import api, request_header_bytes, response_header_version
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.store import ZnodeStore
 
 LOG_DIR = "/data"
@@ -42,7 +42,7 @@ class MemoryBroker:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.files = files or MemoryFiles(clock=self.clock)
-        self.store = store or ZnodeStore(SqliteJournal(IN_MEMORY), self.clock)
+        self.store = store or ZnodeStore(MemoryJournal(), self.clock)
         self.network = MemoryNetwork(self.timers)
         #: What handlers failed at.
         self.faults: list[tuple[str, Exception]] = []

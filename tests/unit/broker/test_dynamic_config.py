@@ -16,6 +16,7 @@ from engine.host.memory_network import MemoryTimers
 from engine.limits import CONFIG_CHANGE_KEPT_MS, CONFIG_CHANGES_RETRY_MS
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ConnectionLost
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.paths import (
     CONFIG_CHANGE_PREFIX,
     CONFIG_CHANGES,
@@ -23,7 +24,6 @@ from engine.znode.paths import (
     broker_config_path,
     topic_config_path,
 )
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.values import encode_config, encode_config_change
 
@@ -48,7 +48,7 @@ class Stage:
     def __init__(self) -> None:
         self.clock = ManualClock(wall_ms=1_000_000)
         self.timers = MemoryTimers(self.clock)
-        self.store = ZnodeStore(SqliteJournal(IN_MEMORY), self.clock)
+        self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.client = LosingClient(self.store, 18_000)
         self.do(self.client.connect())
         for path in PERSISTENT_PATHS:

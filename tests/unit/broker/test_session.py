@@ -10,8 +10,8 @@ from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.limits import BROKER_SESSION_RETRY_MS
 from engine.znode.embedded import EmbeddedZnodeClient
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Create, Delete, SetData
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
 from engine.znode.store import ZnodeStore
 
 TIMEOUT_MS = 6000
@@ -25,7 +25,7 @@ class Stage:
     def __init__(self) -> None:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
-        self.store = ZnodeStore(SqliteJournal(IN_MEMORY), self.clock)
+        self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.me = self.store.open_session(LONG_MS)
         host = BrokerHost(
             self.clock,

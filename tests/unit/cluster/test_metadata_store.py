@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 from engine.cluster.cluster import MetadataStore
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryConnection, MemoryNetwork, MemoryTimers
-from engine.znode.sqlite_journal import IN_MEMORY
 
 TIMEOUT_MS = 6000
 PING = struct.pack(">ii", -2, 11)
 
 
 class Stage:
-    def __init__(self) -> None:
+    def __init__(self, folder: Path) -> None:
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.network = MemoryNetwork(self.timers)
-        self.store = MetadataStore(IN_MEMORY, self.clock, self.timers)
+        self.store = MetadataStore(str(folder / "znodes.sqlite"), self.clock, self.timers)
         self.port = self.store.listen(self.network, "h", 0, SeededEntropy())
 
     def remote(self) -> tuple[MemoryConnection, list[str]]:
@@ -37,8 +37,8 @@ class Stage:
             self.timers.run_until_idle()
 
 
-def test_a_silent_client_from_outside_expires_and_one_that_pings_does_not() -> None:
-    stage = Stage()
+def test_a_silent_client_from_outside_expires_and_one_that_pings_does_not(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
     _, silent = stage.remote()
     connection, living = stage.remote()
     for _ in range(4):
@@ -49,8 +49,8 @@ def test_a_silent_client_from_outside_expires_and_one_that_pings_does_not() -> N
     stage.store.close()
 
 
-def test_a_client_of_this_process_lives_as_long_as_its_loop_turns() -> None:
-    stage = Stage()
+def test_a_client_of_this_process_lives_as_long_as_its_loop_turns(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
     client = stage.store.client(TIMEOUT_MS)
     drive(client.connect()).result()
     stage.pass_time(5 * TIMEOUT_MS)
@@ -62,8 +62,10 @@ def test_a_client_of_this_process_lives_as_long_as_its_loop_turns() -> None:
     stage.store.close()
 
 
-def test_what_came_while_the_process_stood_still_is_read_before_anyone_expires() -> None:
-    stage = Stage()
+def test_what_came_while_the_process_stood_still_is_read_before_anyone_expires(
+    tmp_path: Path,
+) -> None:
+    stage = Stage(tmp_path)
     connection, living = stage.remote()
     _, silent = stage.remote()
     stage.clock.advance(10 * TIMEOUT_MS)

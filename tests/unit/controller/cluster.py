@@ -19,6 +19,7 @@ from engine.replication.metadata_cache import BrokerNode
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ConnectionLost, NoNode
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Check, Create, Delete, Operation, OperationResult, SetData
 from engine.znode.paths import (
     PERSISTENT_PATHS,
@@ -27,7 +28,6 @@ from engine.znode.paths import (
     topic_config_path,
     topic_path,
 )
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.values import (
     BrokerRegistration,
@@ -54,7 +54,7 @@ class TracedStore(ZnodeStore):
     """A store that notes its transactions."""
 
     def __init__(self, clock: ManualClock) -> None:
-        super().__init__(SqliteJournal(IN_MEMORY), clock)
+        super().__init__(MemoryJournal(), clock)
         self.transactions: list[list[str]] = []
 
     def multi(self, session_id: int, operations: Sequence[Operation]) -> list[OperationResult]:

@@ -14,6 +14,7 @@ from engine.limits import OPENED_MEMORY_BYTES_MAX, SENDFILE_BYTES_MIN
 from engine.log.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
+from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP
 from engine.log.log_types import OffsetOutOfRange, RecordListTooLarge, UnexpectedAppendOffset
 from engine.log.producer_state import AppendOrigin, InvalidProducerEpoch, OutOfOrderSequence
@@ -256,7 +257,7 @@ def test_a_read_goes_on_in_the_next_segment() -> None:
 def test_reads_outside_of_the_log_are_refused() -> None:
     log = new_log()
     fill(log, [3, 3])
-    log.maybe_increment_log_start_offset(3, 6)
+    log.maybe_increment_log_start_offset(3, 6, LogStartReason.DELETE_RECORDS)
     for offset in (2, 7):
         with pytest.raises(OffsetOutOfRange) as caught:
             log.read(offset, 1)
@@ -363,7 +364,7 @@ def test_an_empty_log_has_ends_and_no_times() -> None:
 def test_a_lookup_by_time_starts_at_the_log_s_start() -> None:
     log = new_log()
     fill(log, [10, 10, 10])
-    log.maybe_increment_log_start_offset(25, 30)
+    log.maybe_increment_log_start_offset(25, 30, LogStartReason.DELETE_RECORDS)
     found = log.offset_for_timestamp(0)
     assert found is not None
     assert found.offset == 25
@@ -519,10 +520,10 @@ def filled(tasks: InlineTasks | None = None) -> tuple[MemoryFiles, LocalLog]:
 def test_delete_records_moves_the_start_and_retention_takes_the_segments() -> None:
     tasks = InlineTasks()
     files, log = filled(tasks)
-    assert log.maybe_increment_log_start_offset(45, 80)
-    assert not log.maybe_increment_log_start_offset(44, 80)
+    assert log.maybe_increment_log_start_offset(45, 80, LogStartReason.DELETE_RECORDS)
+    assert not log.maybe_increment_log_start_offset(44, 80, LogStartReason.DELETE_RECORDS)
     with pytest.raises(OffsetOutOfRange):
-        log.maybe_increment_log_start_offset(81, 80)
+        log.maybe_increment_log_start_offset(81, 80, LogStartReason.DELETE_RECORDS)
     assert ((0, 45),) == log.epochs.entries
     assert len(log.segments) == 4
     assert log.delete_old_segments(80, NOW_MS) == {RetentionReason.START_OFFSET: 2}

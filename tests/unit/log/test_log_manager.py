@@ -12,6 +12,7 @@ from engine.host.ports import LogDirOffline
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
+from engine.log.log_lines import LogStartReason
 from engine.log.log_manager import DuplicateLog, KafkaStorageError
 from engine.log.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_offsets
 from engine.model import TopicPartition
@@ -98,7 +99,7 @@ def test_checkpoints_have_what_their_names_say() -> None:
     log = manager.get_or_create(T0, is_new=True)
     fill(log, [10] * 5)
     fill(manager.get_or_create(T1, is_new=True), [3])
-    log.maybe_increment_log_start_offset(5, 50)
+    log.maybe_increment_log_start_offset(5, 50, LogStartReason.DELETE_RECORDS)
     manager.checkpoint_recovery_points()
     manager.checkpoint_log_starts()
     manager.checkpoint_high_watermarks({T0: 44, T1: 2, U0: 9})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from engine.host.memory import ManualClock
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Watcher, WatchEvent
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
+from engine.znode.sqlite_journal import SqliteJournal
 from engine.znode.store import ZnodeStore
 
 TIMEOUT_MS = 18_000
@@ -30,8 +31,8 @@ class Told:
         return taken
 
 
-def store_with_session(path: str = IN_MEMORY) -> tuple[ZnodeStore, int, ManualClock]:
-    """Return a new store, a session of it and its clock."""
+def store_with_session(path: str | None = None) -> tuple[ZnodeStore, int, ManualClock]:
+    """Return a new store, in memory without a path, a session of it and its clock."""
     clock = ManualClock(wall_ms=1_000_000)
-    store = ZnodeStore(SqliteJournal(path), clock)
+    store = ZnodeStore(SqliteJournal(path) if path else MemoryJournal(), clock)
     return store, store.open_session(TIMEOUT_MS), clock

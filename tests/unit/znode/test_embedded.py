@@ -11,8 +11,8 @@ from engine.host.memory import ManualClock
 from engine.znode.client import ZnodeClient
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import BadVersion, NoNode, SessionExpired
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Check, Create, SessionEvent, SetData, WatchKind
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
 from engine.znode.store import ZnodeStore
 from tests.unit.znode.stores import TIMEOUT_MS, Told
 
@@ -30,7 +30,7 @@ def now(coroutine: Coroutine[Any, Any, R]) -> R:
 
 def connected() -> tuple[EmbeddedZnodeClient, ZnodeStore, ManualClock]:
     clock = ManualClock()
-    store = ZnodeStore(SqliteJournal(IN_MEMORY), clock)
+    store = ZnodeStore(MemoryJournal(), clock)
     client = EmbeddedZnodeClient(store, TIMEOUT_MS)
     now(client.connect())
     return client, store, clock
@@ -96,7 +96,7 @@ def test_closing_ends_what_the_session_owns() -> None:
 
 
 def test_a_client_that_never_connected_has_no_session() -> None:
-    store = ZnodeStore(SqliteJournal(IN_MEMORY), ManualClock())
+    store = ZnodeStore(MemoryJournal(), ManualClock())
     client = EmbeddedZnodeClient(store, TIMEOUT_MS)
     assert 0 == client.session_id
     with pytest.raises(SessionExpired):

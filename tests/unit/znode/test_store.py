@@ -330,9 +330,9 @@ def test_a_foreign_file_is_refused(tmp_path: Path, content: bytes) -> None:
         SqliteJournal(str(tmp_path / "no" / "folder"))
 
 
-def test_a_store_whose_journal_failed_accepts_nothing_more() -> None:
+def test_a_store_whose_journal_failed_accepts_nothing_more(tmp_path: Path) -> None:
     clock = ManualClock()
-    journal = SqliteJournal(":memory:")
+    journal = SqliteJournal(str(tmp_path / "znodes.db"))
     store = ZnodeStore(journal, clock)
     me = store.open_session(TIMEOUT_MS)
     told = Told()

@@ -12,8 +12,8 @@ from engine.host.real import RealClock, RealEntropy
 from engine.host.real_network import RealNetwork
 from engine.limits import LISTEN_BACKLOG
 from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import SessionEvent
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.zookeeper_server import ZookeeperServer
 
@@ -28,7 +28,7 @@ class LoopServer:
         self.clock = RealClock()
         self.loop = EventLoop()
         self.network = RealNetwork(self.loop, self.clock)
-        self.store = ZnodeStore(SqliteJournal(IN_MEMORY), self.clock)
+        self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.connections: list[Connection] = []
         self.port = ZookeeperServer(self.store, RealEntropy()).listen(self, "127.0.0.1", 0)
         self.clients: list[KazooZnodeClient] = []

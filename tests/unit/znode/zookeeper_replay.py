@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.memory_network import MemoryConnection, MemoryNetwork, MemoryTimers
-from engine.znode.sqlite_journal import IN_MEMORY, SqliteJournal
+from engine.znode.memory_journal import MemoryJournal
 from engine.znode.store import ZnodeStore
 from engine.znode.zookeeper_server import ZookeeperServer
 
@@ -85,7 +85,7 @@ class Served:
         self.clock = ManualClock(wall_ms=1_000_000)
         self.timers = MemoryTimers(self.clock)
         self.network = MemoryNetwork(self.timers)
-        self.store = ZnodeStore(SqliteJournal(IN_MEMORY), self.clock)
+        self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.server = ZookeeperServer(self.store, SeededEntropy())
         self.port = self.server.listen(self.network, "h", 0)
 

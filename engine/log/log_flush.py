@@ -1,0 +1,120 @@
+"""How far one log is durable, and what makes it so.
+
+```
+recovery point   all below it is on disk; behind it a power cut may take records, and the next
+                 start reads them again
+flush            now, on the caller's thread: flush.messages, flush.ms, the end
+flush beside     a rolled segment: on a thread of its own; the recovery point moves afterwards
+```
+
+Source: LOG-11; Kafka's UnifiedLog.flush and LocalLog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from engine.errors import StorageError
+from engine.host.ports import Files
+from engine.log.producer_snapshots import ProducerSnapshots
+from engine.log.segment import Segment
+from engine.log.segment_list import SegmentList
+from engine.log.tasks import LogHooks
+
+
+class LogFlush:
+    """The recovery point of one log."""
+
+    __slots__ = (
+        "_end_offset",
+        "_files",
+        "_has_new_names",
+        "_hooks",
+        "_segments",
+        "_snapshots",
+        "directory",
+        "last_flush_ms",
+        "recovery_point",
+    )
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        segments: SegmentList,
+        snapshots: ProducerSnapshots,
+        hooks: LogHooks,
+        end_offset: Callable[[], int],
+        *,
+        recovery_point: int,
+    ) -> None:
+        """`end_offset` is asked for the log's end (exclusive)."""
+        self._files = files
+        self.directory = directory
+        self._segments = segments
+        self._snapshots = snapshots
+        self._hooks = hooks
+        self._end_offset = end_offset
+        self.recovery_point = recovery_point
+        #: Wall time of the last flush, 0 before the first.
+        self.last_flush_ms = 0
+        self._has_new_names = True
+
+    def note_new_names(self) -> None:
+        """Sync the folder with the next flush: files were made in it."""
+        self._has_new_names = True
+
+    def flush(self, now_ms: int) -> None:
+        """Make all that was appended durable, now; the recovery point moves to the log's end."""
+        if self._end_offset() > self.recovery_point:
+            self._flush_all(now_ms)
+        else:
+            self._mark_flushed(self._end_offset(), now_ms)
+
+    def close(self, now_ms: int) -> None:
+        """Make everything durable, its names too."""
+        self._has_new_names = True
+        self._flush_all(now_ms)
+
+    def _flush_all(self, now_ms: int) -> None:
+        end = self._end_offset()
+        segments = self._segments.between(self.recovery_point, end)
+        self._sync(segments, tuple(self._snapshots.unsynced))
+        self._mark_flushed(end, now_ms)
+
+    def flush_beside(self, offset: int, snapshots: Sequence[int], now_ms: int) -> None:
+        """Make all below `offset` durable beside the loop, and these snapshots."""
+        segments = self._segments.between(self.recovery_point, offset)
+        for segment in segments:
+            segment.borrow()
+
+        def done(failure: StorageError | None) -> None:
+            for segment in segments:
+                segment.give_back()
+            if failure is None:
+                self._mark_flushed(min(offset, self._end_offset()), now_ms)
+            else:
+                self._hooks.on_failure(failure)
+
+        self._hooks.tasks.offload("flush-log", lambda: self._sync(segments, snapshots), done)
+
+    def lower_to(self, offset: int) -> None:
+        """Follow the log's end down."""
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def sync_names(self) -> None:
+        """Make the names in the log's folder durable."""
+        self._has_new_names = False
+        self._files.sync_dir(self.directory)
+
+    def _sync(self, segments: Iterable[Segment], snapshots: Sequence[int]) -> None:
+        active = self._segments.active
+        for segment in segments:
+            segment.sync(with_indexes=segment is not active)
+        self._snapshots.sync(snapshots)
+        if self._has_new_names:
+            self.sync_names()
+
+    def _mark_flushed(self, offset: int, now_ms: int) -> None:
+        self.recovery_point = max(self.recovery_point, offset)
+        self.last_flush_ms = now_ms

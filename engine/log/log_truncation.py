@@ -1,0 +1,125 @@
+"""What a truncation owes the disk, paid beside the loop and before the next append.
+
+```
+on the loop      1 later segments renamed, highest first   2 .log cut   3 memory: end, epochs,
+                   recovery point, producers
+beside it        4 names synced   5 .log synced   6 epochs written   7 recovery points of the
+                   directory written
+next append      waits for 4 to 7, or does what of them nobody has begun
+```
+
+A crash leaves a prefix of 1, 2, 4 … 7 (file systems write changes of names and sizes in their
+order), and any prefix is a log: what is still named is a run of whole segments, an epoch that
+starts behind the end is dropped by the loader, and a recovery point above the end counts as the
+end. Only an append on top of a cut that is not durable would be lost in what the disk still has.
+
+Source: LOG-12; KAFKA-15046. Differs: Kafka writes epochs later and syncs no cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Lock
+
+from engine.errors import StorageError
+from engine.log.epoch_store import EpochStore
+from engine.log.log_flush import LogFlush
+from engine.log.segment import Segment
+from engine.log.tasks import LogHooks
+from engine.model import TopicPartition
+
+
+class _DurableSteps:
+    """Steps in order, each run once, by whichever thread comes first."""
+
+    def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
+        self._lock = Lock()
+        self._steps = list(steps)
+        self._failure: StorageError | None = None
+
+    def run(self) -> None:
+        """Run what is left; raises what a step raised, again for whoever comes later.
+
+        No step is tried twice: what a failed sync has left is unknown (D20).
+        """
+        with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            while self._steps:
+                try:
+                    self._steps[0]()
+                except StorageError as error:
+                    self._failure = error
+                    raise
+                del self._steps[0]
+
+
+class LogTruncation:
+    """What of the last truncation of one log is not durable yet."""
+
+    __slots__ = ("_epochs", "_flush", "_hooks", "_on_settled", "_owed", "_topic_partition")
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        epochs: EpochStore,
+        flush: LogFlush,
+        hooks: LogHooks,
+        on_settled: Callable[[], None],
+    ) -> None:
+        """`on_settled` is told on the loop when a truncation has become durable."""
+        self._topic_partition = topic_partition
+        self._epochs = epochs
+        self._flush = flush
+        self._hooks = hooks
+        self._on_settled = on_settled
+        self._owed: _DurableSteps | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Tell whether the log may be appended to without `settle`."""
+        return self._owed is None
+
+    def settle(self) -> None:
+        """Wait until the last truncation is durable; raises the StorageError that it met."""
+        if self._owed is not None:
+            self._owed.run()
+            self._owed = None
+            self._on_settled()
+
+    def drop_epochs(self, end_offset: int) -> None:
+        """Forget epochs without records, at the end of a log that is not cut."""
+        if self._epochs.truncate_from_end(end_offset):
+            self._owe((self._epochs.write,))
+
+    def owe_cut(self, end_offset: int, log_files: Sequence[Segment]) -> None:
+        """Follow the log's end down, and have the cut made durable: steps 4 to 7.
+
+        `log_files` are the segments whose .log was cut.
+        """
+        self._flush.lower_to(end_offset)
+        self._epochs.truncate_from_end(end_offset)
+        self._owe(
+            (
+                self._flush.sync_names,
+                *(partial(segment.sync, with_indexes=False) for segment in log_files),
+                self._epochs.write,
+                partial(self._hooks.on_truncated, self._topic_partition),
+            )
+        )
+
+    def _owe(self, steps: Sequence[Callable[[], None]]) -> None:
+        owed = self._owed = _DurableSteps(steps)
+
+        def done(failure: StorageError | None) -> None:
+            if self._owed is not owed:
+                # Somebody could not wait, and has seen for himself how it went.
+                return
+            if failure is not None:
+                self._hooks.on_failure(failure)
+                return
+            self._owed = None
+            self._on_settled()
+
+        self._hooks.tasks.offload("truncate-log", owed.run, done)

@@ -1,0 +1,44 @@
+"""A journal that ends with its process: the twin of `sqlite_journal.py` for tests and simulations.
+
+It outlives the store above it, so that a test can stop a store and start another on it. What was
+committed is there at once, whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.znode.journal import Stored
+from engine.znode.tree import Node
+
+
+class MemoryJournal:
+    """Keeps the outcome of transactions in this process."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._sessions: dict[int, int] = {}
+        self._zxid = 0
+
+    def load(self) -> Stored:
+        """Return what the transactions left."""
+        return Stored(list(self._nodes.items()), dict(self._sessions), self._zxid)
+
+    def commit(
+        self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
+    ) -> None:
+        """Take one transaction; None removes."""
+        for path, node in nodes.items():
+            if node is None:
+                self._nodes.pop(path, None)
+            else:
+                self._nodes[path] = node
+        for session_id, timeout_ms in sessions.items():
+            if timeout_ms is None:
+                self._sessions.pop(session_id, None)
+            else:
+                self._sessions[session_id] = timeout_ms
+        self._zxid = zxid
+
+    def close(self) -> None:
+        """Keep everything: there is nothing to release."""
