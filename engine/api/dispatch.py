@@ -25,7 +25,7 @@ RequestDecoder: TypeAlias = Callable[[memoryview, int], Any]
 UsualHandler: TypeAlias = Callable[[memoryview, Session], bytes | None]
 
 
-def _nothing_usual(_frame: memoryview, _session: Session) -> bytes | None:
+def _serve_nothing(_frame: memoryview, _session: Session) -> bytes | None:
     return None
 
 
@@ -55,7 +55,7 @@ class DispatchTable:
         self._rows: dict[int, ApiRow] = {}
         #: Is asked before the rows are, for every frame that has no open request before it and
         #: comes from somebody to whom nothing can be denied.
-        self.serve_usual: UsualHandler = _nothing_usual
+        self.serve_usual: UsualHandler = _serve_nothing
         self.usual_key = -1
 
     def serve(

@@ -1,8 +1,8 @@
 """What is known by now of one batch that a producer sent: found out at most once, and handed on.
 
 ```
-header     read at once                           usual way ──┐ hands over what it has seen
-checksum   once, over all bytes behind it         general way ┘ asks for the rest alone
+header     read when this is made                 append_usual ─┐ hands over what it has seen
+checksum   once, over all bytes behind it         append       ─┘ asks for the rest alone
 opened     once: compressed records, or as much of them as can be opened, and the fault
 walked     once: what the records have in common (`record_walk.py`)
 ```

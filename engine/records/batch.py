@@ -254,7 +254,7 @@ class BatchView:
             raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + _CRC[0])
 
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
-        """Yield the records as Kafka's ordinary iterator does.
+        """Yield the records as Kafka's `iterator` does.
 
         Uncompressed records are yielded up to the one at fault; of a compressed batch, none if
         any is. The checksum is not looked at. Errors: CorruptRecord, DecompressedTooLarge.
@@ -268,7 +268,7 @@ class BatchView:
             yield from self.read_records(limit_bytes=limit_bytes)
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
-        """Return all records at once, or raise; see `records`."""
+        """Return all records, or raise; see `records`."""
         if self.record_count == 0:
             return []
         codec = self.codec

@@ -159,10 +159,10 @@ def usual_decompressor(codec: int) -> UsualDecompressor:
         from engine.records import zstd
 
         return zstd.decompress_usual
-    return _nothing_usual
+    return _open_nothing
 
 
-def _nothing_usual(_data: memoryview, _arena: memoryview) -> int | None:
+def _open_nothing(_data: memoryview, _arena: memoryview) -> int | None:
     return None
 
 
