@@ -45,7 +45,7 @@ from engine.wire.produce_bytes import (
     ProducedPartition,
     ProduceRequest,
     encode_produce_response,
-    encode_produced,
+    encode_produce_response_usual,
 )
 
 Results: TypeAlias = dict[TopicPartition, ProduceResult]
@@ -103,7 +103,7 @@ class Produce:
         if result is None:
             return None
         if result[0] is None:
-            return encode_produced(version, topic, index, result[1:])
+            return encode_produce_response_usual(version, topic, index, result[1:])
         return self._encoded_all({topic_partition: result}, exchange)
 
     def answer(self, request: ProduceRequest, exchange: Exchange) -> Any:
@@ -210,7 +210,7 @@ class Produce:
             (((topic, index), (error, base_offset, append_time_ms, log_start)),) = results.items()
             if error is None:
                 offsets = (base_offset, append_time_ms, log_start)
-                return encode_produced(version, topic, index, offsets)
+                return encode_produce_response_usual(version, topic, index, offsets)
         return self._encoded_all(results, exchange)
 
     def _encoded_all(self, results: Results, exchange: Exchange) -> bytes:

@@ -262,7 +262,7 @@ def _from_message(message: Any, version: int) -> ProduceRequest:
     return ProduceRequest(transactional_id, message.acks, message.timeout_ms, topics)
 
 
-def encode_produced(
+def encode_produce_response_usual(
     version: int, topic: str, partition: int, offsets: tuple[int, int, int]
 ) -> bytes:
     """Encode the response that nearly all requests have: one partition, without an error.

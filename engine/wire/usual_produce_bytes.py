@@ -53,7 +53,7 @@ class ProduceHead(NamedTuple):
     behind: bytes
 
     def answer(self, correlation_id: int, offsets: tuple[int, int, int]) -> bytes:
-        """Return the answer's frame, without an error; see `encode_produced` for the offsets."""
+        """Return the answer's frame, without an error, as `encode_produce_response_usual` does."""
         _, _, (_, index), pack, before, behind = self
         return pack(correlation_id, before, index, 0, *offsets, behind)
 

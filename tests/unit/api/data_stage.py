@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from engine.api.admission import allow_all
+from engine.api.admission import Admission, allow_all
 from engine.api.delete_records import DeleteRecords
 from engine.api.describe_producers import DescribeProducers
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
@@ -64,6 +64,7 @@ class DataStage:
         files: Files | None = None,
         root: str = "/data",
         is_usual: bool = True,
+        admission: Admission | None = None,
     ) -> None:
         """Without `is_usual` nothing is answered the usual way."""
         self.clock = ManualClock()
@@ -80,7 +81,7 @@ class DataStage:
         self.faults: list[str] = []
         self.closed: list[str] = []
         self.frames: list[bytes] = []
-        self.table = DispatchTable(allow_all())
+        self.table = DispatchTable(admission or allow_all())
         self._serve_data(is_usual=is_usual)
         self.connect()
         self.add("t", 0)

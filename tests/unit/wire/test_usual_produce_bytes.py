@@ -10,7 +10,7 @@ from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.headers import read_request_header, request_header_bytes, response_header_bytes
-from engine.wire.produce_bytes import decode_produce_request, encode_produced
+from engine.wire.produce_bytes import decode_produce_request, encode_produce_response_usual
 from engine.wire.usual_produce_bytes import read_produce_usual
 from tests.unit.api.data_stage import produce_request
 
@@ -122,5 +122,7 @@ def test_its_answer_is_that_of_the_way_around(version: int) -> None:
     found = read_produce_usual(memoryview(frame_of(version=version)))
     assert found is not None
     offsets = (5, -1, 2)
-    expected = response_header_bytes(_KEY, version, 77) + encode_produced(version, "t", 3, offsets)
+    expected = response_header_bytes(_KEY, version, 77) + encode_produce_response_usual(
+        version, "t", 3, offsets
+    )
     assert expected == found[2].answer(77, offsets)
