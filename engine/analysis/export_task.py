@@ -7,13 +7,13 @@ never writes into another's file; only files that a finished attempt reports are
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from engine.analysis.batch_reader import Problem
 from engine.analysis.columns import RECORDS, arrow_schema, chosen
 from engine.analysis.record_batches import SplitRecords
-from engine.analysis.splits import Split
+from engine.analysis.splits import Split, decode_splits
 from engine.host.real import RealFiles
 from engine.limits import PARQUET_ROW_GROUP_BYTES
 
@@ -50,16 +50,6 @@ class TaskReport(NamedTuple):
         """Return the report behind a text."""
         fields = json.loads(text)
         return TaskReport._make([*fields[:-1], [Problem._make(p) for p in fields[-1]]])
-
-
-def encode_splits(splits: Iterable[Split]) -> str:
-    """Return splits as text."""
-    return json.dumps(list(splits))
-
-
-def decode_splits(text: str) -> list[Split]:
-    """Return the splits behind a text."""
-    return [Split(*fields) for fields in json.loads(text)]
 
 
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:

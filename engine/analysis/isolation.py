@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from engine.analysis.batch_reader import SplitReader
-from engine.analysis.splits import Split
+from engine.analysis.splits import Split, decode_splits, encode_splits
 from engine.errors import CorruptRecord, EngineError
 from engine.host.ports import Files
 from engine.host.real import RealFiles
@@ -64,8 +64,6 @@ def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
 
 def committed_on_spark(session: Any, splits: list[Split]) -> list[Split]:
     """Do the same for all partitions, each in a task of its own."""
-    from engine.analysis.export_task import decode_splits, encode_splits
-
     context = session.sparkContext
     groups = [(encode_splits(group),) for group in partitions_of(splits)]
     frame = session.createDataFrame(context.parallelize(groups, len(groups)), "splits string")
@@ -75,8 +73,6 @@ def committed_on_spark(session: Any, splits: list[Split]) -> list[Split]:
 
 def _map_committed(groups: Iterator[Any]) -> Iterator[Any]:
     import pyarrow as pa
-
-    from engine.analysis.export_task import decode_splits, encode_splits
 
     for batch in groups:
         for row in batch.to_pylist():

@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any
 
 from engine.analysis.columns import VIEWS, ViewColumn, spark_schema
-from engine.analysis.export_task import decode_splits, encode_splits
 from engine.analysis.record_batches import view_batches
-from engine.analysis.splits import Split, pack_splits
+from engine.analysis.splits import Split, decode_splits, encode_splits, pack_splits
 from engine.host.real import RealFiles
 
 _WORD = re.compile(r"\w+")

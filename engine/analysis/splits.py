@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Iterable
@@ -178,3 +179,13 @@ def pack_splits(
 
 def _weight(split: Split) -> int:
     return split.end - split.start + FILE_OPEN_WEIGHT_BYTES
+
+
+def encode_splits(splits: Iterable[Split]) -> str:
+    """Return splits as text."""
+    return json.dumps(list(splits))
+
+
+def decode_splits(text: str) -> list[Split]:
+    """Return the splits behind a text."""
+    return [Split(*fields) for fields in json.loads(text)]

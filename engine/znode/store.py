@@ -81,6 +81,11 @@ class ZnodeStore:
         """Count the nodes, the root among them."""
         return len(self._tree)
 
+    @property
+    def watch_count(self) -> int:
+        """Count the watches of all sessions."""
+        return len(self._watches)
+
     def close(self) -> None:
         """Release the journal; sessions stay as they are."""
         self._journal.close()

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kctl.commands.cluster import TIMEOUT_S
 from kctl.commands.cluster_options import Output, Yes, noun
+from kctl.commands.cluster_start import TIMEOUT_S
 
 app = noun("The embedded cluster: start, stop, look after, remove.")
 

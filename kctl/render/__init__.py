@@ -16,10 +16,10 @@ What is one thing and never several (`write_object`) is one object in json and y
 
 from __future__ import annotations
 
+from kctl.render.columns import Column
 from kctl.render.rows import (
     FORMATS,
     TABLES,
-    Column,
     Row,
     RowWriter,
     check_format,

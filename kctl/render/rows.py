@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from engine.errors import EngineError
 from kctl import exits
+from kctl.render.columns import Column
 
 Row = Mapping[str, Any]
 
@@ -24,22 +25,6 @@ class UnknownFormat(EngineError):
     def __init__(self, name: str, allowed: Sequence[str]) -> None:
         super().__init__(f"unknown output format {name!r}: one of {', '.join(allowed)}")
         self.name = name
-
-
-class Column(NamedTuple):
-    """One column: its key in rows, its heading, and where it is shown.
-
-    `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
-    `beneath` stands below its row. The column that `is_name`, else the first, is what rows are
-    called by.
-    """
-
-    key: str
-    heading: str
-    right: bool = False
-    wide: bool = False
-    beneath: bool = False
-    is_name: bool = False
 
 
 def check_format(name: str, allowed: Sequence[str] = FORMATS) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import Any, Literal, TextIO
 
-if TYPE_CHECKING:
-    from kctl.render.rows import Column
+from kctl.render.columns import Column
 
 # Longer lines are hard to read, however wide the terminal is.
 _TEXT_COLUMNS = 100

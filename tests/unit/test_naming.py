@@ -174,3 +174,9 @@ def test_bad_topic_names_are_refused(topic: str) -> None:
 def test_dot_and_underscore_collide() -> None:
     assert topics_collide("a.b", "a_b")
     assert not topics_collide("a.b", "a-b")
+
+
+def test_a_topics_name_has_249_characters_at_most() -> None:
+    assert validate_topic("t" * 249)
+    with pytest.raises(InvalidTopicName, match="249"):
+        validate_topic("t" * 250)

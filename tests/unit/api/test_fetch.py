@@ -346,3 +346,16 @@ def test_a_session_of_a_topic_without_an_id_fails() -> None:
     opening["session_epoch"] = -1
     found = stage_with(1).ask("Fetch", 13, fetch_request(13, {0: 0}, **opening))
     assert (0, 100) == (found.error_code, found.responses[0].partitions[0].error_code)
+
+
+@pytest.mark.parametrize("version", [4, 14])
+def test_broker_0_is_a_follower_and_reads_above_the_watermark(version: int) -> None:
+    stage = DataStage((1, 2))
+    partition = stage.manager.find(T0)
+    partition.become_leader(PartitionState(1, 4, (0, 1), 1, (0, 1)))
+    stage.produce(sent(2), acks=1)
+    assert 0 == partition.high_watermark
+    assert b"" == bytes(stage.fetch(0, version=version).records)
+    assert stage.fetch(0, version=version, replica_id=0).records
+    stage.fetch(2, version=version, replica_id=0)
+    assert 2 == partition.high_watermark

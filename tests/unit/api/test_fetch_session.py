@@ -214,9 +214,29 @@ def test_an_old_session_gives_way_to_a_larger_one_only() -> None:
     assert (False, True) == (stage.has(small, 2), stage.has(large, 2))
 
 
-def test_a_follower_pushes_out_young_consumers_but_no_follower() -> None:
+@pytest.mark.parametrize("replica_id", [0, 3])
+def test_a_follower_pushes_out_young_consumers_but_no_follower(replica_id: int) -> None:
     stage = Stage(slots=2)
     consumer, follower = stage.open(9), stage.open(1, replica_id=2)
-    assert 0 != stage.open(1, replica_id=3)
+    assert 0 != stage.open(1, replica_id=replica_id)
     assert (False, True) == (stage.has(consumer), stage.has(follower))
     assert 0 == stage.open(50, replica_id=4)
+
+
+def test_epoch_0_starts_a_session_even_in_the_place_of_another() -> None:
+    stage = Stage()
+    first = stage.open(2)
+    again = answered(stage.ask(request({0: 0}, session=first, epoch=0)))
+    assert (1, 0) == (len(again.answers), again.error_code)
+    assert again.session_id not in (0, first)
+    assert 70 == answered(stage.ask(request(session=first, epoch=1))).error_code
+
+
+def test_the_epoch_after_the_last_one_is_1() -> None:
+    stage = Stage()
+    session = stage.open(1)
+    kept = stage.cache.find_ongoing(session, 1, uses_ids=False)
+    assert kept is not None
+    kept.epoch = (1 << 31) - 1
+    assert 0 == answered(stage.ask(request(session=session, epoch=(1 << 31) - 1))).error_code
+    assert 1 == kept.epoch

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from kctl.commands.cluster import read_start
+from kctl.commands.cluster_start import read_start
 from kctl.commands.cluster_app import app
 
 

@@ -344,3 +344,18 @@ def test_a_store_whose_journal_failed_accepts_nothing_more(tmp_path: Path) -> No
         with pytest.raises(ZnodeStoreFailed):
             store.exists(me, "/a")
     assert [] == told.take()
+
+
+def test_no_two_sessions_ever_have_the_same_id(tmp_path: Path) -> None:
+    path = str(tmp_path / "znodes.db")
+    store, first, clock = store_with_session(path)
+    assert (1 << 56) + 1 == first
+    given = [first]
+    for _ in range(3):
+        store.close_session(given[-1])
+        given.append(store.open_session(TIMEOUT_MS))
+        store.close()
+        store = ZnodeStore(SqliteJournal(path), clock)
+        given.append(store.open_session(TIMEOUT_MS))
+    store.close()
+    assert sorted(set(given)) == given

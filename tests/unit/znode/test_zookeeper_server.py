@@ -293,3 +293,19 @@ def test_closing_a_session_removes_its_nodes_and_answers() -> None:
     assert client.ask(-11) == (0, b"")
     assert len(client.closed) == 1
     assert served.session().ask(3, text("/e") + b"\0")[0] == -101
+
+
+@pytest.mark.parametrize(
+    ("type_", "body"),
+    [(9, text("/")), (14, struct.pack(">ibi", -1, 1, -1)), (4, text("/") + b"\0")],
+)
+def test_any_request_is_a_sign_of_life(type_: int, body: bytes) -> None:
+    """A sync, an empty multi and a read keep a session as a ping does."""
+    served = Served()
+    client = served.session()
+    served.clock.advance(5999)
+    assert 0 == client.ask(type_, body)[0]
+    served.clock.advance(5999)
+    assert [] == served.store.expire_sessions()
+    served.clock.advance(1)
+    assert [client.session_id] == served.store.expire_sessions()

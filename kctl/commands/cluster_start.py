@@ -1,0 +1,44 @@
+"""Reads a plain `kctl cluster start` without Typer: see `cluster.py`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+#: Options of `start` that may be repeated, and what they are called.
+_LISTS = {"--set": "settings", "--unset": "unset"}
+#: Those with a text, and what they are called.
+_TEXTS = {"--data": "data", "-o": "output", "--output": "output"}
+#: Those with a whole number, and the least and the largest one.
+_NUMBERS = {"--brokers": (1, 1 << 31), "--port": (0, 65535)}
+TIMEOUT_S = 300.0
+
+
+def read_start(words: list[str]) -> dict[str, Any] | None:
+    """Return what a plain `start` asks for, None if a word of it is not plainly known."""
+    asked: dict[str, Any] = {
+        "settings": [],
+        "unset": [],
+        "foreground": False,
+        "timeout_s": TIMEOUT_S,
+    }
+    asked.update(data=None, brokers=None, port=None, output="table")
+    left = iter(words)
+    for word in left:
+        if word == "--foreground":
+            asked["foreground"] = True
+            continue
+        value = next(left, "-")
+        if value.startswith("-"):
+            return None
+        if word in _LISTS:
+            asked[_LISTS[word]].append(value)
+        elif word in _TEXTS:
+            asked[_TEXTS[word]] = value
+        elif word in _NUMBERS and value.isascii() and value.isdecimal():
+            least, largest = _NUMBERS[word]
+            if not least <= int(value) <= largest:
+                return None
+            asked[word[2:]] = int(value)
+        else:
+            return None
+    return asked

@@ -1,0 +1,106 @@
+"""What a tool is told of the nodes of any ZooKeeper, here one of ours."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from engine.znode.errors import NoNode
+from engine.znode.kazoo_reader import NodeChange, ZnodeReader, changes_between
+from engine.znode.model import Create, Delete, Operation, SetData, Stat
+from tests.unit.znode.stores import TIMEOUT_MS
+from tests.unit.znode.zookeeper_loop import LoopServer
+
+
+def _stat(czxid: int, mzxid: int) -> Stat:
+    return Stat(czxid, mzxid, 0, 0, 0, 0, 0, 0, 0, mzxid)
+
+
+def _shown(changes: list[NodeChange]) -> list[tuple[str, str]]:
+    return [(change.event, change.path) for change in changes]
+
+
+def test_changes_are_removals_and_then_all_else_by_transaction() -> None:
+    before = {"/gone": _stat(1, 1), "/same": _stat(2, 2), "/set": _stat(3, 3), "/anew": _stat(4, 4)}
+    after = {"/new": _stat(9, 9), "/same": _stat(2, 2), "/set": _stat(3, 7), "/anew": _stat(8, 8)}
+    changes = changes_between(before, after)
+    assert [
+        ("deleted", "/gone"),
+        ("deleted", "/anew"),
+        ("changed", "/set"),
+        ("created", "/anew"),
+        ("created", "/new"),
+    ] == _shown(changes)
+    assert [None, None, 7, 8, 9] == [change.stat and change.stat.mzxid for change in changes]
+    assert [] == changes_between(after, after)
+
+
+class Watched:
+    """A server on this thread, and a tool that watches a path on another."""
+
+    def __init__(self) -> None:
+        self.server = LoopServer()
+        self.me = self.server.store.open_session(TIMEOUT_MS)
+        self.changes: list[NodeChange] = []
+
+    def apply(self, *operations: Operation) -> None:
+        self.server.store.multi(self.me, list(operations))
+
+    def watch(self, path: str, count: int, *steps: tuple[Operation, ...]) -> list[tuple[str, str]]:
+        """Return the first changes; each step is done when the one before it was told."""
+
+        def run() -> None:
+            with ZnodeReader(f"127.0.0.1:{self.server.port}", 20) as reader:
+                for change in reader.changes(path):
+                    self.changes.append(change)
+                    if len(self.changes) == count:
+                        return
+
+        tool = threading.Thread(target=run)
+        tool.start()
+        # Of a node that is not there, and of its children that cannot be watched yet.
+        self.server.until(lambda: self.server.store.watch_count == 1)
+        for number, step in enumerate(steps):
+            self.server.until(lambda told=number: len(self.changes) == told)  # type: ignore[misc]
+            self.apply(*step)
+        self.server.until(lambda: not tool.is_alive())
+        tool.join()
+        return _shown(self.changes)
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    watched = Watched()
+    yield watched
+    watched.server.close()
+
+
+def test_a_node_that_comes_to_be_is_told(watched: Watched) -> None:
+    assert [("created", "/w"), ("created", "/w/a"), ("changed", "/w/a"), ("deleted", "/w/a")] == (
+        watched.watch(
+            "/w",
+            4,
+            (Create("/w"),),
+            (Create("/w/a"),),
+            (SetData("/w/a", b"x"),),
+            (Delete("/w/a"),),
+        )
+    )
+
+
+def test_a_node_that_is_not_there_is_said_to_be_missing(watched: Watched) -> None:
+    failures: list[NoNode] = []
+
+    def run() -> None:
+        with ZnodeReader(f"127.0.0.1:{watched.server.port}", 20) as reader:
+            try:
+                reader.stat("/none")
+            except NoNode as error:
+                failures.append(error)
+
+    tool = threading.Thread(target=run)
+    tool.start()
+    watched.server.until(lambda: not tool.is_alive())
+    assert ["/none"] == [error.path for error in failures]
