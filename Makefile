@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit fuzz soak-kill compare-dumps compare-wire compare-tools perf perf-broker compat completions reference clean
+.PHONY: demo test check unit fuzz soak-kill compare-dumps compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -79,6 +79,9 @@ compat: $(VENV)/.dev-ready
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done
+
+stubs: $(VENV)/.dev-ready
+	$(BIN)/python -m tools.message_stubs
 
 reference: $(VENV)/.dev-ready
 	$(BIN)/python -m tools.reference
