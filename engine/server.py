@@ -173,14 +173,17 @@ class ClientConnection:
 
     def _serve(self, row: ApiRow, exchange: Exchange, body: memoryview) -> None:
         version = exchange[2]
-        name, decode = row.name, row.decode
+        _, name, _, _, _, handler, _, decode, _ = row
         if decode is not None:
             request = decode(body, version)
         else:
             # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{name}Request", version).decode_at(body, 0)
         try:
-            reply, rest_ms = serve(row, request, exchange)
+            if self._session.may_go_usual:
+                reply, rest_ms = handler(request, exchange), 0
+            else:
+                reply, rest_ms = serve(row, request, exchange)
         except (WireError, CloseConnection):
             raise
         except Exception as error:

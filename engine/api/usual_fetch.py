@@ -33,7 +33,7 @@ from engine.replication.delayed_fetch import WaitingPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import CONSUMER_ID, FetchParams, FetchSpec, UsualRead
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.watermark import READ_COMMITTED, Isolation
+from engine.replication.watermark import Isolation
 from engine.wire.fetch_bytes import (
     FIRST_FLEXIBLE,
     FIRST_FROM_FOLLOWERS,
@@ -45,6 +45,9 @@ from engine.wire.usual_fetch_bytes import TAGS_BEHIND_RECORDS, answer_without_ne
 
 #: Records leave as they are, whatever their codec.
 _FIRST_USUAL = 10
+#: By isolation level.
+_READERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
+_COMMITTED = Isolation.COMMITTED
 _NO_PARTITIONS: Container[int] = ()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new = tuple.__new__
@@ -116,7 +119,7 @@ class UsualFetch:
             return None
         partition, spec = found
         max_bytes = min(max_bytes, self._max_bytes)
-        reader = Isolation.COMMITTED if isolation == READ_COMMITTED else Isolation.HIGH_WATERMARK
+        reader = _READERS[isolation]
         read = self._read(partition, spec, max_bytes, reader)
         if read is None:
             return None
@@ -142,7 +145,7 @@ class UsualFetch:
         if session is not None:
             self._sessions.go_on(session, exchange[5])
             partition.spec = spec
-        has_aborted = reader is Isolation.COMMITTED
+        has_aborted = reader is _COMMITTED
         return _encoded(partition, session, read, version, has_aborted=has_aborted)
 
     def _only_in(self, topics: list[AskedTopic]) -> tuple[SessionPartition, FetchSpec] | None:
@@ -212,7 +215,7 @@ class UsualFetch:
             isolation = params[4]
             read = self._read(partition, spec, params[3], isolation)
             if read is not None:
-                has_aborted = isolation is Isolation.COMMITTED
+                has_aborted = isolation is _COMMITTED
                 return _encoded(partition, session, read, exchange[2], has_aborted=has_aborted)
         if session is None:
             return self._answer_generally(asked, FetchContext((partition,)))

@@ -52,6 +52,7 @@ class Counter:
         monkeypatch.setattr(WalkTier, "walk", staticmethod(self._counted("walk", WalkTier.walk)))
         for module, name in (
             (checked_batch_module, "open_usual"),
+            (local_log_module, "open_usual"),
             (checked_batch_module, "decompress_prefix"),
             (batch_module, "decompress"),
             (batch_module, "decompress_prefix"),

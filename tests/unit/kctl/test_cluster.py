@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from kctl.commands.cluster_start import read_start
 from kctl.commands.cluster_app import app
+from kctl.commands.cluster_start import read_start
 
 
 def _by_typer(args: list[str]) -> dict[str, Any]:

@@ -15,7 +15,14 @@ from engine.log.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.log_lines import LogStartReason
-from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP
+from engine.log.log_reader import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    collect_aborted,
+)
 from engine.log.log_types import OffsetOutOfRange, RecordListTooLarge, UnexpectedAppendOffset
 from engine.log.producer_state import AppendOrigin, InvalidProducerEpoch, OutOfOrderSequence
 from engine.log.retention import RetentionReason
@@ -165,7 +172,7 @@ def test_a_replica_has_the_leader_s_bytes_epochs_and_producers() -> None:
     assert batches_of(leader) == batches_of(follower)
     assert leader.epochs.entries == follower.epochs.entries
     assert leader.producers.to_entries() == follower.producers.to_entries()
-    assert leader.collect_aborted(0, 9) == follower.collect_aborted(0, 9)
+    assert collect_aborted(leader.segments, 0, 9) == collect_aborted(follower.segments, 0, 9)
 
 
 def test_a_replica_takes_gaps_and_leaves_out_a_cut_batch() -> None:
@@ -579,5 +586,5 @@ def test_a_log_follows_its_directory_to_another_name() -> None:
 def test_idle_producers_are_forgotten() -> None:
     log = new_log(SMALL._replace(producer_id_expiration_ms=50))
     log.append_as_leader(sent_by(1, 0), 0, NOW_MS)
-    assert log.remove_expired_producers(NOW_MS + 49) == 0
-    assert log.remove_expired_producers(NOW_MS + 50) == 1
+    assert log.producers.remove_expired(now_ms=NOW_MS + 49, expiration_ms=50) == 0
+    assert log.producers.remove_expired(now_ms=NOW_MS + 50, expiration_ms=50) == 1
