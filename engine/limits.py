@@ -182,11 +182,12 @@ SCRAM_ITERATIONS_MAX = 1 << 20
 # socket.request.max.bytes of Kafka: a producer's largest request by default fits a hundred times.
 FRAME_BYTES_MAX = 104_857_600
 
-# One process with a descriptor limit of 4096 keeps half of them for files.
-CONNECTIONS_MAX = 2000
+# Of the descriptors of a process so many, or a quarter where that is less, are for files: a broker
+# that cannot roll a segment loses its directory, one that turns a client away loses nothing.
+FILE_DESCRIPTORS_KEPT = 1024
 
-# A client host with a pool per service stays below; one that leaks is stopped before it has all.
-CONNECTIONS_PER_ADDRESS_MAX = 200
+# A listener that finds no descriptor looks again after this time: at once it would spin.
+ACCEPT_RETRY_MS = 100
 
 # A request that is half there for this long is a dead peer or one that only holds memory.
 HALF_FRAME_DEADLINE_MS = 30_000
@@ -229,6 +230,10 @@ SCATTERED_BYTES_MAX = 1 << 18
 
 # Up to this size parts are joined and sent as one: a vectored send of many small ones costs more.
 JOINED_SEND_BYTES_MAX = 1 << 14
+
+# What a layer such as TLS is given at once: four of its records, so that a file region for a slow
+# reader is not read far ahead.
+LAYER_SEND_BYTES = 1 << 16
 
 # ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
 ZNODE_DATA_BYTES_MAX = 1 << 20

@@ -28,12 +28,16 @@ from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable, serve
 from engine.api.exchange import CloseConnection, Deferred, EncodedReply, Exchange
 from engine.errors import WireError
-from engine.host.ports import Clock, Connection, Network, SendPart
-from engine.limits import (
-    JOINED_SEND_BYTES_MAX,
-    LISTEN_BACKLOG,
-    OPEN_REQUESTS_PER_CONNECTION_MAX,
+from engine.host.ports import (
+    Clock,
+    Connection,
+    Listener,
+    ListenOptions,
+    Network,
+    PauseReason,
+    SendPart,
 )
+from engine.limits import JOINED_SEND_BYTES_MAX, OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
@@ -64,16 +68,25 @@ class RequestServer:
         self.api_versions = ApiVersions(table)
         self._network = network
         self._clients: set[ClientConnection] = set()
+        self._listeners: list[Listener] = []
 
-    def listen(
-        self, host: str, port: int, listener: str = "PLAINTEXT", backlog: int = LISTEN_BACKLOG
-    ) -> int:
-        """Serve clients on an address; returns the port."""
+    def listen(self, host: str, port: int, listener: str, options: ListenOptions) -> Listener:
+        """Serve clients on an address, until `close`; the errors are the network's."""
 
         def accept(connection: Connection) -> None:
             self._clients.add(ClientConnection(self, connection, listener))
 
-        return self._network.listen(host, port, accept, backlog)
+        opened = self._network.listen(host, port, accept, options)
+        self._listeners.append(opened)
+        return opened
+
+    def close(self, reason: str) -> None:
+        """Listen no more, and close the clients' connections."""
+        listeners, self._listeners = self._listeners, []
+        for listener in listeners:
+            listener.close()
+        for client in list(self._clients):
+            client.close(reason)
 
     def forget(self, client: ClientConnection) -> None:
         """Let go of a connection that has ended."""
@@ -170,7 +183,7 @@ class ClientConnection:
         last.is_filled = True
         last.close_reason = reason
         self._slots.append(last)
-        self._connection.pause()
+        self._connection.pause(PauseReason.CLOSING)
 
     def _serve(
         self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_go_usual: bool
@@ -212,23 +225,12 @@ class ClientConnection:
 
         def over() -> None:
             self._rests -= 1
-            if not self._is_closed:
-                self._resume_if_free()
+            if not self._rests and not self._is_closed:
+                self._connection.resume(PauseReason.QUOTA)
 
         self._rests += 1
-        self._pause()
+        self._connection.pause(PauseReason.QUOTA)
         self._session.admission.quotas.call_later(rest_ms, over)
-
-    def _pause(self) -> None:
-        if not self._is_paused:
-            self._is_paused = True
-            self._connection.pause()
-
-    def _resume_if_free(self) -> None:
-        is_full = len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX
-        if self._is_paused and not is_full and not self._rests:
-            self._is_paused = False
-            self._connection.resume()
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
         self._server.events.on_fault(row, error)
@@ -265,11 +267,18 @@ class ClientConnection:
             elif first.close_reason is not None:
                 self._connection.close(first.close_reason)
                 return
-        self._resume_if_free()
+        if self._is_paused and len(self._slots) < OPEN_REQUESTS_PER_CONNECTION_MAX:
+            self._is_paused = False
+            self._connection.resume(PauseReason.SLOTS)
 
     def _pause_if_full(self) -> None:
-        if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX:
-            self._pause()
+        if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX and not self._is_paused:
+            self._is_paused = True
+            self._connection.pause(PauseReason.SLOTS)
+
+    def close(self, reason: str) -> None:
+        """Close the connection, whatever is owed."""
+        self._connection.close(reason)
 
     def _end(self, reason: str) -> None:
         """End the connection of a peer that breaks the protocol."""

@@ -42,7 +42,6 @@ from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
 from engine.api.usual_produce import UsualProduce
-from engine.broker.loggers import PythonLoggers
 from engine.controller.controller import Controller
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
 from engine.wire.produce_bytes import decode_produce_request
@@ -168,7 +167,7 @@ class ServedApis:
     def _add_configs(self, table: DispatchTable) -> None:
         broker = self._broker
         admin = ConfigAdmin(broker.znodes)
-        loggers = PythonLoggers()
+        loggers = broker.loggers
 
         def settings() -> Any:
             return broker.live.settings

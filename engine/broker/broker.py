@@ -1,14 +1,19 @@
 """One broker from its start to its end.
 
 ```
-start  1 session with the metadata store, persistent paths, cluster id
+open   1 session with the metadata store, persistent paths, cluster id
        2 its id (configured, or generated and kept in meta.properties), its dynamic settings
        3 logs opened, recovered where the last end was not clean
        4 listeners bound   5 registered: it has an epoch   6 controller election
-stop   7 listeners and connections closed, the controller resigns   8 what waits is answered,
-         watermarks and recovery points written, .kafka_cleanshutdown   9 the session ends: others
-         see it go
+stop   7 listeners and connections closed   8 the controller module resigns
+       9 tasks ended; what waits is let go and its timer stopped, watermarks and recovery points
+         written, logs closed, .kafka_cleanshutdown, locks released
+      10 settings heard no more, timers cancelled, levels of loggers given back
+      11 the session ends: others see it go
 ```
+
+A step that fails while it is opened undoes those before it, in the same order as `stop`
+(`closing.py`).
 
 Requests that come before the controller's first orders are answered as Kafka does, with errors
 that make clients try again. When the session expires, a new one begins with the steps 5 and 6
@@ -28,11 +33,15 @@ from engine.api.admission import Session, allow_all
 from engine.api.dispatch import ApiRow, DispatchTable, serve
 from engine.api.exchange import Exchange
 from engine.broker.api_table import ServedApis
+from engine.broker.broker_timers import BrokerTimers
+from engine.broker.closing import Closing
 from engine.broker.controller_channel import InProcessChannel, Serve
 from engine.broker.controller_log import ControllerLog
 from engine.broker.dynamic_config import DynamicConfigWatch, LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
+from engine.broker.listeners import BrokerListeners
+from engine.broker.loggers import PythonLoggers
 from engine.broker.refusals import Refusals
 from engine.broker.registration import (
     cluster_id,
@@ -63,7 +72,7 @@ _log = logging.getLogger("kafka.server.KafkaServer")
 
 
 class Broker:
-    """One broker of a cluster; `peers` are the brokers of this process, by id."""
+    """One broker of a cluster; `open` makes one, and `stop` ends it."""
 
     def __init__(
         self,
@@ -71,30 +80,73 @@ class Broker:
         host: BrokerHost,
         znodes: ZnodeClient,
         peers: dict[int, Serve],
+        on_fatal: Callable[[str], None],
     ) -> None:
-        self.host = host
+        """For `open` alone: what is made here is no broker yet."""
+        self._timers = BrokerTimers(host.timers)
+        self.host = host._replace(timers=self._timers)
         self.znodes = znodes
-        self._peers = peers
-        self._settings = settings
         self.refusals = Refusals(host.clock)
-        #: Told when the broker cannot go on; whoever runs it stops it.
-        self.on_fatal: Callable[[str], None] = lambda reason: None
+        self.loggers = PythonLoggers()
         #: Ports that the listeners have, by name.
         self.ports: dict[str, int] = {}
+        self._process_timers = host.timers
+        self._peers = peers
+        self._settings = settings
+        self._on_fatal = on_fatal
         self._epoch = -1
+        self._closing = Closing()
+
+    @classmethod
+    async def open(
+        cls,
+        settings: BrokerSettings,
+        host: BrokerHost,
+        znodes: ZnodeClient,
+        peers: dict[int, Serve],
+        *,
+        on_fatal: Callable[[str], None],
+    ) -> Broker:
+        """Return a broker that serves, steps 1 to 6; if one fails, nothing of it is left.
+
+        `peers` are the brokers of this process, by id. `on_fatal` is told when the broker cannot
+        go on; whoever runs it stops it. The errors are those of the store, the settings, the logs
+        and the network.
+        """
+        broker = cls(settings, host, znodes, peers, on_fatal)
+        try:
+            await broker._open()
+        except BaseException:
+            await broker._closing.run()
+            raise
+        return broker
 
     @property
     def broker_id(self) -> int:
-        """Return the broker's id, once it is started."""
+        """Return the broker's id."""
         return self.live.config.broker_id
 
-    # Starting
+    # Opening
 
-    async def start(self) -> None:
-        """Start in Kafka's order; the errors are those of the store, the settings and the logs."""
+    async def _open(self) -> None:
+        """Open in Kafka's order; each step first notes what undoes it, or cleans up by itself."""
+        self._closing.add("the session", self.znodes.close)
+        self._closing.add("the loggers", self.loggers.restore)
+        self._closing.add("the timers", self._timers.stop)
         await self.znodes.connect()
         await create_persistent_paths(self.znodes)
         self.cluster_id = await cluster_id(self.znodes, self.host.entropy)
+        await self._open_settings()
+        self._open_storage()
+        self._open_controller()
+        self._listen()
+        self.live.on_topic(self._topic_changed)
+        self.live.on_broker(self._settings_changed)
+        await self._register()
+        self._take_part()
+        _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
+
+    async def _open_settings(self) -> None:
         self.live = LiveConfig(await self._with_id(self._settings))
         check_served(self._settings, self.live.config)
         await check_no_acls(self._settings, self.znodes)
@@ -108,25 +160,29 @@ class Broker:
             clock=self.host.clock,
             timers=self.host.timers,
         )
+        self._closing.add("the watch of settings", self.dynamic.stop)
         await self.dynamic.start()
+
+    def _open_storage(self) -> None:
         self.tasks = LoopTasks(
             self.host.timers,
             self.host.clock,
             thread_count=self.live.config.background_threads,
             on_failure=lambda name, error: _log.error("%s failed: %s", name, error),
         )
+        self._closing.add("the tasks", self.tasks.stop)
+        # A fetch that waits moves the timer of all: it has no need to be noted each time.
+        host = self.host._replace(timers=self._process_timers)
         self.storage = Storage(
-            self.host, self.live, self.cache, self.tasks, on_offline=self._directory_offline
+            host, self.live, self.cache, self.tasks, on_offline=self._directory_offline
         )
         self.storage.start()
-        self._serve()
-        self.live.on_topic(self._topic_changed)
-        self.live.on_broker(self._settings_changed)
-        await self._register()
-        self._peers[self.broker_id] = self.serve_controller
-        self.session.start()
-        self.controller.start()
-        _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
+        self._closing.add("the logs", self._close_storage)
+
+    def _close_storage(self) -> None:
+        # What runs on threads works on logs that are open.
+        self.tasks.stop()
+        self.storage.stop()
 
     async def _with_id(self, settings: BrokerSettings) -> BrokerSettings:
         live = LiveConfig(settings).config
@@ -138,14 +194,7 @@ class Broker:
         # What was generated once is kept in meta.properties.
         return settings.with_generated_id(broker_id)
 
-    def _serve(self) -> None:
-        self.table = DispatchTable(allow_all())
-        self.server = RequestServer(
-            self.host.network,
-            self.host.clock,
-            self.table,
-            ServerEvents(self.refusals.note, self._faulty),
-        )
+    def _open_controller(self) -> None:
         self.controller = Controller(
             self.broker_id,
             self.live.config,
@@ -166,14 +215,32 @@ class Broker:
             on_expired=self.controller.session_expired,
             begin=self._begin_session,
         )
+        self._closing.add("the controller", self._leave)
+
+    def _leave(self) -> None:
+        """Take no part any more: nobody is told anything, and nothing is heard."""
+        if self._peers.get(self.broker_id) == self.serve_controller:
+            del self._peers[self.broker_id]
+        self.session.stop()
+        self.controller.stop()
+
+    def _listen(self) -> None:
+        self.table = DispatchTable(allow_all())
+        self.server = RequestServer(
+            self.host.network,
+            self.host.clock,
+            self.table,
+            ServerEvents(self.refusals.note, self._faulty),
+        )
         ServedApis(self, self.controller).fill(self.table)
-        for listener in self.live.config.bound_listeners:
-            self.ports[listener.name] = self.server.listen(
-                listener.host or "0.0.0.0",
-                listener.port,
-                listener.name,
-                self.live.config.socket_listen_backlog_size,
-            )
+        self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
+        self.listeners = BrokerListeners(self.host.network, self.server, self.live, self.refusals)
+        self.ports = self.listeners.open()
+
+    def _take_part(self) -> None:
+        self._peers[self.broker_id] = self.serve_controller
+        self.session.start()
+        self.controller.start()
 
     def _channel(self) -> BothChannels:
         far = RemoteChannel(
@@ -237,6 +304,7 @@ class Broker:
 
     def _settings_changed(self, old: BrokerConfig, new: BrokerConfig) -> None:
         self.storage.reconfigure()
+        self.listeners.reconfigure()
         if new.unclean_leader_election_enable and not old.unclean_leader_election_enable:
             self.controller.allow_unclean_election()
 
@@ -245,7 +313,7 @@ class Broker:
 
     def _directory_offline(self, path: str) -> None:
         if not any(directory.is_online for directory in self.storage.logs.directories):
-            self.on_fatal(f"every log directory is offline, the last was {path}")
+            self._on_fatal(f"every log directory is offline, the last was {path}")
             return
         telling = drive(
             self.znodes.create(
@@ -264,18 +332,6 @@ class Broker:
     # Stopping
 
     async def stop(self) -> None:
-        """Stop so that the next start needs no recovery."""
-        self._peers.pop(self.broker_id, None)
-        self.session.stop()
-        self.controller.stop()
-        self.dynamic.stop()
-        self.tasks.stop()
-        self.storage.stop()
-        await self._close_session()
+        """Stop so that the next start needs no recovery, steps 7 to 11; twice is allowed."""
+        await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
-
-    async def _close_session(self) -> None:
-        try:
-            await self.znodes.close()
-        except EngineError as error:
-            _log.warning("the session could not be closed and will expire: %s", error)

@@ -176,6 +176,7 @@ class DynamicConfigWatch:
         self._is_due = False
         self._is_reading = False
         self._is_stopped = True
+        self._cancel: Callable[[], None] = lambda: None
 
     # Starting
 
@@ -201,6 +202,7 @@ class DynamicConfigWatch:
     def stop(self) -> None:
         """Take no more changes."""
         self._is_stopped = True
+        self._cancel()
 
     async def load_topics(self, topics: Iterable[str]) -> None:
         """Read the settings of topics, such as those that this broker begins to have."""
@@ -256,7 +258,8 @@ class DynamicConfigWatch:
         work.watch(lambda: self._applied(work))
 
     def _again_in(self, delay_ms: int) -> None:
-        self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._later)
+        self._cancel()
+        self._cancel = self._timers.call_at(self._clock.monotonic_ms() + delay_ms, self._later)
 
     def _applied(self, work: Promise[None]) -> None:
         try:

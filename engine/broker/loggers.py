@@ -45,6 +45,8 @@ class PythonLoggers:
 
     def __init__(self, root: logging.Logger | None = None) -> None:
         self._root = root or logging.getLogger()
+        # The levels of those that were given others here, as they were.
+        self._before: dict[str, int] = {}
 
     def levels(self) -> Mapping[str, str]:
         """Return the level that counts for each logger, by its name."""
@@ -60,11 +62,22 @@ class PythonLoggers:
 
     def set_level(self, name: str, level: str) -> None:
         """Give a logger a level of its own."""
-        self._logger(name).setLevel(_NUMBERS[level])
+        self._set(name, _NUMBERS[level])
 
     def unset_level(self, name: str) -> None:
         """Let a logger go by the one above it."""
-        self._logger(name).setLevel(logging.NOTSET)
+        self._set(name, logging.NOTSET)
+
+    def restore(self) -> None:
+        """Give back the levels that loggers had before."""
+        for name, level in self._before.items():
+            self._logger(name).setLevel(level)
+        self._before.clear()
+
+    def _set(self, name: str, level: int) -> None:
+        logger = self._logger(name)
+        self._before.setdefault(name, logger.level)
+        logger.setLevel(level)
 
     def _logger(self, name: str) -> logging.Logger:
         return self._root if name == ROOT_LOGGER else self._root.manager.getLogger(name)

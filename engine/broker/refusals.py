@@ -1,7 +1,13 @@
-"""What peers do wrong: counted, and told to the operator at a bounded rate.
+"""What peers do wrong, and who is kept out: counted, and told to the operator at a bounded rate.
 
-A port scan or a client of another protocol breaks a connection a millisecond; each is counted by
-its reason, and at most a few lines a period say so, with the number of those left out.
+A port scan or a client of another protocol breaks a connection a millisecond, and one that leaks
+connections is turned away as often; each is counted by its reason, and at most a few lines a period
+say so, with the number of those left out.
+
+| event | level, as in Kafka |
+|---|---|
+| a connection is cut for what its peer does | WARN |
+| an arrival is turned away or has to wait: settings, descriptors | INFO |
 
 Source: reliability.md, hostile input.
 """
@@ -10,42 +16,70 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
+from collections.abc import Callable
 
 from engine.host.ports import Clock
 from engine.limits import REFUSAL_KINDS_MAX, REFUSAL_LINES_PER_PERIOD, REFUSAL_PERIOD_MS
 
-_log = logging.getLogger("kafka.network")
+_log = logging.getLogger("kafka.network.Processor")
+_acceptor_log = logging.getLogger("kafka.network.DataPlaneAcceptor")
 
 
-class Refusals:
-    """Counts refused requests and connections by their reason."""
+class _Lines:
+    """A bounded number of lines a period."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, tell: Callable[..., None], left_out: str) -> None:
         self._clock = clock
-        #: How often each reason was given.
-        self.counts: Counter[str] = Counter()
+        self._tell = tell
+        self._left_out = left_out
         self._period_began_ms = clock.monotonic_ms()
         self._line_count = 0
         self._unsaid_count = 0
 
+    def say(self, text: str, *values: object) -> None:
+        """Say something if the period's lines are not used up."""
+        now_ms = self._clock.monotonic_ms()
+        if now_ms - self._period_began_ms >= REFUSAL_PERIOD_MS:
+            if self._unsaid_count:
+                self._tell(self._left_out, self._unsaid_count)
+            self._period_began_ms, self._line_count, self._unsaid_count = now_ms, 0, 0
+        if self._line_count < REFUSAL_LINES_PER_PERIOD:
+            self._line_count += 1
+            self._tell(text, *values)
+        else:
+            self._unsaid_count += 1
+
+
+class Refusals:
+    """Counts refused requests and connections of one broker by their reason."""
+
+    def __init__(self, clock: Clock) -> None:
+        #: How often each reason was given.
+        self.counts: Counter[str] = Counter()
+        self._cut = _Lines(clock, _log.warning, "%d more connections were closed for bad requests")
+        # By the first word of the reason, so that a flood of one kind does not hide the others:
+        # the words are the broker's own, and few.
+        self._kept_out: dict[str, _Lines] = {}
+        self._clock = clock
+
     def note(self, peer: str, reason: str) -> None:
-        """Count one refusal, and say so if the period's lines are not used up."""
+        """Count a connection that is cut."""
+        self._count(reason)
+        self._cut.say("connection of %s closed: %s", peer, reason)
+
+    def keep_out(self, peer: str, reason: str) -> None:
+        """Count an arrival that is turned away or has to wait."""
+        self._count(reason)
+        kind = reason.partition(" ")[0]
+        lines = self._kept_out.get(kind)
+        if lines is None:
+            left_out = "%d more connections were rejected or had to wait"
+            lines = self._kept_out[kind] = _Lines(self._clock, _acceptor_log.info, left_out)
+        lines.say("connection of %s: %s", peer, reason)
+
+    def _count(self, reason: str) -> None:
         if reason in self.counts or len(self.counts) < REFUSAL_KINDS_MAX:
             self.counts[reason] += 1
         else:
             # Reasons hold numbers that the peer chose: it must not fill the memory with them.
             self.counts["other"] += 1
-        self._next_period()
-        if self._line_count < REFUSAL_LINES_PER_PERIOD:
-            self._line_count += 1
-            _log.warning("connection of %s closed: %s", peer, reason)
-        else:
-            self._unsaid_count += 1
-
-    def _next_period(self) -> None:
-        now_ms = self._clock.monotonic_ms()
-        if now_ms - self._period_began_ms < REFUSAL_PERIOD_MS:
-            return
-        if self._unsaid_count:
-            _log.warning("%d more connections were closed for bad requests", self._unsaid_count)
-        self._period_began_ms, self._line_count, self._unsaid_count = now_ms, 0, 0

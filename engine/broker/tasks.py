@@ -8,6 +8,7 @@ Source: SCH-1 … SCH-9; Kafka's KafkaScheduler.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ class LoopTasks:
         self._number = 0
         self._is_stopped = False
         self._threads: ThreadPoolExecutor | None = None
+        # Works that have ended on their threads, and what is to be done on the loop.
+        self._ended: deque[Callable[[], None]] = deque()
 
     def once(self, name: str, delay_ms: int, action: Callable[[], object]) -> None:
         """Run `action` once after a delay."""
@@ -82,7 +85,8 @@ class LoopTasks:
                 work()
             except StorageError as error:
                 failure = error
-            self._timers.call_from_thread(lambda: done(failure))
+            self._ended.append(lambda: done(failure))
+            self._timers.call_from_thread(self._finish)
 
         if self._threads is None:
             # Loaded with the first segment that is rolled, not with the broker.
@@ -92,7 +96,7 @@ class LoopTasks:
         self._threads.submit(run)
 
     def stop(self) -> None:
-        """Cancel what waits, and wait for what runs beside the loop."""
+        """Cancel what waits, wait for what runs beside the loop, and finish it."""
         self._is_stopped = True
         for cancel in self._cancels.values():
             cancel()
@@ -100,3 +104,9 @@ class LoopTasks:
         if self._threads is not None:
             self._threads.shutdown(wait=True)
             self._threads = None
+        self._finish()
+
+    def _finish(self) -> None:
+        """Do what works that have ended left to be done."""
+        while self._ended:
+            self._ended.popleft()()

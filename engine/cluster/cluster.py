@@ -9,7 +9,7 @@ and whoever came from outside begins anew.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from engine.broker.broker import Broker
@@ -17,7 +17,6 @@ from engine.broker.controller_channel import Serve
 from engine.broker.host import BrokerHost
 from engine.cluster.plan import ClusterPlan, TooManyBrokers
 from engine.config.settings import BrokerSettings
-from engine.errors import EngineError
 from engine.host.ports import Clock, Entropy, Network, Timers
 from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT, ZOOKEEPER_TICK_MS
 from engine.znode.client import ZnodeClient
@@ -38,33 +37,41 @@ class MetadataStore:
         self._clock = clock
         self._timers = timers
         self._store = ZnodeStore(SqliteJournal(path), clock)
-        self._clients: list[EmbeddedZnodeClient] = []
-        self._cancels: dict[int, Callable[[], None]] = {}
+        # The clients of this process that are not closed, each with what ends its heartbeats.
+        self._cancels: dict[EmbeddedZnodeClient, Callable[[], None]] = {}
         self._cancel_expiry: Callable[[], None] = lambda: None
+        self._server: ZookeeperServer | None = None
         for session_id in self._store.session_ids():
             self._store.close_session(session_id)
 
     def client(self, session_timeout_ms: int) -> EmbeddedZnodeClient:
         """Return a client whose session lives as long as this process's loop turns."""
         client = EmbeddedZnodeClient(self._store, session_timeout_ms)
-        self._clients.append(client)
-        self._beat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT, len(self._cancels))
+        client.on_closed = lambda: self._forget(client)
+        self._beat(client, session_timeout_ms // ZNODE_HEARTBEATS_PER_TIMEOUT)
         return client
+
+    def _forget(self, client: EmbeddedZnodeClient) -> None:
+        cancel = self._cancels.pop(client, None)
+        if cancel is not None:
+            cancel()
 
     def listen(self, network: Network, host: str, port: int, entropy: Entropy) -> int:
         """Serve ZooKeeper's clients; returns the port. The errors are the network's."""
-        port = ZookeeperServer(self._store, entropy).listen(network, host, port)
+        server = ZookeeperServer(self._store, entropy)
+        listener = server.listen(network, host, port)
+        self._server = server
         self._expire_later()
-        return port
+        return listener.port
 
-    def _beat(self, client: EmbeddedZnodeClient, period_ms: int, number: int) -> None:
+    def _beat(self, client: EmbeddedZnodeClient, period_ms: int) -> None:
         def beat() -> None:
             if client.is_open:
                 client.heartbeat()
-            self._beat(client, period_ms, number)
+            self._beat(client, period_ms)
 
         due_ms = self._clock.monotonic_ms() + period_ms
-        self._cancels[number] = self._timers.call_at(due_ms, beat)
+        self._cancels[client] = self._timers.call_at(due_ms, beat)
 
     def _expire_later(self) -> None:
         """Look for silent sessions when the next may be one, and every tick: new ones come."""
@@ -81,7 +88,7 @@ class MetadataStore:
             self._expire_now()
 
     def _expire_now(self) -> None:
-        for client in self._clients:
+        for client in self._cancels:
             if client.is_open:
                 client.heartbeat()
         try:
@@ -92,7 +99,9 @@ class MetadataStore:
         self._expire_later()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Listen no more, and let go of the file."""
+        if self._server is not None:
+            self._server.close()
         self._cancel_expiry()
         for cancel in self._cancels.values():
             cancel()
@@ -108,36 +117,56 @@ class Sessions(Protocol):
 
 
 class Cluster:
-    """All brokers of a plan; `settings_of` gives the settings of one by its id."""
+    """The brokers of a plan, all of them open; `open` makes one."""
 
-    def __init__(
-        self,
+    def __init__(self, brokers: list[Broker]) -> None:
+        self.brokers = brokers
+
+    @classmethod
+    async def open(
+        cls,
         plan: ClusterPlan,
         store: Sessions,
         host: BrokerHost,
         settings_of: Callable[[int], BrokerSettings],
-    ) -> None:
+        on_fatal: Callable[[str], None],
+    ) -> Cluster:
+        """Open the brokers of a plan; raises TooManyBrokers, and see `open_brokers`."""
         if plan.broker_count > 1:
             raise TooManyBrokers(plan.broker_count)
-        peers: dict[int, Serve] = {}
-        self.brokers = []
-        for broker_id in plan.broker_ids():
-            settings = settings_of(broker_id)
-            timeout_ms = settings.value("zookeeper.session.timeout.ms")
+        settings = [settings_of(broker_id) for broker_id in plan.broker_ids()]
+        return cls(await open_brokers(settings, store, host, on_fatal))
+
+    async def close(self) -> None:
+        """Close the brokers, the last opened first."""
+        await _close(self.brokers)
+
+
+async def open_brokers(
+    settings: Sequence[BrokerSettings],
+    store: Sessions,
+    host: BrokerHost,
+    on_fatal: Callable[[str], None],
+) -> list[Broker]:
+    """Open one broker after the other; if one fails, those before it are closed.
+
+    The errors are those of `Broker.open`. `on_fatal` is told when one of them cannot go on.
+    """
+    peers: dict[int, Serve] = {}
+    brokers: list[Broker] = []
+    try:
+        for one in settings:
+            timeout_ms = one.value("zookeeper.session.timeout.ms")
             assert isinstance(timeout_ms, int)
-            self.brokers.append(Broker(settings, host, store.client(timeout_ms), peers))
+            brokers.append(
+                await Broker.open(one, host, store.client(timeout_ms), peers, on_fatal=on_fatal)
+            )
+    except BaseException:
+        await _close(brokers)
+        raise
+    return brokers
 
-    async def start(self) -> None:
-        """Start the brokers one after the other; what was started is stopped if one fails."""
-        for count, broker in enumerate(self.brokers):
-            try:
-                await broker.start()
-            except EngineError:
-                for started in self.brokers[:count]:
-                    await started.stop()
-                raise
 
-    async def stop(self) -> None:
-        """Stop the brokers, the last started first."""
-        for broker in reversed(self.brokers):
-            await broker.stop()
+async def _close(brokers: Sequence[Broker]) -> None:
+    for broker in reversed(brokers):
+        await broker.stop()

@@ -16,18 +16,18 @@ import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
 from engine.cluster.ensemble import Ensemble
-from engine.cluster.network_limits import keep_limits
 from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
 from engine.host.coroutine import drive
+from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
@@ -37,6 +37,9 @@ from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
 _log = logging.getLogger("kafka.cluster")
+T = TypeVar("T")
+#: Opens brokers; what it is given is told when one of them cannot go on.
+OpenCluster: TypeAlias = Callable[[Callable[[str], None]], Coroutine[Any, None, Cluster]]
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
 
 
@@ -55,7 +58,13 @@ class Process:
         self.clock = RealClock()
         self.files = RealFiles()
         self.loop = EventLoop()
-        self.network = RealNetwork(self.loop, self.clock)
+        descriptors_max = raise_descriptor_limit()
+        _log.info(
+            "%d descriptors, of which connections have those below %d",
+            descriptors_max,
+            connections_below(descriptors_max),
+        )
+        self.network = RealNetwork(self.loop, self.clock, descriptors_max=descriptors_max)
         self.host = BrokerHost(
             self.clock,
             self.files,
@@ -68,18 +77,26 @@ class Process:
         self._failure: str | None = None
         self._is_stopping = False
 
-    def run(self, cluster: Cluster, on_ready: Callable[[], None]) -> None:
-        """Start brokers, serve until a signal, and stop them; errors are those of the start.
+    def run(self, opening: OpenCluster, on_ready: Callable[[Cluster], None]) -> None:
+        """Open brokers, serve until a signal, and stop them; errors are those of the opening.
 
         `on_ready` runs once, when every broker knows the cluster. Raises BrokerGaveUp when one
         could not go on.
         """
-        self._finish(cluster.start())
-        for broker in cluster.brokers:
-            keep_limits(self.network, broker.live)
-            self.network.on_refused = broker.refusals.note
-            broker.on_fatal = self._give_up
-        _when_informed(cluster.brokers, on_ready)
+        try:
+            cluster = self._finish(opening(self._give_up))
+            try:
+                self._serve(cluster, on_ready)
+            finally:
+                self._finish(cluster.close())
+        finally:
+            self.network.close()
+            self.loop.close()
+        if self._failure is not None:
+            raise BrokerGaveUp(self._failure)
+
+    def _serve(self, cluster: Cluster, on_ready: Callable[[Cluster], None]) -> None:
+        _when_informed(cluster.brokers, lambda: on_ready(cluster))
         WalkTakeUp(self.loop, self.clock, start_compiler).begin()
         self.loop.on_signals(self._signalled)
         # What was loaded stays: without it a collection has only requests to look at. What little
@@ -87,19 +104,16 @@ class Process:
         gc.freeze()
         gc.enable()
         self.loop.run()
-        self.network.close()
-        self._finish(cluster.stop())
-        self.loop.close()
-        if self._failure is not None:
-            raise BrokerGaveUp(self._failure)
 
-    def _finish(self, work: Coroutine[Any, None, None]) -> None:
+    def _finish(self, work: Coroutine[Any, None, T]) -> T:
         """Turn the loop until work is done that may wait for a metadata store elsewhere."""
         promise = drive(work)
         if not promise.is_kept:
             promise.watch(self.loop.stop)
+        while not promise.is_kept:
+            # Whoever gives up stops the loop too.
             self.loop.run()
-        promise.result()
+        return promise.result()
 
     def _give_up(self, reason: str) -> None:
         _log.critical("%s", reason)
@@ -158,9 +172,10 @@ def _run_cluster(
             settings["zookeeper.connect"] = znode_address
             return BrokerSettings(settings)
 
-        cluster = Cluster(plan, store, process.host, settings_of)
+        def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
+            return Cluster.open(plan, store, process.host, settings_of, on_fatal)
 
-        def ready() -> None:
+        def ready(cluster: Cluster) -> None:
             addresses = {
                 str(broker.broker_id): broker.address_for_clients() for broker in cluster.brokers
             }
@@ -170,7 +185,7 @@ def _run_cluster(
             on_ready()
             say_ready(servers)
 
-        process.run(cluster, ready)
+        process.run(opening, ready)
     finally:
         store.close()
 
@@ -204,13 +219,15 @@ def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
 
 
 def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) -> None:
-    cluster = Cluster(ClusterPlan(), sessions, process.host, lambda broker_id: settings)
+    def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
+        plan, host = ClusterPlan(), process.host
+        return Cluster.open(plan, sessions, host, lambda broker_id: settings, on_fatal)
 
-    def ready() -> None:
+    def ready(cluster: Cluster) -> None:
         ports = cluster.brokers[0].ports
         _log.info("ready: %s", ", ".join(f"{name} on port {ports[name]}" for name in ports))
 
-    process.run(cluster, ready)
+    process.run(opening, ready)
 
 
 def log_to_stderr() -> None:

@@ -207,6 +207,12 @@ class BrokerConfig(NamedTuple):
             self.security_inter_broker_protocol,
         )
 
+    @property
+    def connections_per_ip_overrides(self) -> dict[str, int]:
+        """How many connections some hosts may have, by name or address."""
+        pairs = (entry.rpartition(":") for entry in _entries(self.max_connections_per_ip_overrides))
+        return {host.strip(): int(count) for host, _, count in pairs}
+
     def _check(self, logs: TopicConfig) -> None:
         """Raise ConfigError where values contradict each other."""
         for key, value, holds, rule in (

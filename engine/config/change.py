@@ -9,12 +9,13 @@
 | cluster-wide, throttles | yes | yes |
 | of no table | yes | yes: a plug-in may read it |
 
-A number of threads must also stay within half and double of what it is: of what counts, so that one
+`max.connections` and `max.connection.creation.rate` must be above 0, also those of a listener. A
+number of threads must also stay within half and double of what it is: of what counts, so that one
 set for all changes nothing where the broker has its own. Passwords lie encrypted in a znode:
 whatever key ends as that of one does, a plug-in's too.
 
-Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool; a real broker's
-answers (`configs.md`).
+Source: kafka.server.DynamicBrokerConfig.validateConfigs, DynamicThreadPool,
+ListenerConnectionQuota.validateReconfiguration; a real broker's answers (`configs.md`).
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ from engine.config.settings import BrokerSettings, known_key
 from engine.config.value import HIDDEN, parse_value
 from engine.errors import ConfigError
 
-_LISTENER_PREFIX = "listener.name."
+#: What stands before the name of a listener in a key that is for it alone.
+LISTENER_PREFIX = "listener.name."
 #: Behind a listener's name these may be set for all brokers.
 _CLUSTER_LEVEL_LISTENER_KEYS = frozenset(
     ("max.connections", "max.connection.creation.rate", "num.network.threads")
 )
+#: A broker may start with 0 of these, which nobody would get out of again by a change.
+_ABOVE_ZERO = ("max.connections", "max.connection.creation.rate")
 _ONLY_BY_LISTENER = frozenset(
     (
         "ssl.keystore.type",
@@ -63,7 +67,9 @@ def check_broker_change(changed: Mapping[str, str], *, per_broker: bool) -> None
         _check_mode(name, text, per_broker=per_broker)
         key = known_key(name)
         if key is not None:
-            parse_value(key._replace(name=name), text)
+            value = parse_value(key._replace(name=name), text)
+            if key.name in _ABOVE_ZERO and value == 0:
+                raise ConfigError(name, text, "must be above 0 while the broker runs")
 
 
 def check_thread_counts(
@@ -73,7 +79,7 @@ def check_thread_counts(
     for name in _POOLS:
         _check_threads(name, _count(before, name), _count(after, name))
     for listener in listeners:
-        own = f"{_LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
+        own = f"{LISTENER_PREFIX}{listener.lower()}.{_OF_A_LISTENER}"
         _check_threads(own, _network_threads(before, own), _network_threads(after, own))
 
 
@@ -99,8 +105,8 @@ def _check_mode(name: str, text: str, *, per_broker: bool) -> None:
         raise ConfigError(name, HIDDEN, "can be changed only behind listener.name.<listener>.")
     if per_broker:
         return
-    of_listener = name.startswith(_LISTENER_PREFIX)
-    base = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]
+    of_listener = name.startswith(LISTENER_PREFIX)
+    base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
     if of_listener and base not in _CLUSTER_LEVEL_LISTENER_KEYS:
         raise ConfigError(name, HIDDEN, "can be set only for one broker")
     if key is not None and key.update_mode is UpdateMode.PER_BROKER:

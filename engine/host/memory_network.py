@@ -11,27 +11,38 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.memory import ManualClock
-from engine.host.ports import Connection, FileRegion, SendPart
-from engine.limits import LISTEN_BACKLOG
+from engine.host.ports import Clock, Connection, FileRegion, ListenOptions, PauseReason, SendPart
 
 
 class MemoryTimers:
     """Work for later, run by hand; timers follow a ManualClock."""
 
     def __init__(self, clock: ManualClock) -> None:
-        self._clock = clock
+        self.clock: Clock = clock
         self._soon: deque[Callable[[], None]] = deque()
-        self._timers: list[tuple[int, int, Callable[[], None]]] = []
-        self._cancelled: set[int] = set()
+        # When each timer is due, by its number; those that are cancelled have no callback.
+        self._due: list[tuple[int, int]] = []
+        self._callbacks: dict[int, Callable[[], None]] = {}
         self._number = 0
 
     def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
         """Run once the clock has that time; returns what cancels it."""
         self._number += 1
         number = self._number
-        heapq.heappush(self._timers, (monotonic_ms, number, callback))
-        return lambda: self._cancelled.add(number)
+        heapq.heappush(self._due, (monotonic_ms, number))
+        self._callbacks[number] = callback
+
+        def cancel() -> None:
+            self._callbacks.pop(number, None)
+
+        return cancel
+
+    @property
+    def waiting_count(self) -> int:
+        """Return how many timers are set."""
+        return len(self._callbacks)
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run after everything that is due now."""
@@ -44,11 +55,10 @@ class MemoryTimers:
     def run_until_idle(self) -> None:
         """Run all that is due, and what that makes due, until nothing is."""
         while True:
-            while self._timers and self._timers[0][0] <= self._clock.monotonic_ms():
-                _, number, callback = heapq.heappop(self._timers)
-                if number in self._cancelled:
-                    self._cancelled.discard(number)
-                else:
+            while self._due and self._due[0][0] <= self.clock.monotonic_ms():
+                _, number = heapq.heappop(self._due)
+                callback = self._callbacks.pop(number, None)
+                if callback is not None:
                     self._soon.append(callback)
             if not self._soon:
                 return
@@ -58,15 +68,26 @@ class MemoryTimers:
 class MemoryConnection:
     """One end of a connection; what is sent arrives at the other end on a later turn."""
 
-    def __init__(self, timers: MemoryTimers, peer: str) -> None:
+    def __init__(self, timers: MemoryTimers, peer: str, *, is_open: bool = True) -> None:
         self.peer = peer
+        #: Told of the end besides `on_close`, by whoever let the connection in.
+        self.on_end: Callable[[], None] = lambda: None
         self.on_frame: Callable[[memoryview], None] = lambda _frame: None
         self.on_close: Callable[[str], None] = lambda _reason: None
         self.is_closed = False
         self._timers = timers
         self._other: MemoryConnection | None = None
+        # Until somebody lets it in, what arrives waits as in a kernel's buffer.
+        self._is_open = is_open
         self._arrived: deque[bytes] = deque()
-        self._is_paused = False
+        # The bits of the reasons for which no frame is taken.
+        self._pauses = 0
+        self.last_active_ms = timers.clock.monotonic_ms()
+
+    def open(self) -> None:
+        """Take frames: somebody has let the connection in."""
+        self._is_open = True
+        self._hand_on()
 
     def join(self, other: MemoryConnection) -> None:
         """Make two ends one connection."""
@@ -84,26 +105,29 @@ class MemoryConnection:
     def arrive(self, frame: bytes) -> None:
         """Take a frame from the other end."""
         self._arrived.append(frame)
+        self.last_active_ms = self._timers.clock.monotonic_ms()
         self._hand_on()
 
     def _hand_on(self) -> None:
-        while self._arrived and not self._is_paused and not self.is_closed:
+        while self._arrived and self._is_open and not self._pauses and not self.is_closed:
             self.on_frame(memoryview(bytearray(self._arrived.popleft())))
 
-    def pause(self) -> None:
-        """Take no more frames until `resume`."""
-        self._is_paused = True
+    def pause(self, reason: PauseReason) -> None:
+        """Take no more frames until every reason is gone."""
+        self._pauses |= reason
 
-    def resume(self) -> None:
-        """Take frames again."""
-        self._is_paused = False
-        self._timers.call_soon(self._hand_on)
+    def resume(self, reason: PauseReason) -> None:
+        """Give up one reason; without others frames are taken."""
+        self._pauses &= ~reason
+        if not self._pauses:
+            self._timers.call_soon(self._hand_on)
 
     def close(self, reason: str) -> None:
         """Close both ends; each is told once."""
         if self.is_closed:
             return
         self.is_closed = True
+        self.on_end()
         self.on_close(reason)
         other = self._other
         if other is not None:
@@ -116,39 +140,125 @@ def _bytes_of(part: SendPart) -> bytes:
     return bytes(part)
 
 
+class MemoryListener:
+    """One address; see `engine.host.ports.Listener`."""
+
+    def __init__(
+        self,
+        network: MemoryNetwork,
+        key: tuple[str, int],
+        on_connect: Callable[[Connection], None],
+        options: ListenOptions,
+    ) -> None:
+        self.limits = options.limits
+        self.options = options
+        self._network = network
+        self._key = key
+        self._on_connect = on_connect
+        self._backlog: deque[Arrival[MemoryConnection]] = deque()
+        self._connections: dict[MemoryConnection, None] = {}
+        self._is_closed = False
+        self._acceptor: Acceptor[MemoryConnection] = Acceptor(
+            network.timers,
+            network.timers.clock,
+            options,
+            AcceptorPorts(self._take, self._let_in, _turn_away, lambda: None, lambda: None),
+        )
+
+    @property
+    def port(self) -> int:
+        """Return the port."""
+        return self._key[1]
+
+    def arrive(self, arrival: Arrival[MemoryConnection]) -> None:
+        """Put a connection into the backlog, and take it if anybody may come in."""
+        self._backlog.append(arrival)
+        if self._acceptor.is_watching:
+            self._acceptor.run()
+
+    def _take(self) -> Arrival[MemoryConnection] | None:
+        return self._backlog.popleft() if self._backlog else None
+
+    def _let_in(self, arrival: Arrival[MemoryConnection]) -> None:
+        connection = arrival.socket
+        if connection.is_closed:
+            self.options.gate.leave(arrival.address)
+            return
+        self._connections[connection] = None
+
+        def forget() -> None:
+            del self._connections[connection]
+            self.options.gate.leave(arrival.address)
+
+        connection.on_end = forget
+        self._on_connect(connection)
+        connection.open()
+
+    def close_least_recently_used(self, reason: str) -> bool:
+        """Close the connection that was silent for longest; False if there is none."""
+        connections = self._connections
+        victim = min(connections, key=lambda connection: connection.last_active_ms, default=None)
+        if victim is not None:
+            victim.close(reason)
+        return victim is not None
+
+    def close(self) -> None:
+        """Accept no more; connections that are there stay."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._acceptor.close()
+        self._network.forget(self._key)
+        while self._backlog:
+            _turn_away(self._backlog.popleft())
+
+
+def _turn_away(arrival: Arrival[MemoryConnection]) -> None:
+    arrival.socket.close("turned away")
+
+
 class MemoryNetwork:
     """Listeners by host and port, without sockets."""
 
     def __init__(self, timers: MemoryTimers) -> None:
-        self._timers = timers
-        self._listeners: dict[tuple[str, int], Callable[[Connection], None]] = {}
+        self.timers = timers
+        self._listeners: dict[tuple[str, int], MemoryListener] = {}
         self._next_port = 20_000
-        #: How many may wait at each port.
-        self.backlogs: dict[int, int] = {}
+        #: Names of hosts and their addresses; every other name is its own.
+        self.addresses: dict[str, str | None] = {}
+
+    @property
+    def listeners(self) -> list[MemoryListener]:
+        """Return the open listeners."""
+        return list(self._listeners.values())
 
     def listen(
-        self,
-        host: str,
-        port: int,
-        on_connect: Callable[[Connection], None],
-        backlog: int = LISTEN_BACKLOG,
-    ) -> int:
-        """Accept connections; returns the port, the next free one when 0 was asked."""
+        self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
+    ) -> MemoryListener:
+        """Accept connections, on the next free port when 0 was asked."""
         if port == 0:
             self._next_port += 1
             port = self._next_port
-        self._listeners[host, port] = on_connect
-        self.backlogs[port] = backlog
-        return port
+        listener = MemoryListener(self, (host, port), on_connect, options)
+        self._listeners[host, port] = listener
+        return listener
 
-    def connect(self, host: str, port: int) -> MemoryConnection:
-        """Open a connection; without a listener it is closed on the next turn."""
-        ours = MemoryConnection(self._timers, f"{host}:{port}")
-        accept = self._listeners.get((host, port))
-        if accept is None:
-            self._timers.call_soon(lambda: ours.close("connection refused"))
+    def forget(self, key: tuple[str, int]) -> None:
+        """Let go of a closed listener."""
+        self._listeners.pop(key, None)
+
+    def connect(self, host: str, port: int, address: str = "memory") -> MemoryConnection:
+        """Open a connection from an address; without a listener it is closed on the next turn."""
+        ours = MemoryConnection(self.timers, f"{host}:{port}")
+        listener = self._listeners.get((host, port))
+        if listener is None:
+            self.timers.call_soon(lambda: ours.close("connection refused"))
             return ours
-        theirs = MemoryConnection(self._timers, "memory:1")
+        theirs = MemoryConnection(self.timers, f"{address}:1", is_open=False)
         ours.join(theirs)
-        accept(theirs)
+        listener.arrive(Arrival(address, theirs.peer, theirs))
         return ours
+
+    def address_of(self, host: str) -> str | None:
+        """Return a host's address, None for one that is not found."""
+        return self.addresses.get(host, host)

@@ -7,10 +7,15 @@ stand on the other side. `real.py` is the machine, `memory.py` the twin for test
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from enum import IntEnum
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from engine.errors import StorageError
-from engine.limits import LISTEN_BACKLOG
+from engine.limits import FRAME_BYTES_MAX, LISTEN_BACKLOG
+
+if TYPE_CHECKING:
+    from engine.host.receive_buffers import ReceiveBuffers
+    from engine.host.stream_layer import LayerOf
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 
@@ -204,6 +209,21 @@ class FileRegion(NamedTuple):
 SendPart: TypeAlias = bytes | bytearray | memoryview | FileRegion
 
 
+class PauseReason(IntEnum):
+    """Why a connection takes no frames, one bit each: it does when no reason is left."""
+
+    #: Too many of its requests have no answer yet.
+    SLOTS = 1
+    #: It has used up what it may for now.
+    QUOTA = 2
+    #: Unfinished frames take all the room they may.
+    MEMORY = 4
+    #: Its encryption is not agreed on yet.
+    TLS = 8
+    #: It ends behind the answers that are owed.
+    CLOSING = 16
+
+
 class Connection(Protocol):
     """One connection, seen as frames: the length prefix never crosses the port.
 
@@ -218,12 +238,12 @@ class Connection(Protocol):
         """Queue one frame; its parts follow each other behind their common length."""
         ...
 
-    def pause(self) -> None:
-        """Take no more frames until `resume`; what is in flight may still arrive."""
+    def pause(self, reason: PauseReason) -> None:
+        """Take no more frames until every reason is gone; what is in flight may still arrive."""
         ...
 
-    def resume(self) -> None:
-        """Take frames again, at once those that have arrived."""
+    def resume(self, reason: PauseReason) -> None:
+        """Give up one reason; without others frames are taken, at once those that have arrived."""
         ...
 
     def close(self, reason: str) -> None:
@@ -231,24 +251,102 @@ class Connection(Protocol):
         ...
 
 
+class ConnectionLimits(NamedTuple):
+    """Bounds of each connection; `idle_ms` 0 never closes an idle one.
+
+    The kernel's buffers are those of accepted connections; below 0 the kernel sizes them itself.
+    """
+
+    frame_bytes_max: int = FRAME_BYTES_MAX
+    idle_ms: int = 600_000
+    send_buffer_bytes: int = -1
+    receive_buffer_bytes: int = -1
+
+
+class ConnectionGate(Protocol):
+    """Decides who comes in at a listener, and when. Addresses are numeric, without a port.
+
+    For each arrival: `arrive`, the delay, then as long as there is an `obstacle` the wait for
+    `on_room`, then `enter`; `leave` at the end of each connection that has entered.
+    """
+
+    #: Set by the listener: tries again after something was changed or has left.
+    on_room: Callable[[], None]
+
+    def arrive(self, address: str, now_ms: int) -> int:
+        """Note an arrival; returns how many ms it is held back."""
+        ...
+
+    def obstacle(self) -> str | None:
+        """Return why nobody can come in now, None if one more can."""
+        ...
+
+    def enter(self, address: str) -> str | None:
+        """Count a connection; returns why it is turned away instead, None if it is not."""
+        ...
+
+    def leave(self, address: str) -> None:
+        """Take note of the end of a connection that has entered."""
+        ...
+
+
+class ListenOptions(NamedTuple):
+    """How a listener takes connections.
+
+    `on_refused` is told of a connection that is cut for what its peer does, `on_kept_out` of one
+    that is turned away or has to wait; each by the peer and why. `room` is what unfinished frames
+    may take, None for that of the network. `layer` makes what lies between bytes and frames.
+    """
+
+    gate: ConnectionGate
+    on_refused: Callable[[str, str], None]
+    on_kept_out: Callable[[str, str], None]
+    limits: ConnectionLimits = ConnectionLimits()
+    backlog: int = LISTEN_BACKLOG
+    room: ReceiveBuffers | None = None
+    layer: LayerOf | None = None
+
+
+class Listener(Protocol):
+    """An address that connections are accepted on.
+
+    `limits` may be exchanged: the others hold at once, but the kernel's buffers for new ones.
+    """
+
+    limits: ConnectionLimits
+
+    @property
+    def port(self) -> int:
+        """Return the port, chosen by the host when 0 was asked."""
+        ...
+
+    def close_least_recently_used(self, reason: str) -> bool:
+        """Close the connection that was silent for longest; False if there is none."""
+        ...
+
+    def close(self) -> None:
+        """Accept no more; connections that are there stay. Closing twice is allowed."""
+        ...
+
+
 class Network(Protocol):
     """Listening and connecting by host and port."""
 
     def listen(
-        self,
-        host: str,
-        port: int,
-        on_connect: Callable[[Connection], None],
-        backlog: int = LISTEN_BACKLOG,
-    ) -> int:
-        """Accept connections; returns the port, chosen by the host when 0 was asked.
+        self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
+    ) -> Listener:
+        """Accept connections; the errors are StorageError.
 
-        Up to `backlog` wait until they are accepted; the system has a bound of its own.
+        Up to `options.backlog` wait until they are accepted; the system has a bound of its own.
         """
         ...
 
     def connect(self, host: str, port: int) -> Connection:
         """Open a connection; failures arrive by `on_close`. Frames may be sent at once."""
+        ...
+
+    def address_of(self, host: str) -> str | None:
+        """Return the numeric address of a host, None for one that is not found. May wait."""
         ...
 
 

@@ -25,9 +25,11 @@ import struct
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from engine.host.ports import FileRegion, SendPart
+from engine.host.event_loop import EventLoop
+from engine.host.ports import Clock, ConnectionLimits, FileRegion, PauseReason, SendPart
+from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
     HALF_FRAME_DEADLINE_MS,
     IOV_BUFFERS_MAX,
@@ -38,9 +40,6 @@ from engine.limits import (
     UNSENT_DEADLINE_MS,
 )
 
-if TYPE_CHECKING:
-    from engine.host.real_network import RealNetwork
-
 _LENGTH = struct.Struct(">i")
 _length_at = _LENGTH.unpack_from
 _length_bytes = _LENGTH.pack
@@ -50,14 +49,76 @@ _NOTHING = memoryview(b"")
 _MORE = getattr(socket, "MSG_MORE", 0)
 
 
+_MEMORY = int(PauseReason.MEMORY)
+
+
+class Origin(Protocol):
+    """Where a connection comes from: a listener, or the network for those that go out."""
+
+    limits: ConnectionLimits
+    buffers: ReceiveBuffers
+    on_refused: Callable[[str, str], None]
+
+    def forget(self, connection: RealConnection) -> None:
+        """Let go of a closed connection."""
+
+
+class Switchboard(Protocol):
+    """What all connections of a process share: `real_network.RealNetwork`."""
+
+    loop: EventLoop
+    clock: Clock
+
+    def flush_later(self, connection: RealConnection) -> None:
+        """Flush a connection at the end of the loop's turn."""
+
+    def forget(self, connection: RealConnection) -> None:
+        """Let go of a closed connection."""
+
+
+def _drop_frame(_frame: memoryview) -> None:
+    return
+
+
+def _drop_reason(_reason: str) -> None:
+    return
+
+
 class RealConnection:
     """One socket; see the module's head."""
 
-    def __init__(self, network: RealNetwork, sock: socket.socket, peer: str) -> None:
+    __slots__ = (
+        "_descriptor",
+        "_have",
+        "_is_dirty",
+        "_network",
+        "_on_sent",
+        "_origin",
+        "_own",
+        "_partial_since_ms",
+        "_pauses",
+        "_queue",
+        "_queued_bytes",
+        "_region_count",
+        "_sent_bytes",
+        "_sock",
+        "_unsent_since_ms",
+        "_waits_to_write",
+        "is_closed",
+        "last_active_ms",
+        "on_close",
+        "on_frame",
+        "peer",
+    )
+
+    def __init__(
+        self, network: Switchboard, origin: Origin, sock: socket.socket, peer: str
+    ) -> None:
         self.peer = peer
-        self.on_frame: Callable[[memoryview], None] = lambda _frame: None
-        self.on_close: Callable[[str], None] = lambda _reason: None
+        self.on_frame: Callable[[memoryview], None] = _drop_frame
+        self.on_close: Callable[[str], None] = _drop_reason
         self._network = network
+        self._origin = origin
         self._sock = sock
         self._descriptor = sock.fileno()
         # The bytes of an unfinished frame, or those a pause held back: `_own[:_have]`.
@@ -72,9 +133,8 @@ class RealConnection:
         self._on_sent: deque[tuple[int, Callable[[], None]]] = deque()
         self._is_dirty = False
         self._waits_to_write = False
-        self._is_paused = False
-        # Whether it waits for room to receive into.
-        self._is_held = False
+        # The bits of the reasons for which nothing is read.
+        self._pauses = 0
         self.is_closed = False
         self.last_active_ms = network.clock.monotonic_ms()
         self._partial_since_ms = 0
@@ -90,7 +150,7 @@ class RealConnection:
 
     def start(self) -> None:
         """Begin to take frames."""
-        self._network.loop.watch_readable(self._descriptor, self._readable)
+        self._watch()
 
     def _readable(self) -> None:
         """Read once, and answer what can be answered with one write, without another turn."""
@@ -98,7 +158,7 @@ class RealConnection:
         if self._have:
             self._read_on()
         else:
-            buffers = self._network.buffers
+            buffers = self._origin.buffers
             shared = buffers.shared
             if buffers.in_flight_bytes >= buffers.in_flight_bytes_max:
                 shared = shared[:SMALL_READ_BYTES]
@@ -115,7 +175,7 @@ class RealConnection:
         if position < size and not self.is_closed:
             # The shared buffer is another connection's in a moment.
             rest = size - position
-            own = self._own = self._network.buffers.take(rest)
+            own = self._own = self._origin.buffers.take(rest)
             own[:rest] = shared[position:size]
             self._have = rest
             self._partial_since_ms = self.last_active_ms
@@ -145,12 +205,12 @@ class RealConnection:
         """Hand on every whole frame in the buffer; returns where the unfinished one starts."""
         position = 0
         start = 4
-        longest = self._network.limits.frame_bytes_max
+        longest = self._origin.limits.frame_bytes_max
         on_frame = self.on_frame
-        while start <= size and not self._is_paused and not self.is_closed:
+        while start <= size and not self._pauses and not self.is_closed:
             (length,) = _length_at(buffer, position)
             if not 0 <= length <= longest:
-                self._network.refuse(self, f"a frame of {length} bytes")
+                self.refuse(f"a frame of {length} bytes")
                 return size
             end = start + length
             if end > size:
@@ -174,9 +234,9 @@ class RealConnection:
             # A pause held it back, and has ended in this turn.
             self._take_own()
             return
-        buffers = self._network.buffers
+        buffers = self._origin.buffers
         if have == len(self._own) and not buffers.has_room_for(self, have):
-            self._hold()
+            self.pause(PauseReason.MEMORY)
             return
         own = self._room_for(have + 1)
         end = min(wanted, len(own))
@@ -207,9 +267,9 @@ class RealConnection:
         """Return the own buffer, or a larger one with its bytes that has room for so many."""
         own = self._own
         if len(own) < size:
-            self._own = self._network.buffers.take(size)
+            self._own = self._origin.buffers.take(size)
             self._own[: self._have] = own[: self._have]
-            self._network.buffers.give_back(own)
+            self._origin.buffers.give_back(own)
         return self._own
 
     def _take_own(self) -> None:
@@ -229,39 +289,42 @@ class RealConnection:
 
     def _drop_own(self) -> None:
         own, self._own, self._have = self._own, _NOTHING, 0
-        self._network.buffers.give_back(own)
-        self._network.buffers.end_turn(self)
-
-    def _hold(self) -> None:
-        """Read no more until there is room for it."""
-        self._is_held = True
-        self._network.loop.unwatch_readable(self._descriptor)
+        self._origin.buffers.give_back(own)
+        self._origin.buffers.end_turn(self)
 
     def go_on(self) -> bool:
         """Read again after a wait for room; False if the connection is gone."""
         if self.is_closed:
             return False
-        self._is_held = False
         # The time that it was kept waiting is not its own.
         self._partial_since_ms = self._network.clock.monotonic_ms()
-        if not self._is_paused:
-            self._network.loop.watch_readable(self._descriptor, self._readable)
+        self.resume(PauseReason.MEMORY)
         return True
 
-    def pause(self) -> None:
-        """Take no more frames until `resume`."""
-        if not self._is_paused and not self.is_closed:
-            self._is_paused = True
-            self._network.loop.unwatch_readable(self._descriptor)
-
-    def resume(self) -> None:
-        """Take frames again, at once those that have arrived."""
-        if not self._is_paused or self.is_closed:
+    def pause(self, reason: PauseReason) -> None:
+        """Take no more frames until every reason is gone."""
+        if self.is_closed:
             return
-        self._is_paused = False
-        if not self._is_held:
-            self._network.loop.watch_readable(self._descriptor, self._readable)
-        self._network.loop.call_soon(self._take_own)
+        if not self._pauses:
+            self._network.loop.unwatch_readable(self._descriptor)
+        self._pauses |= reason
+
+    def resume(self, reason: PauseReason) -> None:
+        """Give up one reason; without others frames are taken, at once those that have arrived."""
+        if not self._pauses & reason or self.is_closed:
+            return
+        self._pauses &= ~reason
+        if not self._pauses:
+            self._watch()
+            self._network.loop.call_soon(self._take_own)
+
+    def _watch(self) -> None:
+        self._network.loop.watch_readable(self._descriptor, self._readable)
+
+    def refuse(self, reason: str) -> None:
+        """Cut the connection of a peer that breaks a limit, and say so."""
+        self._origin.on_refused(self.peer, reason)
+        self.close(reason)
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
         """Queue one frame behind its length; it leaves behind this read, or this turn."""
@@ -289,7 +352,7 @@ class RealConnection:
         if on_sent is not None:
             self._on_sent.append((end, on_sent))
         if end - self._sent_bytes > UNSENT_BYTES_MAX:
-            self._network.refuse(self, f"{end - self._sent_bytes} unsent bytes")
+            self.refuse(f"{end - self._sent_bytes} unsent bytes")
         elif not self._is_dirty and not self._waits_to_write:
             self._is_dirty = True
             self._network.flush_later(self)
@@ -393,13 +456,13 @@ class RealConnection:
         """Return why the connection has waited too long for something, None if it has not."""
         if self._waits_to_write and now_ms - self._unsent_since_ms > UNSENT_DEADLINE_MS:
             return "it does not read its answers"
-        if self._is_held:
+        if self._pauses & _MEMORY:
             return None
-        if self._have and not self._is_paused:
+        if self._have and not self._pauses:
             if now_ms - self._partial_since_ms > HALF_FRAME_DEADLINE_MS:
                 return "half a frame"
             return None
-        idle_ms = self._network.limits.idle_ms
+        idle_ms = self._origin.limits.idle_ms
         return "idle" if 0 < idle_ms < now_ms - self.last_active_ms else None
 
     def close(self, reason: str) -> None:
@@ -411,17 +474,21 @@ class RealConnection:
             return
         self.is_closed = True
         loop = self._network.loop
-        if not self._is_paused:
+        if not self._pauses:
             loop.unwatch_readable(self._descriptor)
         if self._waits_to_write:
             loop.unwatch_writable(self._descriptor)
-        self._sock.close()
+        self._close_socket()
         self._queue.clear()
         self._drop_own()
         self._network.forget(self)
+        self._origin.forget(self)
         while self._on_sent:
             self._on_sent.popleft()[1]()
         self.on_close(reason)
+
+    def _close_socket(self) -> None:
+        self._sock.close()
 
 
 def _rest_of(part: SendPart, sent: int) -> SendPart:

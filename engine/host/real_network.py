@@ -1,7 +1,8 @@
 """TCP on this machine: listeners and connections of one process, on its event loop.
 
-What a connection does with bytes is in `real_connection.py`. Here: who may connect, how the kernel
-buffers, and the sweep that finds connections which have waited too long.
+What a connection does with bytes is in `real_connection.py`, how it is let in in
+`real_listener.py`. Here: what all of them share, and the sweep that finds connections which have
+waited too long.
 """
 
 from __future__ import annotations
@@ -9,46 +10,30 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
 
 from engine.errors import StorageError
+from engine.host.descriptors import connections_below, descriptor_limit
 from engine.host.event_loop import EventLoop
-from engine.host.ports import Clock, Connection
-from engine.host.real_connection import RealConnection
-from engine.host.receive_buffers import ReceiveBuffers
-from engine.limits import (
-    ACCEPTS_PER_TURN_MAX,
-    CONNECTIONS_MAX,
-    CONNECTIONS_PER_ADDRESS_MAX,
-    FRAME_BYTES_MAX,
-    IN_FLIGHT_BYTES_MAX,
-    LISTEN_BACKLOG,
+from engine.host.ports import (
+    Clock,
+    Connection,
+    ConnectionLimits,
+    ListenOptions,
+    PauseReason,
+    SendPart,
 )
+from engine.host.real_connection import RealConnection
+from engine.host.real_listener import RealListener
+from engine.host.receive_buffers import ReceiveBuffers
+from engine.limits import IN_FLIGHT_BYTES_MAX
 
-_AGAIN = (errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR)
 _SWEEP_MS = 5000
 
 
 def local_host_name() -> str:
     """Return the name by which other hosts know this one, as far as it knows itself."""
     return socket.getfqdn()
-
-
-class NetworkLimits(NamedTuple):
-    """Bounds of one network; `idle_ms` 0 never closes an idle connection.
-
-    The kernel's buffers are those of accepted connections; below 0 the kernel sizes them itself.
-    `in_flight_bytes_max` bounds what all unfinished frames take.
-    """
-
-    frame_bytes_max: int = FRAME_BYTES_MAX
-    connections_max: int = CONNECTIONS_MAX
-    connections_per_address_max: int = CONNECTIONS_PER_ADDRESS_MAX
-    idle_ms: int = 600_000
-    send_buffer_bytes: int = -1
-    receive_buffer_bytes: int = -1
-    in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX
 
 
 class CannotListen(StorageError):
@@ -62,111 +47,104 @@ class CannotListen(StorageError):
 
 
 class RealNetwork:
-    """Listeners and connections of one process, on one loop."""
+    """Listeners and connections of one process, on one loop.
 
-    def __init__(self, loop: EventLoop, clock: Clock, limits: NetworkLimits | None = None) -> None:
+    As the origin of the connections that go out it has their limits. No connection that comes in
+    has a descriptor from `connections_below` on.
+    """
+
+    def __init__(
+        self,
+        loop: EventLoop,
+        clock: Clock,
+        limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - never changed in place
+        *,
+        descriptors_max: int | None = None,
+    ) -> None:
         self.loop = loop
         self.clock = clock
-        self._limits = limits or NetworkLimits()
-        self.buffers = ReceiveBuffers(self._limits.in_flight_bytes_max)
-        #: Told of every connection that is refused or cut, for counters and the log.
+        self.limits = limits
+        self._descriptors_max = descriptors_max or descriptor_limit()
+        self.connections_below = connections_below(self._descriptors_max)
+        #: What unfinished frames are received into where nobody has room of his own.
+        self.buffers = ReceiveBuffers(IN_FLIGHT_BYTES_MAX)
+        #: Peers that were connected to: whoever did that hears of the end.
         self.on_refused: Callable[[str, str], None] = lambda _peer, _reason: None
-        self._listeners: list[socket.socket] = []
-        self._connections: dict[RealConnection, str] = {}
-        self._per_address: dict[str, int] = {}
+        self._listeners: list[RealListener] = []
+        self._connections: set[RealConnection] = set()
         self._dirty: list[RealConnection] = []
         self._cancel_sweep: Callable[[], None] | None = None
 
-    @property
-    def limits(self) -> NetworkLimits:
-        """Return the bounds."""
-        return self._limits
-
-    @limits.setter
-    def limits(self, limits: NetworkLimits) -> None:
-        """Go by other bounds from now on."""
-        self._limits = limits
-        self.buffers.in_flight_bytes_max = limits.in_flight_bytes_max
-
     def listen(
-        self,
-        host: str,
-        port: int,
-        on_connect: Callable[[Connection], None],
-        backlog: int = LISTEN_BACKLOG,
-    ) -> int:
-        """Accept connections, up to `backlog` of them waiting; returns the port.
-
-        Raises CannotListen.
-        """
+        self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
+    ) -> RealListener:
+        """Accept connections, up to `options.backlog` of them waiting; raises CannotListen."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listener = socket.socket(family, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind((host, port))
-            listener.listen(backlog)
+            sock = socket.socket(family, socket.SOCK_STREAM)
         except OSError as error:
-            listener.close()
             raise CannotListen(host, port, error.strerror or str(error)) from error
-        listener.setblocking(False)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((host, port))
+            sock.listen(options.backlog)
+        except OSError as error:
+            sock.close()
+            raise CannotListen(host, port, error.strerror or str(error)) from error
+        sock.setblocking(False)
+        listener = RealListener(self, sock, on_connect, options)
         self._listeners.append(listener)
-        self.loop.watch_readable(listener.fileno(), lambda: self._accept(listener, on_connect))
         self._sweep_later()
-        return int(listener.getsockname()[1])
+        return listener
 
-    def _accept(self, listener: socket.socket, on_connect: Callable[[Connection], None]) -> None:
-        for _ in range(ACCEPTS_PER_TURN_MAX):
-            try:
-                sock, address = listener.accept()
-            except OSError as error:
-                if error.errno not in (*_AGAIN, errno.ECONNABORTED):
-                    # Out of descriptors: the connection stays in the backlog for the next turn.
-                    self.on_refused("-", error.strerror or str(error))
-                return
-            host, peer = address[0], f"{address[0]}:{address[1]}"
-            if not self._has_room_for(host):
-                self.on_refused(peer, "too many connections")
-                sock.close()
-                continue
-            self._size_buffers(sock)
-            connection = self._adopt(sock, host, peer)
-            on_connect(connection)
-            if not connection.is_closed:
-                connection.start()
+    def forget_listener(self, listener: RealListener) -> None:
+        """Let go of a closed listener."""
+        self._listeners.remove(listener)
+        if not self._listeners and self._cancel_sweep is not None:
+            self._cancel_sweep()
+            self._cancel_sweep = None
 
-    def _size_buffers(self, sock: socket.socket) -> None:
-        limits = self.limits
-        for option, size in (
-            (socket.SO_SNDBUF, limits.send_buffer_bytes),
-            (socket.SO_RCVBUF, limits.receive_buffer_bytes),
-        ):
-            if size >= 0:
-                sock.setsockopt(socket.SOL_SOCKET, option, size)
+    def too_many_descriptors(self) -> str:
+        """Return what is said to a connection for which there is no descriptor."""
+        return (
+            f"Too many open files: {self.connections_below} of {self._descriptors_max} "
+            "descriptors are in use, and the others are kept for files"
+        )
 
-    def _has_room_for(self, host: str) -> bool:
-        if len(self._connections) >= self.limits.connections_max:
-            return False
-        return self._per_address.get(host, 0) < self.limits.connections_per_address_max
-
-    def _adopt(self, sock: socket.socket, host: str, peer: str) -> RealConnection:
+    @staticmethod
+    def prepare(sock: socket.socket) -> None:
+        """Set what every connection's socket has."""
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection = RealConnection(self, sock, peer)
-        self._connections[connection] = host
-        self._per_address[host] = self._per_address.get(host, 0) + 1
-        return connection
 
-    def connect(self, host: str, port: int) -> RealConnection:
+    def adopt(self, connection: RealConnection) -> None:
+        """Take a connection among those that are flushed, swept and closed."""
+        self._connections.add(connection)
+
+    def connect(self, host: str, port: int) -> Connection:
         """Open a connection; a failure arrives by `on_close`, on a later turn."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
-        connection = self._adopt(sock, host, f"{host}:{port}")
+        peer = f"{host}:{port}"
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            return _Unconnected(self.loop, peer, error.strerror or str(error))
+        self.prepare(sock)
+        connection = RealConnection(self, self, sock, peer)
+        self.adopt(connection)
         code = sock.connect_ex((host, port))
         if code not in (0, errno.EINPROGRESS):
             self.loop.call_soon(lambda: connection.close(os.strerror(code)))
             return connection
         connection.start()
         return connection
+
+    def address_of(self, host: str) -> str | None:
+        """Return the numeric address of a host, None for one that is not found. May wait."""
+        try:
+            return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+        except OSError:
+            return None
 
     def flush_later(self, connection: RealConnection) -> None:
         """Flush a connection at the end of the loop's turn."""
@@ -180,21 +158,9 @@ class RealNetwork:
             if not connection.is_closed:
                 connection.flush()
 
-    def refuse(self, connection: RealConnection, reason: str) -> None:
-        """Cut a connection that breaks a limit, and say so."""
-        self.on_refused(connection.peer, reason)
-        connection.close(reason)
-
     def forget(self, connection: RealConnection) -> None:
         """Let go of a closed connection."""
-        host = self._connections.pop(connection, None)
-        if host is None:
-            return
-        left = self._per_address[host] - 1
-        if left:
-            self._per_address[host] = left
-        else:
-            del self._per_address[host]
+        self._connections.discard(connection)
 
     def _sweep_later(self) -> None:
         if self._cancel_sweep is None:
@@ -207,7 +173,7 @@ class RealNetwork:
         for connection in self.connections:
             reason = connection.overdue(now_ms)
             if reason is not None:
-                self.refuse(connection, reason)
+                connection.refuse(reason)
         if self._listeners:
             self._sweep_later()
 
@@ -223,12 +189,35 @@ class RealNetwork:
 
     def close(self) -> None:
         """Stop listening and close every connection."""
-        for listener in self._listeners:
-            self.loop.unwatch_readable(listener.fileno())
+        for listener in list(self._listeners):
             listener.close()
-        self._listeners.clear()
-        if self._cancel_sweep is not None:
-            self._cancel_sweep()
-            self._cancel_sweep = None
         for connection in self.connections:
             connection.close("the broker stops")
+
+
+class _Unconnected:
+    """A connection that could not even be begun; see `engine.host.ports.Connection`."""
+
+    def __init__(self, loop: EventLoop, peer: str, reason: str) -> None:
+        self.peer = peer
+        self.on_frame: Callable[[memoryview], None] = lambda _frame: None
+        self.on_close: Callable[[str], None] = lambda _reason: None
+        self._is_closed = False
+        loop.call_soon(lambda: self.close(reason))
+
+    def send(self, _parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
+        """Drop a frame."""
+        if on_sent is not None:
+            on_sent()
+
+    def pause(self, _reason: PauseReason) -> None:
+        """Do nothing: there are no frames."""
+
+    def resume(self, _reason: PauseReason) -> None:
+        """Do nothing: there are no frames."""
+
+    def close(self, reason: str) -> None:
+        """Tell once that it is closed."""
+        if not self._is_closed:
+            self._is_closed = True
+            self.on_close(reason)

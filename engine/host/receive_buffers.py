@@ -1,4 +1,4 @@
-"""What the connections of a network receive into, and how much that may be in all.
+"""What the connections of a broker receive into, and how much that may be in all.
 
 Every read of a connection without an unfinished frame goes into one shared buffer. In the midst of
 a frame a connection has a buffer of its own. A few are kept for the next frames, for memory that
@@ -30,7 +30,7 @@ class Waiting(Protocol):
 
 
 class ReceiveBuffers:
-    """The buffers of one network; see the module's head."""
+    """The buffers of one broker; see the module's head."""
 
     def __init__(self, in_flight_bytes_max: int) -> None:
         #: Where every read of a connection begins that has no unfinished frame.

@@ -125,24 +125,40 @@ class LogManager:
         """Open all directories and logs; returns what was found in each that works.
 
         A directory that fails goes offline. Errors: LogDirectoryLocked, ForeignLogDirectory,
-        DuplicateLog; KafkaStorageError when no directory is left.
+        DuplicateLog; KafkaStorageError when no directory is left. Nothing is open then, and what
+        was opened is recovered at the next start.
         """
+        found: dict[str, LoadedDirectory] = {}
+        try:
+            self._start(found)
+        except BaseException:
+            self._abandon(found)
+            raise
+        return found
+
+    def _start(self, found: dict[str, LoadedDirectory]) -> None:
         now_ms = self._around.clock.wall_ms()
         for directory in self.directories:
             with self._guarded(directory):
                 directory.open(self._config.broker_id, self._config.cluster_id, now_ms=now_ms)
-        found = self._load_all(now_ms)
+        self._load_all(found, now_ms)
         for directory in self._online():
             self._take_over(directory, found[directory.path])
         if not self._online():
             reasons = "; ".join(str(directory.offline) for directory in self.directories)
             raise KafkaStorageError(f"no log directory can be used: {reasons}")
         self._schedule()
-        return found
 
-    def _load_all(self, now_ms: int) -> dict[str, LoadedDirectory]:
+    def _abandon(self, found: Mapping[str, LoadedDirectory]) -> None:
+        """Close all files as they are, and release the directories."""
+        for loaded in found.values():
+            for log in (*loaded.logs.values(), *loaded.futures.values()):
+                log.close_files()
+        for directory in self.directories:
+            directory.unlock()
+
+    def _load_all(self, found: dict[str, LoadedDirectory], now_ms: int) -> None:
         """Load every directory, and take those offline that fail; other errors are raised."""
-        found: dict[str, LoadedDirectory] = {}
         failures: dict[str, StorageError] = {}
         faults: list[Exception] = []
         waiting: list[DeferredTasks] = []
@@ -169,7 +185,6 @@ class LogManager:
         for directory in self._online():
             if directory.path in failures:
                 self._fail(directory, failures[directory.path])
-        return found
 
     def _hooks_of(self, directory: LogDirectory, tasks: LogTasks) -> LogHooks:
         return LogHooks(

@@ -24,6 +24,10 @@ def _ignore(event: SessionEvent) -> None:
     """Stand for a listener where nobody listens."""
 
 
+def _do_nothing() -> None:
+    """The same, where nothing is told."""
+
+
 class EmbeddedZnodeClient:
     """A session with the store of this process; see `client.py` for the rules."""
 
@@ -34,6 +38,8 @@ class EmbeddedZnodeClient:
         self._is_open = False
         #: Told of each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
+        #: Told by `close`: nobody has to keep the session alive any more.
+        self.on_closed: Callable[[], None] = _do_nothing
 
     @property
     def session_id(self) -> int:
@@ -55,6 +61,7 @@ class EmbeddedZnodeClient:
 
     async def close(self) -> None:
         """End the session and what it owns; closing twice is allowed."""
+        self.on_closed()
         if self._is_open:
             self._is_open = False
             self._store.close_session(self._session_id)

@@ -23,7 +23,8 @@ from collections.abc import Callable
 from functools import partial
 
 from engine.errors import StorageError, ZnodeError
-from engine.host.ports import Connection, Entropy, Network
+from engine.host.open_gate import OpenGate
+from engine.host.ports import Connection, Entropy, Listener, ListenOptions, Network
 from engine.limits import (
     ZOOKEEPER_FRAME_BYTES_MAX,
     ZOOKEEPER_SESSION_TIMEOUT_MAX_MS,
@@ -58,10 +59,26 @@ class ZookeeperServer:
         self._secret = entropy.random_bytes(32)
         #: The connection that each session is on now.
         self._peers: dict[int, _Peer] = {}
+        # All connections, in the order they came.
+        self._connected: dict[_Peer, None] = {}
+        self._listener: Listener | None = None
 
-    def listen(self, network: Network, host: str, port: int) -> int:
-        """Serve on an address; returns the port. The errors are the network's."""
-        return network.listen(host, port, lambda connection: _Peer(self, connection).start())
+    def listen(self, network: Network, host: str, port: int) -> Listener:
+        """Serve on an address until `close`; the errors are the network's."""
+        self._listener = network.listen(
+            host,
+            port,
+            lambda connection: _Peer(self, connection).start(),
+            ListenOptions(OpenGate(), _refused, _kept_out),
+        )
+        return self._listener
+
+    def close(self) -> None:
+        """Listen no more, and close the connections; their sessions stay."""
+        if self._listener is not None:
+            self._listener.close()
+        for peer in list(self._connected):
+            peer.close("the server stops")
 
     def password_of(self, session_id: int) -> bytes:
         """Return what only the client of a session knows."""
@@ -101,8 +118,13 @@ class ZookeeperServer:
         if earlier is not None:
             earlier.close("its session moved to another connection")
 
+    def connected(self, peer: _Peer) -> None:
+        """Take note of a connection."""
+        self._connected[peer] = None
+
     def forget(self, session_id: int, peer: _Peer) -> None:
-        """Take note that a session's connection is gone: its watches go, itself stays."""
+        """Take note that a connection is gone: its session's watches go, the session stays."""
+        self._connected.pop(peer, None)
         if self._peers.get(session_id) is peer:
             del self._peers[session_id]
             self.store.drop_watches(session_id)
@@ -112,6 +134,14 @@ class ZookeeperServer:
         peer = self._peers.get(session_id)
         if peer is not None:
             peer.close("its session has expired")
+
+
+def _refused(peer: str, reason: str) -> None:
+    _log.warning("%s is cut off: %s", peer, reason)
+
+
+def _kept_out(peer: str, reason: str) -> None:
+    _log.info("%s is kept out: %s", peer, reason)
 
 
 class _Peer:
@@ -127,6 +157,7 @@ class _Peer:
 
     def start(self) -> None:
         """Take frames."""
+        self._server.connected(self)
         self._connection.on_frame = self._take
         self._connection.on_close = self._closed
 
@@ -151,8 +182,7 @@ class _Peer:
 
     def _closed(self, _reason: str) -> None:
         self._is_ending = True
-        if self._session_id:
-            self._server.forget(self._session_id, self)
+        self._server.forget(self._session_id, self)
 
     # Beginning
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from engine.limits import (
-    CONNECTIONS_PER_ADDRESS_MAX,
     FRAME_BYTES_MAX,
     REFUSAL_LINES_PER_PERIOD,
     UNSENT_BYTES_MAX,
@@ -285,19 +284,11 @@ def _sends_until_cut(target: Target, frames: bytes, *, times: int) -> bool:
         return True
 
 
-def test_connections_of_one_address_are_bounded(target: Target) -> None:
+def test_hundreds_of_connections_of_one_address_keep_nobody_out(target: Target) -> None:
     with ExitStack() as stack:
         # A connection that finds the backlog full is tried again by the system, a second later.
         clients = [stack.enter_context(RawClient(target.address)) for _ in range(_MANY)]
-        served = 0
-        for client in clients:
-            client.socket.settimeout(0.5)
-            try:
-                served += client.ask("ApiVersions", 0).error_code == 0
-            except (TimeoutError, ConnectionError):
-                continue
-        assert served <= CONNECTIONS_PER_ADDRESS_MAX
-        assert served > CONNECTIONS_PER_ADDRESS_MAX - 20
+        assert all(client.ask("ApiVersions", 0).error_code == 0 for client in clients)
         assert target.produce(target.friend, sent()) == 0
     target.check()
 

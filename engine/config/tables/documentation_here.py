@@ -62,12 +62,10 @@ The broker of kctl has none of Java's metrics: there the value is kept and shown
     auto.include.jmx.reporter kafka.metrics.* metric.reporters metrics.*
 The broker of kctl takes the system's size where it is not set.
     socket.receive.buffer.bytes socket.send.buffer.bytes
-The broker of kctl also has a bound of its own, 2000 connections, and closes what comes beyond.
+The broker of kctl also closes what is beyond the descriptors that its process may have.
     max.connections
-The broker of kctl also has a bound of its own, 200 connections.
-    max.connections.per.ip
 The broker of kctl keeps and shows the value, and does not go by it.
-    control.plane.listener.name max.connection.creation.rate max.connections.per.ip.overrides
-    max.request.partition.size.limit queued.max.requests unstable.api.versions.enable
-    zookeeper.max.in.flight.requests zookeeper.metadata.migration.min.batch.size
+    control.plane.listener.name max.request.partition.size.limit queued.max.requests
+    unstable.api.versions.enable zookeeper.max.in.flight.requests
+    zookeeper.metadata.migration.min.batch.size
 """

@@ -46,6 +46,7 @@ from engine.wire.headers import api, request_header_bytes, response_header_versi
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
 from engine.wire.usual_fetch_bytes import read_fetch_request
+from tests.unit.host.listening import Told
 from tests.unit.log.writing import NOW_MS
 
 LEADER = 1
@@ -108,7 +109,8 @@ class DataStage:
         network = MemoryNetwork(self.timers)
         events = ServerEvents(lambda _peer, reason: self.bad.append(reason), self._fault)
         self.server = RequestServer(network, self.clock, self.table, events)
-        self.client = network.connect("here", self.server.listen("here", 0))
+        listener = self.server.listen("here", 0, "PLAINTEXT", Told().options())
+        self.client = network.connect("here", listener.port)
         self.client.on_frame = lambda frame: self.frames.append(bytes(frame))
         self.client.on_close = self.closed.append
 

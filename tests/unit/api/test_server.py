@@ -18,6 +18,7 @@ from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
 from engine.wire.structs import message_class
+from tests.unit.host.listening import Told
 
 API_VERSIONS, METADATA, HEARTBEAT = 18, 3, 12
 
@@ -37,7 +38,7 @@ class Stage:
         self.server = RequestServer(network, self.clock, table, events)
         table.serve("ApiVersions", self.server.api_versions.handle, Rule.ANYONE)
         table.serve("Heartbeat", self._heartbeat, Rule.PER_RESOURCE, highest=3)
-        port = self.server.listen("here", 0)
+        port = self.server.listen("here", 0, "PLAINTEXT", Told().options()).port
         self.replies: list[bytes] = []
         self.closed: list[str] = []
         self.client = network.connect("here", port)

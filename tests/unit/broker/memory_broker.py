@@ -57,26 +57,28 @@ class MemoryBroker:
             lambda: "here",
         )
         given = {name.replace("_", "."): text for name, text in settings.items()}
-        self.broker = Broker(
-            BrokerSettings(
-                {
-                    "broker.id": "1",
-                    "listeners": "PLAINTEXT://here:0",
-                    "log.dirs": LOG_DIR,
-                    "zookeeper.connect": "here:2181",
-                    **given,
-                }
-            ),
-            host,
-            EmbeddedZnodeClient(self.store, _SESSION_MS),
-            {},
+        self._settings = BrokerSettings(
+            {
+                "broker.id": "1",
+                "listeners": "PLAINTEXT://here:0",
+                "log.dirs": LOG_DIR,
+                "zookeeper.connect": "here:2181",
+                **given,
+            }
         )
+        self._host = host
+
+    def open(self) -> MemoryBroker:
+        """Open it; what it is told comes on a later turn."""
+        znodes = EmbeddedZnodeClient(self.store, _SESSION_MS)
+        opening = Broker.open(self._settings, self._host, znodes, {}, on_fatal=self.fatal.append)
+        self.broker = drive(opening).result()
+        self.broker.server.events = self.broker.server.events._replace(on_fault=self._faulty)
+        return self
 
     def start(self) -> MemoryBroker:
-        """Start it and let it hear of everything."""
-        drive(self.broker.start()).result()
-        self.broker.on_fatal = self.fatal.append
-        self.broker.server.events = self.broker.server.events._replace(on_fault=self._faulty)
+        """Open it and let it hear of everything."""
+        self.open()
         self.timers.run_until_idle()
         return self
 

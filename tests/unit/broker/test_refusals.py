@@ -37,3 +37,31 @@ def test_reasons_that_a_peer_makes_up_do_not_fill_the_memory() -> None:
         refusals.note("peer", f"a frame of -{n} bytes")
     assert len(refusals.counts) <= REFUSAL_KINDS_MAX + 1
     assert sum(refusals.counts.values()) == 10 * REFUSAL_KINDS_MAX
+
+
+def test_who_is_kept_out_is_told_at_info_with_lines_for_each_kind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="kafka.network")
+    clock = ManualClock()
+    refusals = Refusals(clock)
+    for _ in range(REFUSAL_LINES_PER_PERIOD + 3):
+        refusals.keep_out("10.0.0.1:9", "waits")
+    refusals.keep_out("10.0.0.1:9", "Too many open files")
+    refusals.note("10.0.0.1:9", "a frame of -1 bytes")
+    assert refusals.counts["waits"] == REFUSAL_LINES_PER_PERIOD + 3
+    lines = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
+    acceptor = "kafka.network.DataPlaneAcceptor"
+    assert lines == [
+        *[(acceptor, "INFO", "connection of 10.0.0.1:9: waits")] * REFUSAL_LINES_PER_PERIOD,
+        (acceptor, "INFO", "connection of 10.0.0.1:9: Too many open files"),
+        (
+            "kafka.network.Processor",
+            "WARNING",
+            "connection of 10.0.0.1:9 closed: a frame of -1 bytes",
+        ),
+    ]
+    caplog.clear()
+    clock.advance(REFUSAL_PERIOD_MS)
+    refusals.keep_out("10.0.0.1:9", "waits")
+    assert caplog.records[0].getMessage() == "3 more connections were rejected or had to wait"

@@ -15,6 +15,7 @@ from engine.replication.metadata_cache import BrokerNode, Endpoint
 from engine.wire.codec import message_codec
 from engine.wire.headers import api, read_request_header
 from engine.wire.structs import message_class
+from tests.unit.host.listening import Told
 
 NODE = BrokerNode(2, (Endpoint("PLAINTEXT", "there", 9092),))
 NAMES = ("UpdateMetadataRequest", "StopReplicaRequest")
@@ -26,7 +27,7 @@ class Far:
     def __init__(self, stage: Stage) -> None:
         self.requests: list[tuple[str, int, Any]] = []
         self.connections: list[Connection] = []
-        stage.network.listen("there", 9092, self._accept)
+        stage.network.listen("there", 9092, self._accept, Told().options())
 
     def _accept(self, connection: Connection) -> None:
         self.connections.append(connection)

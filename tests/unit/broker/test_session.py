@@ -39,8 +39,10 @@ class Stage:
         settings = BrokerSettings(
             {"broker.id": "1", "listeners": "PLAINTEXT://h:9092", "log.dirs": "/logs"}
         )
-        self.broker = Broker(settings, host, EmbeddedZnodeClient(self.store, TIMEOUT_MS), {})
-        drive(self.broker.start()).result()
+        self.fatal: list[str] = []
+        znodes = EmbeddedZnodeClient(self.store, TIMEOUT_MS)
+        opening = Broker.open(settings, host, znodes, {}, on_fatal=self.fatal.append)
+        self.broker = drive(opening).result()
         self.timers.run_until_idle()
 
     def expire(self) -> None:

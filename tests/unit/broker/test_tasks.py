@@ -70,9 +70,25 @@ def test_work_beside_the_loop_ends_on_the_loop_with_its_error() -> None:
         threads.append(threading.current_thread().name)
         raise CorruptFile("a", "b", "c")
 
-    stage.tasks.offload("flush", work, outcomes.append)
+    def done(error: StorageError | None) -> None:
+        outcomes.append(error)
+        threads.append(threading.current_thread().name)
+
+    stage.tasks.offload("flush", work, done)
+    while not threads:
+        assert outcomes == []
     stage.tasks.stop()
-    assert outcomes == []
     stage.timers.run_until_idle()
-    assert isinstance(outcomes[0], CorruptFile)
-    assert threads[0] != threading.current_thread().name
+    (outcome,) = outcomes
+    assert isinstance(outcome, CorruptFile)
+    assert threads[0] != threads[1] == threading.current_thread().name
+
+
+def test_a_stop_finishes_what_has_ended_on_a_thread() -> None:
+    stage = Stage()
+    outcomes: list[StorageError | None] = []
+    stage.tasks.offload("flush", lambda: None, outcomes.append)
+    stage.tasks.stop()
+    assert outcomes == [None]
+    stage.timers.run_until_idle()
+    assert outcomes == [None]

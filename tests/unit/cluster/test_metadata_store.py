@@ -74,3 +74,24 @@ def test_what_came_while_the_process_stood_still_is_read_before_anyone_expires(
     stage.timers.run_until_idle()
     assert (living, len(silent)) == ([], 1)
     stage.store.close()
+
+
+def test_a_client_that_is_closed_leaves_no_timer(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    before = stage.timers.waiting_count
+    clients = [stage.store.client(TIMEOUT_MS) for _ in range(3)]
+    drive(clients[0].connect()).result()
+    for client in clients:
+        drive(client.close()).result()
+    assert before == stage.timers.waiting_count
+    stage.store.close()
+
+
+def test_a_closed_store_listens_no_more_and_closes_its_connections(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    _, closed = stage.remote()
+    stage.store.close()
+    stage.timers.run_until_idle()
+    assert ["closed by the peer"] == closed
+    assert [] == stage.network.listeners
+    assert 0 == stage.timers.waiting_count

@@ -207,6 +207,9 @@ def test_keys_of_no_table_are_reported_and_kept() -> None:
         ("sasl.jaas.config", "hush", False),
         ("log.segment.bytes", "13", True),
         ("listener.name.a.max.connections", "x", True),
+        ("max.connections", "0", False),
+        ("listener.name.a.max.connections", "0", True),
+        ("max.connection.creation.rate", "0", True),
     ],
 )
 def test_a_change_at_run_time_is_refused(name: str, text: str, per_broker: bool) -> None:

@@ -9,17 +9,25 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from engine.host.event_loop import EventLoop
-from engine.host.ports import Connection, FileRegion
+from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_connection import RealConnection
-from engine.host.real_network import CannotListen, NetworkLimits, RealNetwork
-from engine.limits import HALF_FRAME_DEADLINE_MS, IOV_BUFFERS_MAX, UNSENT_DEADLINE_MS
+from engine.host.real_network import CannotListen, RealNetwork
+from engine.host.receive_buffers import ReceiveBuffers
+from engine.limits import (
+    HALF_FRAME_DEADLINE_MS,
+    IN_FLIGHT_BYTES_MAX,
+    IOV_BUFFERS_MAX,
+    UNSENT_DEADLINE_MS,
+)
+from tests.unit.host.listening import Told
 
 LIMIT = 1_000_000
 # States of Linux, the first byte of TCP_INFO.
@@ -29,14 +37,22 @@ _ESTABLISHED, _SYN_SENT = 1, 2
 class Echo:
     """A server on its own thread that answers every frame by a function of it."""
 
-    def __init__(self, answer: Callable[[Connection, bytes], None], limits: NetworkLimits) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Connection, bytes], None],
+        limits: ConnectionLimits,
+        in_flight_bytes_max: int,
+    ) -> None:
         self.loop = EventLoop()
-        self.network = RealNetwork(self.loop, RealClock(), limits)
-        self.refused: list[str] = []
+        self.network = RealNetwork(self.loop, RealClock())
+        self.buffers = ReceiveBuffers(in_flight_bytes_max)
+        self.told = Told()
+        self.refused = self.told.refused
         self.closed: list[str] = []
-        self.network.on_refused = lambda _peer, reason: self.refused.append(reason)
         self._answer = answer
-        self.port = self.network.listen("127.0.0.1", 0, self._accept)
+        options = self.told.options(limits=limits)._replace(room=self.buffers)
+        self.listener = self.network.listen("127.0.0.1", 0, self._accept, options)
+        self.port = self.listener.port
         self._thread = threading.Thread(target=self.loop.run)
         self._thread.start()
 
@@ -57,11 +73,13 @@ class Echo:
 @contextmanager
 def _server(
     answer: Callable[[Connection, bytes], None] | None = None,
-    limits: NetworkLimits | None = None,
+    limits: ConnectionLimits | None = None,
+    in_flight_bytes_max: int = IN_FLIGHT_BYTES_MAX,
 ) -> Iterator[Echo]:
     echo = Echo(
         answer or (lambda connection, frame: connection.send([frame])),
-        limits or NetworkLimits(frame_bytes_max=LIMIT),
+        limits or ConnectionLimits(frame_bytes_max=LIMIT),
+        in_flight_bytes_max,
     )
     try:
         yield echo
@@ -168,8 +186,8 @@ def test_a_pause_amid_frames_loses_none_of_them(size: int) -> None:
     def answer(connection: Connection, frame: bytes) -> None:
         taken.append(frame)
         if len(taken) % 3 == 1:
-            connection.pause()
-            echo.loop.call_soon(connection.resume)
+            connection.pause(PauseReason.SLOTS)
+            echo.loop.call_soon(lambda: connection.resume(PauseReason.SLOTS))
         if len(taken) == len(frames):
             done.set()
 
@@ -182,14 +200,14 @@ def test_a_pause_amid_frames_loses_none_of_them(size: int) -> None:
 def test_the_length_of_a_frame_alone_reserves_nothing() -> None:
     with _server() as echo, _connected(echo) as sock:
         taken: list[int] = []
-        take = echo.network.buffers.take
+        take = echo.buffers.take
 
         def noted(size: int) -> memoryview:
             found = take(size)
             taken.append(len(found))
             return found
 
-        echo.network.buffers.take = noted  # type: ignore[method-assign]
+        echo.buffers.take = noted  # type: ignore[method-assign]
         sock.sendall(_frame(bytes(LIMIT))[:100])
         # Another connection's answer says that the piece above was read.
         with _connected(echo) as other:
@@ -203,9 +221,9 @@ def test_the_length_of_a_frame_alone_reserves_nothing() -> None:
 
 def _unfinished(echo: Echo, sock: socket.socket, size: int) -> None:
     """Send so many bytes of a larger frame and wait until they have been taken."""
-    before = echo.network.buffers.in_flight_bytes
+    before = echo.buffers.in_flight_bytes
     sock.sendall(_frame(bytes(LIMIT))[:size])
-    _turn_until(echo, lambda: echo.network.buffers.in_flight_bytes > before)
+    _turn_until(echo, lambda: echo.buffers.in_flight_bytes > before)
 
 
 def _turn_until(echo: Echo, is_so: Callable[[], bool]) -> None:
@@ -221,9 +239,8 @@ def _turn_until(echo: Echo, is_so: Callable[[], bool]) -> None:
 
 def test_unfinished_frames_have_a_bound_in_all_and_come_to_their_end_in_turn() -> None:
     bound = 100_000
-    limits = NetworkLimits(frame_bytes_max=LIMIT, in_flight_bytes_max=bound)
-    with _server(limits=limits) as echo:
-        buffers = echo.network.buffers
+    with _server(in_flight_bytes_max=bound) as echo:
+        buffers = echo.buffers
         large = [_connected(echo) for _ in range(4)]
         for sock in large:
             _unfinished(echo, sock, 30_000)
@@ -247,10 +264,9 @@ def test_unfinished_frames_have_a_bound_in_all_and_come_to_their_end_in_turn() -
 
 
 def test_only_one_frame_goes_on_beyond_the_bound() -> None:
-    limits = NetworkLimits(frame_bytes_max=LIMIT, in_flight_bytes_max=100_000)
     frame = _frame(bytes(LIMIT))
-    with _server(limits=limits) as echo, _connected(echo) as first:
-        buffers = echo.network.buffers
+    with _server(in_flight_bytes_max=100_000) as echo, _connected(echo) as first:
+        buffers = echo.buffers
         _unfinished(echo, first, 30_000)
         first.sendall(frame[30_000:-1])
         _turn_until(echo, lambda: buffers.in_flight_bytes >= LIMIT)
@@ -272,12 +288,11 @@ def test_only_one_frame_goes_on_beyond_the_bound() -> None:
 
 
 def test_who_waits_for_room_is_not_overdue() -> None:
-    limits = NetworkLimits(frame_bytes_max=LIMIT, in_flight_bytes_max=60_000)
-    with _server(limits=limits) as echo, _connected(echo) as first:
+    with _server(in_flight_bytes_max=60_000) as echo, _connected(echo) as first:
         _unfinished(echo, first, 30_000)
         (one,) = echo.network.connections
         first.sendall(bytes(100_000))
-        _turn_until(echo, lambda: echo.network.buffers.in_flight_bytes > 130_000)
+        _turn_until(echo, lambda: echo.buffers.in_flight_bytes > 130_000)
         with _connected(echo) as second:
             _unfinished(echo, second, 10_000)
             (other,) = set(echo.network.connections) - {one}
@@ -308,7 +323,7 @@ def test_half_a_frame_is_overdue_from_its_first_byte_on() -> None:
 
 def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
     sizes: list[tuple[int, int]] = []
-    limits = NetworkLimits(send_buffer_bytes=30_000, receive_buffer_bytes=40_000)
+    limits = ConnectionLimits(send_buffer_bytes=30_000, receive_buffer_bytes=40_000)
     with _server(limits=limits) as echo, _connected(echo) as sock:
         sock.sendall(_frame(b"?"))
         assert b"?" == _read_frame(sock)
@@ -426,16 +441,6 @@ def test_a_reader_that_lets_answers_pile_up_is_cut() -> None:
         assert 1 == len(echo.refused)
 
 
-def test_connections_beyond_the_limit_are_refused() -> None:
-    with _server(limits=NetworkLimits(connections_per_address_max=2)) as echo:
-        first, second, third = (_connected(echo) for _ in range(3))
-        with first, second, third:
-            first.sendall(_frame(b"a"))
-            assert b"a" == _read_frame(first)
-            assert _has_ended(third)
-            assert ["too many connections"] == echo.refused
-
-
 def test_a_paused_connection_takes_frames_again_after_resume() -> None:
     taken: list[bytes] = []
     both = threading.Event()
@@ -443,9 +448,10 @@ def test_a_paused_connection_takes_frames_again_after_resume() -> None:
     def answer(connection: Connection, frame: bytes) -> None:
         taken.append(frame)
         if len(taken) == 1:
-            connection.pause()
+            connection.pause(PauseReason.SLOTS)
             loop = echo.loop
-            loop.call_soon(lambda: loop.call_soon(connection.resume))
+            resume = partial(connection.resume, PauseReason.SLOTS)
+            loop.call_soon(lambda: loop.call_soon(resume))
         else:
             both.set()
 
@@ -460,7 +466,7 @@ def test_an_address_in_use_is_a_typed_error() -> None:
         loop = EventLoop()
         other = RealNetwork(loop, RealClock())
         with pytest.raises(CannotListen):
-            other.listen("127.0.0.1", echo.port, lambda _c: None)
+            other.listen("127.0.0.1", echo.port, lambda _c: None, Told().options())
         loop.close()
 
 
@@ -470,7 +476,8 @@ def test_so_many_and_one_more_may_wait_to_be_accepted(backlog: int) -> None:
     loop = EventLoop()
     network = RealNetwork(loop, RealClock())
     # The loop never turns: nothing is accepted, and the kernel leaves the last one's SYN alone.
-    port = network.listen("127.0.0.1", 0, lambda _c: None, backlog)
+    options = Told().options(backlog=backlog)
+    port = network.listen("127.0.0.1", 0, lambda _c: None, options).port
     waiting = [_connecting(port) for _ in range(backlog + 2)]
     assert [_ESTABLISHED] * (backlog + 1) + [_SYN_SENT] == [_tcp_state(sock) for sock in waiting]
     for sock in waiting:

@@ -7,10 +7,9 @@ from typing import Any, TypeVar
 
 from engine.host.coroutine import Promise, drive
 from engine.host.event_loop import EventLoop
-from engine.host.ports import Connection
+from engine.host.ports import Connection, Listener, ListenOptions
 from engine.host.real import RealClock, RealEntropy
 from engine.host.real_network import RealNetwork
-from engine.limits import LISTEN_BACKLOG
 from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import SessionEvent
@@ -30,26 +29,25 @@ class LoopServer:
         self.network = RealNetwork(self.loop, self.clock)
         self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.connections: list[Connection] = []
-        self.port = ZookeeperServer(self.store, RealEntropy()).listen(self, "127.0.0.1", 0)
+        self.port = ZookeeperServer(self.store, RealEntropy()).listen(self, "127.0.0.1", 0).port
         self.clients: list[KazooZnodeClient] = []
 
     def listen(
-        self,
-        host: str,
-        port: int,
-        on_connect: Callable[[Connection], None],
-        backlog: int = LISTEN_BACKLOG,
-    ) -> int:
+        self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
+    ) -> Listener:
         """Listen as the network does, keeping the connections."""
 
         def note(connection: Connection) -> None:
             self.connections.append(connection)
             on_connect(connection)
 
-        return self.network.listen(host, port, note, backlog)
+        return self.network.listen(host, port, note, options)
 
     def connect(self, host: str, port: int) -> Connection:
         return self.network.connect(host, port)
+
+    def address_of(self, host: str) -> str | None:
+        return self.network.address_of(host)
 
     def client(self, chroot: str = "", connection_timeout_ms: int = 5000) -> KazooZnodeClient:
         client = KazooZnodeClient(

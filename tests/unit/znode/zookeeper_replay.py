@@ -87,7 +87,7 @@ class Served:
         self.network = MemoryNetwork(self.timers)
         self.store = ZnodeStore(MemoryJournal(), self.clock)
         self.server = ZookeeperServer(self.store, SeededEntropy())
-        self.port = self.server.listen(self.network, "h", 0)
+        self.port = self.server.listen(self.network, "h", 0).port
 
     def client(self) -> Client:
         return Client(self)

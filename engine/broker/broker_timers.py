@@ -1,0 +1,55 @@
+"""The timers of one broker, on the loop that it shares with others: none is left when it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.host.ports import Timers
+
+
+class BrokerTimers:
+    """Work for later, until `stop`; see `engine.host.ports.Timers`."""
+
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
+        self._cancels: dict[int, Callable[[], None]] = {}
+        self._number = 0
+        self._is_stopped = False
+
+    def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """Run once at that time or soon after it; returns what cancels it."""
+        if self._is_stopped:
+            return lambda: None
+        self._number += 1
+        number = self._number
+
+        def run() -> None:
+            if self._cancels.pop(number, None) is not None:
+                callback()
+
+        def cancel() -> None:
+            found = self._cancels.pop(number, None)
+            if found is not None:
+                found()
+
+        self._cancels[number] = self._timers.call_at(monotonic_ms, run)
+        return cancel
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run after everything that is due now."""
+        self._timers.call_soon(lambda: self._run(callback))
+
+    def call_from_thread(self, callback: Callable[[], None]) -> None:
+        """The same, from any thread."""
+        self._timers.call_from_thread(lambda: self._run(callback))
+
+    def _run(self, callback: Callable[[], None]) -> None:
+        if not self._is_stopped:
+            callback()
+
+    def stop(self) -> None:
+        """Run nothing any more."""
+        self._is_stopped = True
+        cancels, self._cancels = self._cancels, {}
+        for cancel in cancels.values():
+            cancel()

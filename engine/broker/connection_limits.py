@@ -1,0 +1,96 @@
+"""The bounds of a broker's connections, as its settings say.
+
+| setting | of one listener too |
+|---|---|
+| max.connections, max.connection.creation.rate | behind `listener.name.<name>.` |
+| max.connections.per.ip, max.connections.per.ip.overrides | no |
+| socket.request.max.bytes, socket.*.buffer.bytes, queued.max.request.bytes | no |
+| connections.max.idle.ms | no |
+
+Source: SocketServer.addListener, ListenerConnectionQuota; KafkaConfig.valuesWithPrefixOverride.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.broker.connection_quotas import ConnectionBounds, ListenerBounds
+from engine.broker.dynamic_config import LiveConfig
+from engine.config.broker_config import BrokerConfig
+from engine.config.change import LISTENER_PREFIX
+from engine.config.key import broker_keys
+from engine.config.settings import BrokerSettings
+from engine.config.value import parse_value
+from engine.errors import ConfigError
+from engine.host.ports import ConnectionLimits
+from engine.limits import IN_FLIGHT_BYTES_MAX
+
+_KERNELS_OWN = -1
+_OVERRIDES = "max.connections.per.ip.overrides"
+
+
+def limits_of(live: LiveConfig) -> ConnectionLimits:
+    """Return the bounds of each connection that hold now."""
+    config, settings = live.config, live.settings
+    return ConnectionLimits(
+        frame_bytes_max=config.socket_request_max_bytes,
+        idle_ms=config.connections_max_idle_ms,
+        send_buffer_bytes=_if_set(settings, "socket.send.buffer.bytes"),
+        receive_buffer_bytes=_if_set(settings, "socket.receive.buffer.bytes"),
+    )
+
+
+def in_flight_bytes_max(config: BrokerConfig) -> int:
+    """Return what all unfinished frames may take: the setting, or our own bound below it."""
+    queued = config.queued_max_request_bytes
+    return min(queued, IN_FLIGHT_BYTES_MAX) if queued > 0 else IN_FLIGHT_BYTES_MAX
+
+
+def bounds_of(live: LiveConfig, per_address: Mapping[str, int]) -> ConnectionBounds:
+    """Return the bounds on connections that hold now, beside those of single addresses."""
+    config = live.config
+    return ConnectionBounds(
+        config.max_connections,
+        config.max_connection_creation_rate,
+        config.max_connections_per_ip,
+        per_address,
+        {
+            listener.name: ListenerBounds(
+                _of_listener(live.settings, listener.name, "max.connections"),
+                _of_listener(live.settings, listener.name, "max.connection.creation.rate"),
+            )
+            for listener in config.bound_listeners
+        },
+    )
+
+
+def overrides_of(config: BrokerConfig, address_of: Callable[[str], str | None]) -> dict[str, int]:
+    """Return the bounds of addresses that have one of their own; raises ConfigError.
+
+    `address_of` gives the address of a host, None if there is none.
+    """
+    bounds = {}
+    for host, count in config.connections_per_ip_overrides.items():
+        address = address_of(host)
+        if address is None:
+            raise ConfigError(
+                _OVERRIDES,
+                config.max_connections_per_ip_overrides,
+                f"{host} has no address",
+            )
+        bounds[address] = count
+    return bounds
+
+
+def _of_listener(settings: BrokerSettings, listener: str, name: str) -> int:
+    """Return a listener's own value, or the broker's."""
+    text = settings.set_text(f"{LISTENER_PREFIX}{listener.lower()}.{name}")
+    value = settings.value(name) if text is None else parse_value(broker_keys()[name], text)
+    assert isinstance(value, int)
+    return value
+
+
+def _if_set(settings: BrokerSettings, name: str) -> int:
+    """Return a size that somebody set, −1 for Kafka's default: the kernel's own sizes cost less."""
+    value = settings.value(name) if settings.set_text(name) is not None else None
+    return value if isinstance(value, int) else _KERNELS_OWN

@@ -1,0 +1,170 @@
+"""How many connections a broker has, and how fast they come.
+
+| setting | of | at the bound |
+|---|---|---|
+| max.connections | broker, listener | arrivals wait until somebody leaves |
+| max.connection.creation.rate | broker, listener | arrivals are held back for a while |
+| max.connections.per.ip(.overrides) | broker | closed at once |
+
+Where a broker has several listeners, the one between brokers is not held up by the broker's own
+bounds, only by those of its own: what it has beyond `max.connections` the others give up, the
+connection that was silent for longest first. They also give up what is beyond a bound that was
+lowered. A listener without settings of its own goes by the broker's.
+
+Source: kafka.network.ConnectionQuotas.
+Differs: the one listener of a broker gives up what is beyond in one go; Kafka one of each network
+thread at a time. An event loop waits by `on_room`, where Kafka's acceptors wait in threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from engine.timing.sampled_rate import SampledRate
+
+
+class ListenerBounds(NamedTuple):
+    """Bounds of one listener."""
+
+    connections_max: int
+    creation_rate: int
+
+
+class ConnectionBounds(NamedTuple):
+    """Bounds of a broker; `of_listeners` has every listener, by its name.
+
+    `per_address` has the addresses for which `per_address_max` does not count.
+    """
+
+    connections_max: int
+    creation_rate: int
+    per_address_max: int
+    per_address: Mapping[str, int]
+    of_listeners: Mapping[str, ListenerBounds]
+
+
+class ConnectionQuotas:
+    """Counts the connections of one broker; `gate` has those of a listener."""
+
+    def __init__(
+        self,
+        bounds: ConnectionBounds,
+        between_brokers: str,
+        *,
+        window_count: int,
+        window_ms: int,
+    ) -> None:
+        """`between_brokers` is the name of the listener that other brokers use."""
+        self.bounds = bounds
+        self.total = 0
+        self._between_brokers = between_brokers
+        self._window = window_count, window_ms
+        self._rate = SampledRate(window_count, window_ms)
+        self._per_address: dict[str, int] = {}
+        self._gates: dict[str, ListenerGate] = {}
+        #: Asked to close connections of the unprotected listeners while `is_exceeded`.
+        self.on_exceeded: Callable[[], None] = lambda: None
+
+    def gate(self, name: str) -> ListenerGate:
+        """Return what stands before a listener; one for each name."""
+        gate = self._gates[name] = ListenerGate(self, name, SampledRate(*self._window))
+        return gate
+
+    def change(self, bounds: ConnectionBounds) -> None:
+        """Go by other bounds from now on; nobody is closed for those of his address."""
+        self.bounds = bounds
+        self._tell_room()
+        if self.is_exceeded:
+            self.on_exceeded()
+
+    def is_protected(self, name: str) -> bool:
+        """Tell whether a listener goes before the others: it is the one between brokers."""
+        return name == self._between_brokers and len(self._gates) > 1
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Tell whether listeners have to give up connections."""
+        return self.total > self.bounds.connections_max
+
+    # What gates ask
+
+    def delay_ms(self, name: str, rate: SampledRate, now_ms: int) -> int:
+        """Count an arrival at a listener; returns how many ms it is held back."""
+        delay_ms = 0
+        if not self.is_protected(name):
+            self._rate.record(now_ms)
+            delay_ms = self._rate.delay_ms(self.bounds.creation_rate, now_ms)
+        rate.record(now_ms)
+        return max(delay_ms, rate.delay_ms(self.bounds.of_listeners[name].creation_rate, now_ms))
+
+    def obstacle(self, name: str, count: int) -> str | None:
+        """Return why nobody can come in at a listener with so many connections."""
+        bound = self.bounds.of_listeners[name].connections_max
+        if count >= bound:
+            return f"waits: listener {name} has its maximum of {bound} connections"
+        if not self.is_protected(name) and self.total >= self.bounds.connections_max:
+            bound = self.bounds.connections_max
+            return f"waits: the broker has its maximum of {bound} connections"
+        return None
+
+    def enter(self, address: str) -> str | None:
+        """Count a connection unless its address has too many; returns why it has."""
+        count = self._per_address.get(address, 0)
+        bound = self.bounds.per_address.get(address, self.bounds.per_address_max)
+        if count >= bound:
+            return (
+                f"Rejected connection from /{address}, address already has the configured "
+                f"maximum of {bound} connections."
+            )
+        self._per_address[address] = count + 1
+        self.total += 1
+        if self.is_exceeded:
+            self.on_exceeded()
+        return None
+
+    def leave(self, address: str) -> None:
+        """Take note of the end of a connection."""
+        self.total -= 1
+        left = self._per_address[address] - 1
+        if left:
+            self._per_address[address] = left
+        else:
+            del self._per_address[address]
+        self._tell_room()
+
+    def _tell_room(self) -> None:
+        for gate in self._gates.values():
+            gate.on_room()
+
+
+class ListenerGate:
+    """What stands before one listener; see `engine.host.ports.ConnectionGate`."""
+
+    def __init__(self, quotas: ConnectionQuotas, name: str, rate: SampledRate) -> None:
+        self.on_room: Callable[[], None] = lambda: None
+        self.name = name
+        #: How many connections the listener has.
+        self.count = 0
+        self._quotas = quotas
+        self._rate = rate
+
+    def arrive(self, _address: str, now_ms: int) -> int:
+        """Note an arrival; returns how many ms it is held back."""
+        return self._quotas.delay_ms(self.name, self._rate, now_ms)
+
+    def obstacle(self) -> str | None:
+        """Return why nobody can come in now, None if one more can."""
+        return self._quotas.obstacle(self.name, self.count)
+
+    def enter(self, address: str) -> str | None:
+        """Count a connection; returns why it is turned away instead, None if it is not."""
+        refusal = self._quotas.enter(address)
+        if refusal is None:
+            self.count += 1
+        return refusal
+
+    def leave(self, address: str) -> None:
+        """Take note of the end of a connection that has entered."""
+        self.count -= 1
+        self._quotas.leave(address)

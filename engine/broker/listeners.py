@@ -1,0 +1,114 @@
+"""A broker's listeners: opened with its bounds, which they go by when those change.
+
+Source: kafka.network.SocketServer.reconfigure, Processor.closeExcessConnections.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from engine.broker.connection_limits import (
+    bounds_of,
+    in_flight_bytes_max,
+    limits_of,
+    overrides_of,
+)
+from engine.broker.connection_quotas import ConnectionBounds, ConnectionQuotas
+from engine.broker.dynamic_config import LiveConfig
+from engine.broker.refusals import Refusals
+from engine.errors import ConfigError
+from engine.host.ports import Listener, ListenOptions, Network
+from engine.host.receive_buffers import ReceiveBuffers
+from engine.server import RequestServer
+
+_log = logging.getLogger("kafka.network.SocketServer")
+
+
+class BrokerListeners:
+    """Opens all listeners of a broker; the server closes them."""
+
+    def __init__(
+        self, network: Network, server: RequestServer, live: LiveConfig, refusals: Refusals
+    ) -> None:
+        """Read the bounds; raises ConfigError."""
+        self._network = network
+        self._server = server
+        self._live = live
+        self._refusals = refusals
+        config = live.config
+        self.quotas = ConnectionQuotas(
+            bounds_of(live, overrides_of(config, network.address_of)),
+            config.between_brokers.name,
+            window_count=config.quota_window_num,
+            window_ms=config.quota_window_size_seconds * 1000,
+        )
+        self.quotas.on_exceeded = self._close_excess
+        # The setting behind the bounds of addresses.
+        self._overrides = config.max_connections_per_ip_overrides
+        self._room = ReceiveBuffers(in_flight_bytes_max(config))
+        self._opened: dict[str, Listener] = {}
+
+    def open(self) -> dict[str, int]:
+        """Listen wherever the settings say; returns the ports by the listeners' names.
+
+        The errors are the network's; what was opened before is closed by the server.
+        """
+        config = self._live.config
+        gates = {each.name: self.quotas.gate(each.name) for each in config.bound_listeners}
+        for listener in config.bound_listeners:
+            options = ListenOptions(
+                gates[listener.name],
+                self._refusals.note,
+                self._refusals.keep_out,
+                limits_of(self._live),
+                config.socket_listen_backlog_size,
+                self._room,
+            )
+            self._opened[listener.name] = self._server.listen(
+                listener.host or "0.0.0.0", listener.port, listener.name, options
+            )
+        return {name: listener.port for name, listener in self._opened.items()}
+
+    def reconfigure(self) -> None:
+        """Go by the settings that hold now."""
+        limits = limits_of(self._live)
+        for listener in self._opened.values():
+            listener.limits = limits
+        self._room.in_flight_bytes_max = in_flight_bytes_max(self._live.config)
+        try:
+            bounds = bounds_of(self._live, self._per_address())
+        except ConfigError as error:
+            _log.error("The bounds on connections stay as they are: %s", error)
+            return
+        _tell_change(self.quotas.bounds, bounds)
+        self.quotas.change(bounds)
+
+    def _per_address(self) -> Mapping[str, int]:
+        """Return the bounds of addresses; hosts are looked up only where the setting changed."""
+        config = self._live.config
+        if config.max_connections_per_ip_overrides == self._overrides:
+            return self.quotas.bounds.per_address
+        per_address = overrides_of(config, self._network.address_of)
+        self._overrides = config.max_connections_per_ip_overrides
+        return per_address
+
+    def _close_excess(self) -> None:
+        """Let the unprotected listeners give up connections, longest silent ones first."""
+        reason = "it was silent for longest, and the broker has more than max.connections"
+        names = [name for name in self._opened if not self.quotas.is_protected(name)]
+        while self.quotas.is_exceeded and any(
+            self._opened[name].close_least_recently_used(reason) for name in names
+        ):
+            continue
+
+
+def _tell_change(old: ConnectionBounds, new: ConnectionBounds) -> None:
+    for name, before, after in (
+        ("maxConnectionsPerIp", old.per_address_max, new.per_address_max),
+        ("maxConnectionsPerIpOverrides", old.per_address, new.per_address),
+        ("broker-wide maxConnections", old.connections_max, new.connections_max),
+        ("broker-wide maxConnectionCreationRate", old.creation_rate, new.creation_rate),
+    ):
+        if before != after:
+            _log.info("Updating %s: %s", name, after)

@@ -1,0 +1,81 @@
+"""How often something happens, over the last windows of time, and what keeps it below a bound.
+
+```
+ windows of quota.window.size.seconds, quota.window.num of them; the last one is not full
+ |  3 |  0 |  7 |  1 |      rate = 11 / (time since the oldest began, at least num − 1 windows)
+```
+
+Until that many windows have gone by the rate counts as if they had been empty: a burst of as many
+events as fit into num − 1 windows passes at once.
+
+Source: org.apache.kafka.common.metrics.stats.Rate and SampledStat, QuotaUtils.boundedThrottleTime.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class _Window:
+    began_ms: int
+    last_event_ms: int
+    count: int = 0
+
+
+class SampledRate:
+    """Counts events in windows."""
+
+    __slots__ = ("_current", "_window_count", "_window_ms", "_windows")
+
+    def __init__(self, window_count: int, window_ms: int) -> None:
+        self._window_count = window_count
+        self._window_ms = window_ms
+        self._windows: list[_Window] = []
+        self._current = 0
+
+    def record(self, now_ms: int) -> None:
+        """Count one event."""
+        if not self._windows:
+            self._windows.append(_Window(now_ms, now_ms))
+        window = self._windows[self._current]
+        if now_ms - window.began_ms >= self._window_ms:
+            window = self._next_window(now_ms)
+        window.count += 1
+        window.last_event_ms = now_ms
+
+    def _next_window(self, now_ms: int) -> _Window:
+        # One more than is measured: the oldest overlaps with the time that is.
+        self._current = (self._current + 1) % (self._window_count + 1)
+        fresh = _Window(now_ms, now_ms)
+        self._windows[self._current : self._current + 1] = [fresh]
+        return fresh
+
+    def delay_ms(self, bound_per_s: int, now_ms: int) -> int:
+        """Return for how long nothing should happen so that the rate is at its bound again.
+
+        At most one window; 0 while the rate is not above the bound.
+        """
+        for window in self._windows:
+            if now_ms - window.last_event_ms >= self._window_count * self._window_ms:
+                window.began_ms = window.last_event_ms = now_ms
+                window.count = 0
+        span_ms = self._span_ms(now_ms)
+        rate = sum(window.count for window in self._windows) * 1000 / span_ms
+        if rate <= bound_per_s:
+            return 0
+        if bound_per_s == 0:
+            return self._window_ms
+        # As Java rounds: halves upwards.
+        delay_ms = math.floor((rate - bound_per_s) / bound_per_s * span_ms + 0.5)
+        return min(delay_ms, self._window_ms)
+
+    def _span_ms(self, now_ms: int) -> int:
+        """Return the time that the windows stand for."""
+        began_ms = min((window.began_ms for window in self._windows), default=now_ms)
+        span_ms = now_ms - began_ms
+        missing = self._window_count - 1 - span_ms // self._window_ms
+        if missing > 0:
+            span_ms += missing * self._window_ms
+        return max(span_ms, 1)

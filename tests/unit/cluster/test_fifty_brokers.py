@@ -1,0 +1,139 @@
+"""Brokers on the machine itself: fifty are opened and closed, and nothing is left."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import struct
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.broker.broker import Broker
+from engine.broker.host import BrokerHost, real_directory_lock
+from engine.cluster.cluster import MetadataStore, open_brokers
+from engine.config.settings import BrokerSettings
+from engine.host.coroutine import drive
+from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.host.real_network import RealNetwork
+from tests.unit.cluster.counting_loop import CountingLoop
+
+ROUNDS, BROKERS = 10, 5
+API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+
+
+def _descriptors() -> set[str]:
+    return set(os.listdir("/proc/self/fd"))
+
+
+class Machine:
+    """A loop, a store and what brokers stand on."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clock = RealClock()
+        self.loop = CountingLoop()
+        self.network = RealNetwork(self.loop, self.clock)
+        self.store = MetadataStore(str(folder / "store"), self.clock, self.loop)
+        self.host = BrokerHost(
+            self.clock,
+            RealFiles(),
+            self.network,
+            self.loop,
+            RealEntropy(),
+            real_directory_lock(),
+            lambda: "localhost",
+        )
+
+    def settings(self, broker_id: int) -> BrokerSettings:
+        return BrokerSettings(
+            {
+                "broker.id": str(broker_id),
+                "listeners": "PLAINTEXT://127.0.0.1:0",
+                "log.dirs": str(self.folder / f"logs{broker_id}"),
+                "zookeeper.connect": "localhost:2181",
+            }
+        )
+
+    def open(self) -> list[Broker]:
+        settings = [self.settings(broker_id) for broker_id in range(1, BROKERS + 1)]
+        return drive(open_brokers(settings, self.store, self.host, pytest.fail)).result()
+
+    def turn(self, count: int = 20) -> None:
+        for _ in range(count):
+            self.loop.call_soon(self.loop.stop)
+            self.loop.run()
+
+    def close(self) -> None:
+        self.store.close()
+        self.network.close()
+        self.loop.close()
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(tmp_path)
+    yield machine
+    machine.close()
+
+
+def _use(machine: Machine, brokers: list[Broker]) -> None:
+    """Ask each broker something, let one roll a thread up, and leave a client connected."""
+    clients = []
+    for broker in brokers:
+        client = socket.create_connection(("127.0.0.1", broker.ports["PLAINTEXT"]))
+        client.settimeout(20)
+        client.sendall(API_VERSIONS)
+        clients.append(client)
+        broker.tasks.offload("flush", lambda: None, lambda _error: None)
+    machine.turn()
+    for client in clients:
+        assert client.recv(4)
+    for broker in brokers:
+        drive(broker.stop()).result()
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
+@pytest.mark.slow
+def test_fifty_brokers_that_were_open_leave_nothing(machine: Machine) -> None:
+    def round_of_brokers() -> list[weakref.ref[Broker]]:
+        brokers = machine.open()
+        machine.turn()
+        _use(machine, brokers)
+        machine.turn()
+        return [weakref.ref(broker) for broker in brokers]
+
+    # What is made once in a process is made in the first round.
+    round_of_brokers()
+    before = (_descriptors(), threading.enumerate(), machine.loop.counts())
+    gone = [broker for _ in range(ROUNDS) for broker in round_of_brokers()]
+    gc.collect()
+    after = (_descriptors(), threading.enumerate(), machine.loop.counts())
+    assert before == after
+    assert [] == [broker for broker in gone if broker() is not None]
+    assert 0 == machine.network.connection_count
+
+
+@pytest.mark.parametrize("failing", [2, 3])
+def test_a_port_that_is_taken_closes_the_brokers_before_it(machine: Machine, failing: int) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        settings = [machine.settings(broker_id) for broker_id in (1, 2, 3)]
+        address = f"PLAINTEXT://127.0.0.1:{taken.getsockname()[1]}"
+        settings[failing - 1] = BrokerSettings(
+            {**machine.settings(failing).static, "listeners": address}
+        )
+        before = machine.loop.counts(), _descriptors()
+        opening = open_brokers(settings, machine.store, machine.host, pytest.fail)
+        with pytest.raises(Exception, match="cannot listen"):
+            drive(opening).result()
+        gc.collect()
+        assert before == (machine.loop.counts(), _descriptors())

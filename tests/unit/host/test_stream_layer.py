@@ -1,0 +1,345 @@
+"""TLS below a connection: the same frames, and nothing of them changed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from engine.api.admission import allow_all
+from engine.api.api_versions import ApiVersions
+from engine.api.dispatch import DispatchTable, Rule
+from engine.host.event_loop import EventLoop
+from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
+from engine.host.real import RealClock
+from engine.host.real_network import RealNetwork
+from engine.host.stream_layer import WantsRead, WantsWrite
+from engine.limits import HALF_FRAME_DEADLINE_MS
+from engine.server import RequestServer, ServerEvents
+from engine.wire.codec import message_codec
+from engine.wire.headers import request_header_bytes
+from engine.wire.structs import message_class
+from tests.unit.host.listening import Told
+
+CERTIFICATE = Path(__file__).with_name("certificate.pem")
+_PIECE = 1 << 16
+
+
+class TlsLayer:
+    """OpenSSL above a socket, by buffers in memory; see `engine.host.stream_layer`."""
+
+    def __init__(self, context: ssl.SSLContext, sock: socket.socket) -> None:
+        self._sock = sock
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._unsent = b""
+
+    def handshake(self) -> None:
+        while True:
+            try:
+                self._tls.do_handshake()
+            except ssl.SSLWantReadError:
+                self.flush()
+                self._fill()
+            except ssl.SSLError:
+                self.flush()
+                raise
+            else:
+                self.flush()
+                return
+
+    def recv_into(self, buffer: memoryview) -> int:
+        while True:
+            try:
+                return self._tls.read(len(buffer), buffer)
+            except ssl.SSLWantReadError:
+                self._fill()
+            except ssl.SSLZeroReturnError:
+                return 0
+
+    def send(self, data: bytes | memoryview) -> int:
+        # What was taken before has left: this layer holds one piece at most.
+        self.flush()
+        size = self._tls.write(data)
+        with suppress(WantsWrite):
+            self.flush()
+        return size
+
+    def flush(self) -> None:
+        while self._unsent or self._outgoing.pending:
+            self._unsent = self._unsent or self._outgoing.read()
+            try:
+                sent = self._sock.send(self._unsent)
+            except BlockingIOError:
+                raise WantsWrite from None
+            self._unsent = self._unsent[sent:]
+
+    def has_more(self) -> bool:
+        return bool(self._tls.pending() or self._incoming.pending)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._tls.unwrap()
+        with suppress(OSError):
+            self.flush()
+        self._sock.close()
+
+    def _fill(self) -> None:
+        try:
+            data = self._sock.recv(_PIECE)
+        except BlockingIOError:
+            raise WantsRead from None
+        if data:
+            self._incoming.write(data)
+        else:
+            self._incoming.write_eof()
+
+
+def _server_context() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
+
+
+class Served:
+    """A network on a thread of its own, with TLS below its connections."""
+
+    def __init__(self) -> None:
+        self.loop = EventLoop()
+        self.network = RealNetwork(self.loop, RealClock())
+        self.told = Told()
+        context = _server_context()
+        limits = ConnectionLimits(frame_bytes_max=50_000_000)
+        self.options = self.told.options(limits=limits, layer=lambda sock: TlsLayer(context, sock))
+        self.closed: list[str] = []
+        self._thread = threading.Thread(target=self.loop.run)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def echo(self) -> int:
+        """Answer every frame by itself; returns the port."""
+
+        def accept(connection: Connection) -> None:
+            connection.on_frame = lambda frame: connection.send([bytes(frame)])
+            connection.on_close = self.closed.append
+
+        return self.network.listen("127.0.0.1", 0, accept, self.options).port
+
+    def call(self, work: object) -> None:
+        """Run on the loop's thread and wait for it."""
+        assert callable(work)
+        done = threading.Event()
+
+        def run() -> None:
+            work()
+            done.set()
+
+        self.loop.call_from_thread(run)
+        assert done.wait(20)
+
+    def stop(self) -> None:
+        self.call(self.network.close)
+        self.loop.stop()
+        self._thread.join()
+        self.loop.close()
+
+
+@contextmanager
+def _served() -> Iterator[Served]:
+    served = Served()
+    try:
+        yield served
+    finally:
+        served.stop()
+
+
+def _connected(port: int) -> ssl.SSLSocket:
+    context = ssl.create_default_context(cafile=str(CERTIFICATE))
+    sock = socket.create_connection(("127.0.0.1", port))
+    sock.settimeout(20)
+    return context.wrap_socket(sock, server_hostname="localhost")
+
+
+def _frame(content: bytes) -> bytes:
+    return struct.pack(">i", len(content)) + content
+
+
+def _read_frame(sock: socket.socket) -> bytes:
+    (size,) = struct.unpack(">i", _exactly(sock, 4))
+    return _exactly(sock, size)
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    pieces = []
+    while size:
+        piece = sock.recv(min(size, 1 << 20))
+        assert piece
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+def test_an_api_versions_request_is_answered_over_tls() -> None:
+    with _served() as served:
+        table = DispatchTable(allow_all())
+        bad: list[str] = []
+        events = ServerEvents(lambda _peer, reason: bad.append(reason), lambda _row, _error: None)
+        server = RequestServer(served.network, RealClock(), table, events)
+        table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
+        port = server.listen("127.0.0.1", 0, "SSL", served.options).port
+        served.start()
+        request = message_class("ApiVersionsRequest")(
+            client_software_name="tester", client_software_version="1"
+        )
+        body = message_codec("ApiVersionsRequest", 3).encode(request)
+        with _connected(port) as sock:
+            sock.sendall(_frame(request_header_bytes(18, 3, 7, "tester") + body))
+            answer = _read_frame(sock)
+        assert struct.pack(">i", 7) == answer[:4]
+        reply = message_codec("ApiVersionsResponse", 3).decode(answer[4:])
+        assert (0, [18]) == (reply.error_code, [row.api_key for row in reply.api_keys])
+        assert [] == bad
+
+
+def test_large_and_small_frames_pass_both_ways_over_tls() -> None:
+    with _served() as served:
+        port = served.echo()
+        served.start()
+        sizes = (0, 1, 16_000, 20_000_000, 5, 100_000, 1_048_572, 3_000_000, 7)
+        frames = [os.urandom(size) for size in sizes]
+        with _connected(port) as sock:
+            plain = b"".join(_frame(frame) for frame in frames)
+            sender = threading.Thread(target=sock.sendall, args=(plain,))
+            sender.start()
+            for frame in frames:
+                assert frame == _read_frame(sock)
+            sender.join()
+        assert [] == served.told.refused
+
+
+def test_file_regions_are_sent_through_the_layer(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    content = os.urandom(3_000_000)
+    path.write_bytes(content)
+    descriptor = os.open(path, os.O_RDONLY)
+    sent = threading.Event()
+
+    def accept(connection: Connection) -> None:
+        parts = [b"head", FileRegion(descriptor, 0, 0), FileRegion(descriptor, 5, 2_999_990), b"t"]
+        connection.on_frame = lambda _frame: connection.send(parts, sent.set)
+
+    with _served() as served:
+        port = served.network.listen("127.0.0.1", 0, accept, served.options).port
+        served.start()
+        with _connected(port) as sock:
+            sock.sendall(_frame(b"?"))
+            assert b"head" + content[5:-5] + b"t" == _read_frame(sock)
+            assert sent.wait(20)
+    os.close(descriptor)
+
+
+def test_frames_that_the_layer_holds_are_taken_after_a_pause() -> None:
+    taken: list[bytes] = []
+    done = threading.Event()
+    with _served() as served:
+
+        def accept(connection: Connection) -> None:
+            def take(frame: memoryview) -> None:
+                taken.append(bytes(frame))
+                if len(taken) == 20:
+                    done.set()
+                elif len(taken) % 3 == 0:
+                    connection.pause(PauseReason.QUOTA)
+                    resume = lambda: connection.resume(PauseReason.QUOTA)  # noqa: E731
+                    served.loop.call_soon(resume)
+
+            connection.on_frame = take
+
+        port = served.network.listen("127.0.0.1", 0, accept, served.options).port
+        served.start()
+        frames = [bytes([number]) * (number * 7001) for number in range(20)]
+        with _connected(port) as sock:
+            sock.sendall(b"".join(_frame(frame) for frame in frames))
+            assert done.wait(20)
+    assert frames == taken
+
+
+def test_what_is_sent_before_the_handshake_leaves_behind_it() -> None:
+    with _served() as served:
+
+        def accept(connection: Connection) -> None:
+            connection.send([b"welcome"])
+
+        port = served.network.listen("127.0.0.1", 0, accept, served.options).port
+        served.start()
+        with _connected(port) as sock:
+            assert b"welcome" == _read_frame(sock)
+
+
+def test_who_speaks_plain_text_is_refused_and_the_others_are_served() -> None:
+    with _served() as served:
+        port = served.echo()
+        served.start()
+        with socket.create_connection(("127.0.0.1", port)) as plain, _connected(port) as sock:
+            plain.settimeout(20)
+            plain.sendall(_frame(b"hello, is this plain text?"))
+            try:
+                while plain.recv(100):
+                    pass
+            except ConnectionResetError:
+                pass
+            sock.sendall(_frame(b"?"))
+            assert b"?" == _read_frame(sock)
+        (refused,) = served.told.refused
+        assert refused.startswith("handshake failed")
+
+
+def test_a_handshake_that_does_not_end_is_overdue() -> None:
+    reasons: list[str | None] = []
+    with _served() as served:
+        port = served.echo()
+        served.start()
+        with socket.create_connection(("127.0.0.1", port)) as silent, _connected(port) as sock:
+            sock.sendall(_frame(b"?"))
+            assert b"?" == _read_frame(sock)
+
+            def look() -> None:
+                for connection in served.network.connections:
+                    late_ms = connection.last_active_ms + HALF_FRAME_DEADLINE_MS + 1
+                    reasons.append(connection.overdue(late_ms))
+
+            served.call(look)
+            silent.close()
+    assert {None, "its handshake does not end"} == set(reasons)
+
+
+def test_a_peer_that_leaves_amid_the_handshake_leaves_nothing() -> None:
+    with _served() as served:
+        port = served.echo()
+        served.start()
+        socket.create_connection(("127.0.0.1", port)).close()
+        with _connected(port) as sock:
+            sock.sendall(_frame(b"?"))
+            assert b"?" == _read_frame(sock)
+    assert 0 == served.network.connection_count
+
+
+@pytest.mark.parametrize("size", [10, 3_000_000])
+def test_an_end_in_order_is_an_end(size: int) -> None:
+    with _served() as served:
+        port = served.echo()
+        served.start()
+        with _connected(port) as sock:
+            sock.sendall(_frame(bytes(size)))
+            assert bytes(size) == _read_frame(sock)
+            sock.unwrap()
+    assert ["closed by the peer"] == served.closed
