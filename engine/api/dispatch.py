@@ -72,7 +72,7 @@ class DispatchTable:
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`.
 
-        One of the rows may have a usual way past the general one.
+        One of the rows may have a usual way past its handler.
         """
         found = api(name)
         assert found.key not in self._rows, name

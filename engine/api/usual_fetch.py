@@ -1,14 +1,14 @@
-"""The usual fetch: one partition for a consumer, answered without the general way's detours.
+"""The usual fetch: one partition for a consumer, answered without the detours of `Fetch.answer`.
 
 ```
 request ─ one partition, with or without a session? ─ read ─┬─ enough bytes ──────────> reply
                                                             └─ at the end ─ waits ─> read again
 ```
 
-Whatever is not usual is left to the general way, which then finds everything as it was:
+Whatever is not usual is left to `Fetch.answer`, which then finds everything as it was:
 followers, new sessions, several partitions, whatever is refused, records that are converted,
 aborted transactions, clients to whom something can be denied. What is answered here is byte for
-byte what the general way would answer.
+byte what `Fetch.answer` would answer.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Asked(NamedTuple):
     exchange: Exchange
 
 
-#: Reads and answers the general way what was asked and has waited.
-GeneralAnswer: TypeAlias = Callable[[Asked, FetchContext], EncodedReply]
+#: Reads and answers what was asked and has waited, whatever it is.
+AnswerAfterWait: TypeAlias = Callable[[Asked, FetchContext], EncodedReply]
 
 
 class UsualFetch:
     """Answers fetches of one partition.
 
-    `answer_after_wait` is the general way for one that waited.
+    `answer_after_wait` answers one that waited whatever it finds.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class UsualFetch:
         metadata: MetadataCache,
         sessions: FetchSessionCache,
         max_bytes: int,
-        answer_after_wait: GeneralAnswer,
+        answer_after_wait: AnswerAfterWait,
     ) -> None:
         self._manager = manager
         self._partitions = manager.partitions
         self._metadata = metadata
         self._sessions = sessions
         self._max_bytes = max_bytes
-        self._answer_generally = answer_after_wait
+        self._answer_after_wait = answer_after_wait
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Return the answer, or a promise of it; None if nothing has been done."""
@@ -175,7 +175,7 @@ class UsualFetch:
         try:
             return here.read_usual(spec, max_bytes, isolation)
         except (ApiError, StorageError):
-            # The general way meets it again, and tells it.
+            # `Fetch.answer` meets it again, and tells it.
             return None
 
     def _wait(
@@ -218,8 +218,8 @@ class UsualFetch:
                 has_aborted = isolation is _COMMITTED
                 return _encoded(partition, session, read, exchange[2], has_aborted=has_aborted)
         if session is None:
-            return self._answer_generally(asked, FetchContext((partition,)))
-        return self._answer_generally(asked, self._sessions.context_of(session, epoch))
+            return self._answer_after_wait(asked, FetchContext((partition,)))
+        return self._answer_after_wait(asked, self._sessions.context_of(session, epoch))
 
 
 def _only_of(

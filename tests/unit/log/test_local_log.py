@@ -69,10 +69,10 @@ def test_offsets_follow_each_other() -> None:
     assert [0, 3] == [base for base, _ in batches_of(log)]
 
 
-def test_the_quick_way_and_the_careful_one_write_the_same() -> None:
-    quick, careful = new_log(), new_log()
-    # What is cut short behind a batch is left out, by the careful way alone.
-    for log, behind in ((quick, b""), (careful, bytes(9))):
+def test_the_usual_way_and_the_other_write_the_same() -> None:
+    usual, other = new_log(), new_log()
+    # What is cut short behind a batch is left out, by the other way alone.
+    for log, behind in ((usual, b""), (other, bytes(9))):
         for epoch, batch in enumerate(
             (
                 sent(3),
@@ -83,9 +83,9 @@ def test_the_quick_way_and_the_careful_one_write_the_same() -> None:
         ):
             data = memoryview(bytearray(bytes(batch) + behind))
             log.append_as_leader(data, epoch, NOW_MS)
-    assert batches_of(quick) == batches_of(careful)
-    assert quick.epochs.entries == careful.epochs.entries
-    assert quick.producers.to_entries() == careful.producers.to_entries()
+    assert batches_of(usual) == batches_of(other)
+    assert usual.epochs.entries == other.epochs.entries
+    assert usual.producers.to_entries() == other.producers.to_entries()
 
 
 def test_a_refused_batch_leaves_nothing_behind() -> None:
