@@ -1,4 +1,4 @@
-"""What lies between the nodes of a script: requests on their way, work held up, and what is told."""
+"""What lies between the nodes of a script: requests on their way, work held up, and notes."""
 
 from __future__ import annotations
 
