@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit fuzz soak-kill compare-dumps compare-wire compare-tools perf perf-broker compat completions reference clean
+.PHONY: demo test check unit quick fuzz soak-kill compare-dumps compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -20,6 +20,10 @@ check: $(VENV)/.dev-ready
 
 unit: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+# The tests that start no processes of brokers, Java or Spark: what must hold on every Python.
+quick: $(VENV)/.dev-ready
+	$(BIN)/python -m pytest -n 2 tests/unit tests/property tests/test_tidy.py tests/test_docs.py
 
 # By hand: the slow tiers.
 fuzz: $(VENV)/.dev-ready
@@ -79,6 +83,9 @@ compat: $(VENV)/.dev-ready
 
 completions: $(VENV)/.dev-ready
 	for s in bash zsh fish; do $(BIN)/kctl completions $$s > completions/kctl.$$s; done
+
+stubs: $(VENV)/.dev-ready
+	$(BIN)/python -m tools.message_stubs
 
 reference: $(VENV)/.dev-ready
 	$(BIN)/python -m tools.reference

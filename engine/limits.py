@@ -32,12 +32,12 @@ UNIFORM_BLOCKS_KEPT = 8
 # walking over ten.
 UNIFORM_RUN_MIN = 12
 
-# Records of batches up to producers' usual sizes open into this at once; see the next one.
-WALK_ARENA_BYTES = 1 << 18
+# Records of batches up to producers' defaults open into this; see the next one.
+OPENED_MEMORY_BYTES = 1 << 18
 
 # Compressed batches are opened in memory that stays: so much of it at most, so that a broker's
 # memory stays small. Larger ones take fresh memory each time.
-WALK_ARENA_BYTES_MAX = 1 << 22
+OPENED_MEMORY_BYTES_MAX = 1 << 22
 
 # Kept code that no process has loaded for so long is of a version that is gone. If it comes back,
 # it compiles again.
@@ -148,7 +148,7 @@ PARQUET_ROW_GROUP_BYTES = 64 << 20
 PRODUCER_BATCHES_KEPT = 5
 
 # A batch whose records are read may grow this much beyond max.message.bytes, or to
-# WALK_ARENA_BYTES_MAX: ordinary data compresses tenfold, and a bomb takes megabytes, not the
+# OPENED_MEMORY_BYTES_MAX: ordinary data compresses tenfold, and a bomb takes megabytes, not the
 # machine's memory.
 UNCOMPRESSED_BATCH_FACTOR = 32
 

@@ -6,11 +6,12 @@ For each frame:
 2. A version that is not served ends it too, but for ApiVersions, which answers in version 0.
 3. The body is decoded; wrong bytes end the connection. Nothing of it outlives the call, because
    the frame lies in a buffer that all connections share.
-4. The handler gives the reply, or promises it; the request's slot keeps its place meanwhile.
-5. Slots leave from the front as they fill: answers keep the order of their requests.
+4. Admission lets it pass, or answers itself: `dispatch.serve`.
+5. The handler gives the reply, or promises it; the request's slot keeps its place meanwhile.
+6. Slots leave from the front as they fill: answers keep the order of their requests.
 
-Usual frames of the API that is asked most take a lane of their own past all of that
-(`DispatchTable.lane`), if no request before them is open.
+Usual frames of the API that is asked most go past all of that
+(`DispatchTable.serve_usual`), if no request before them is open and the client may do everything.
 
 A connection with too many open slots is paused until some leave. A fault of a handler itself ends
 the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
@@ -24,9 +25,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
-from engine.api.dispatch import ApiRow, DispatchTable
-from engine.api.exchange import CloseConnection, EncodedReply, Exchange, Session
+from engine.api.dispatch import ApiRow, DispatchTable, serve
+from engine.api.exchange import CloseConnection, EncodedReply, Exchange
 from engine.errors import WireError
 from engine.host.ports import (
     Clock,
@@ -120,23 +122,25 @@ class ClientConnection:
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
         self._server = server
         self._row_of = server.table.row
-        self._lane = server.table.lane
+        self._serve_usual = server.table.serve_usual
         self._connection = connection
-        self._session = Session(connection.peer, listener)
+        self._session = Session(connection.peer, server.table.admission, listener)
         # Requests without an answer, and those behind them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
+        # How many rests that quotas ordered are not over.
+        self._rests = 0
         self._is_closed = False
         connection.on_frame = self.take
         connection.on_close = self._closed
 
     def take(self, frame: memoryview) -> None:
-        """Serve one request frame (steps 1 to 4)."""
-        if not self._slots:
+        """Serve one request frame (steps 1 to 5)."""
+        if not self._slots and self._session.may_go_usual:
             try:
-                answer = self._lane(frame, self._session)
+                answer = self._serve_usual(frame, self._session)
             except Exception as error:
-                row = self._row_of(self._server.table.lane_key)
+                row = self._row_of(self._server.table.usual_key)
                 assert row is not None
                 self._fault(row, error)
                 return
@@ -162,6 +166,7 @@ class ClientConnection:
                     correlation_id,
                     client_id,
                     self._server.clock.monotonic_ms(),
+                    0,
                 ),
             )
             if is_served:
@@ -186,20 +191,23 @@ class ClientConnection:
 
     def _serve(self, row: ApiRow, exchange: Exchange, body: memoryview) -> None:
         version = exchange[2]
-        _, name, _, _, _, handler, _, decode, _ = row
+        name, decode = row.name, row.decode
         if decode is not None:
             request = decode(body, version)
         else:
             # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{name}Request", version).decode_at(body, 0)
         try:
-            reply = handler(request, exchange)
+            reply, rest_ms = serve(row, request, exchange)
         except (WireError, CloseConnection):
             raise
         except Exception as error:
             self._fault(row, error)
             return
-        if self._slots:
+        if rest_ms:
+            self._answer(row, exchange._replace(throttle_ms=rest_ms), reply)
+            self._rest(rest_ms)
+        elif self._slots:
             self._answer(row, exchange, reply)
         elif type(reply) is bytes:
             head = response_header_bytes(row[0], version, exchange[3])
@@ -210,6 +218,18 @@ class ClientConnection:
             self._connection.send(_behind(head, parts), on_sent)
         else:
             self._answer(row, exchange, reply)
+
+    def _rest(self, rest_ms: int) -> None:
+        """Take no more requests until a quota is free again."""
+
+        def over() -> None:
+            self._rests -= 1
+            if not self._rests and not self._is_closed:
+                self._connection.resume(PauseReason.QUOTA)
+
+        self._rests += 1
+        self._connection.pause(PauseReason.QUOTA)
+        self._session.admission.quotas.call_later(rest_ms, over)
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
         """End the connection whose request failed; raise what must not be survived."""
@@ -242,7 +262,7 @@ class ClientConnection:
             self._fill(slot, row, exchange, reply.result())
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, reply: Any) -> None:
-        """Give a slot its answer and let go of what is ready (step 5)."""
+        """Give a slot its answer and let go of what is ready (step 6)."""
         if self._is_closed:
             if isinstance(reply, EncodedReply) and reply.on_sent is not None:
                 reply.on_sent()
@@ -288,12 +308,14 @@ def _parts_of(
     row: ApiRow, exchange: Exchange, reply: Any
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
     """Return a reply as it is sent, behind its header, and who is told when it has left."""
-    _, key, version, correlation_id, _, _ = exchange
+    _, key, version, correlation_id, _, _, throttle_ms = exchange
     head = response_header_bytes(key, version, correlation_id)
     if isinstance(reply, bytes):
         return (head + reply,), None
     if isinstance(reply, EncodedReply):
         return _behind(head, reply.parts), reply.on_sent
+    if throttle_ms and hasattr(reply, "throttle_time_ms"):
+        reply.throttle_time_ms = throttle_ms
     return (head, message_codec(f"{row.name}Response", version).encode(reply)), None
 
 

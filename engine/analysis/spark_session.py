@@ -28,6 +28,7 @@ _OPENED = (
     "java.base/sun.security.action", "java.base/sun.util.calendar",
 )  # fmt: skip
 _START_TIMEOUT_S = 120
+_END_TIMEOUT_S = 20
 _PORT = struct.Struct(">i")
 
 
@@ -128,6 +129,22 @@ def _start_jvm(settings: dict[str, str]) -> None:
 
 # The pipe to a JVM's standard input stays open as long as this list has it.
 _jvms: list[subprocess.Popen[bytes]] = []
+
+
+def end_jvms() -> None:
+    """End the JVMs of this process and wait for that; sessions on them are over.
+
+    A process that ends needs no such call: its end closes the pipes.
+    """
+    while _jvms:
+        process = _jvms.pop()
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            process.wait(timeout=_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _command(java: str, settings: dict[str, str]) -> list[str]:

@@ -12,9 +12,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from engine.api.admission import AclOperation
 from engine.api.config_alteration import ConfigAlteration, answer_each
 from engine.api.config_operations import check_configs
-from engine.api.config_resources import InvalidRequest, ResourceType, alteration_reply
+from engine.api.config_resources import (
+    InvalidRequest,
+    ResourceType,
+    alteration_reply,
+    require_allowed,
+)
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
 from engine.wire.structs import message_class
@@ -27,13 +33,14 @@ class AlterConfigs:
         self._alteration = alteration
         self._response = message_class("AlterConfigsResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Promise an answer for each resource."""
 
         async def alter(resource: Any) -> None:
             check_configs(resource.configs)
             if resource.resource_type == ResourceType.BROKER_LOGGER:
                 raise InvalidRequest(f"Unknown resource type {resource.resource_type}")
+            require_allowed(exchange.session, resource, AclOperation.ALTER_CONFIGS)
             wanted = {config.name: config.value for config in resource.configs}
 
             def edit(_current: Mapping[str, str], _keys: Mapping[str, ConfigKey]) -> dict[str, str]:

@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
+from engine.api.admission import NotAuthorized
 from engine.api.config_resources import (
     RESOURCE_TYPES,
     Answer,
@@ -172,6 +173,10 @@ def answer_each(
                     raise InvalidRequest("Each resource must appear at most once.")
                 await alter(resource)
                 answers.append(Answer())
+            except NotAuthorized as error:
+                # Kafka has words for it for loggers alone.
+                is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
+                answers.append(Answer(error.code, error.detail if is_logger else None))
             except EngineError as error:
                 answers.append(answer_to(error, *key))
         return reply_with(zip(resources, answers, strict=True))

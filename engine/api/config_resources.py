@@ -16,6 +16,13 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from engine.api.admission import (
+    CLUSTER_NAME,
+    AclOperation,
+    AclResource,
+    NotAuthorized,
+    Session,
+)
 from engine.config.key import ConfigKey, ConfigType, topic_keys
 from engine.config.settings import known_key
 from engine.config.value import format_value
@@ -89,6 +96,15 @@ class Operation(IntEnum):
 
 
 _OPERATIONS = frozenset(Operation)
+
+
+def require_allowed(session: Session, resource: Any, operation: AclOperation) -> None:
+    """Raise NotAuthorized unless a client may read or change the settings of a resource."""
+    kind, name = AclResource.CLUSTER, CLUSTER_NAME
+    if resource.resource_type == ResourceType.TOPIC:
+        kind, name = AclResource.TOPIC, resource.resource_name
+    if not session.may(operation, kind, name):
+        raise NotAuthorized(kind)
 
 
 class Answer(NamedTuple):

@@ -18,12 +18,19 @@ from typing import Any
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_outcomes import TopicOutcome
+from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
-from engine.kafka_errors import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, NOT_CONTROLLER
+from engine.kafka_errors import (
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    NOT_CONTROLLER,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from engine.wire.structs import message_class
 
 _DUPLICATE = TopicOutcome(INVALID_REQUEST, "Duplicate topic in request.")
+_DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
 _GOING = TopicOutcome(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
 
 
@@ -35,7 +42,7 @@ class CreatePartitions:
         self._admin = admin
         self._response = message_class("CreatePartitionsResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return the answer, or what becomes it when the partitions have leaders."""
         names = list(dict.fromkeys(topic.name for topic in request.topics))
         if not self._controller.is_active:
@@ -43,7 +50,11 @@ class CreatePartitions:
         counts = Counter(topic.name for topic in request.topics)
         refused = {name: _DUPLICATE for name, count in counts.items() if count > 1}
         for name in names:
-            if name not in refused and self._controller.is_queued_for_deletion(name):
+            if name in refused:
+                continue
+            if not exchange.session.may(AclOperation.ALTER, AclResource.TOPIC, name):
+                refused[name] = _DENIED
+            elif self._controller.is_queued_for_deletion(name):
                 refused[name] = _GOING
         grown = self._admin.create_partitions(
             [_more_partitions(topic) for topic in request.topics if topic.name not in refused],

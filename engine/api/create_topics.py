@@ -22,14 +22,16 @@ from typing import Any
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_outcomes import TopicOutcome
 from engine.admin.topic_rules import NewTopic
+from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
-from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER
+from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED
 from engine.naming import CLUSTER_METADATA_TOPIC
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
 
 _DUPLICATE = TopicOutcome(INVALID_REQUEST, "Found multiple entries for this topic.")
+_DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
 _PROHIBITED = TopicOutcome(
     INVALID_REQUEST, f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
 )
@@ -48,17 +50,46 @@ class CreateTopics:
         names = [topic.name for topic in request.topics]
         if not self._controller.is_active:
             return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
-        refused = _refused(names)
+        session = exchange.session
+        refused = {n: _DENIED for n in names if not session.may_create(n)} | _refused(names)
+        hidden = frozenset(
+            name
+            for name in names
+            if not session.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name)
+        )
         created = self._admin.create_topics(
             [_new_topic(topic) for topic in request.topics if topic.name not in refused],
             timeout_ms=request.timeout_ms,
             validate_only=request.validate_only,
             describe=exchange.api_version >= 5,
         )
-        return created.then(lambda outcomes: self._reply(names, {**outcomes, **refused}))
+        return created.then(lambda outcomes: self._reply(names, {**outcomes, **refused}, hidden))
 
-    def _reply(self, names: list[str], outcomes: dict[str, TopicOutcome]) -> Any:
-        return self._response(topics=[self._result(name, outcomes[name]) for name in names])
+    def _reply(
+        self,
+        names: list[str],
+        outcomes: dict[str, TopicOutcome],
+        hidden: frozenset[str] = frozenset(),
+    ) -> Any:
+        """Return the answer; of hidden topics it says nothing about their settings."""
+        return self._response(
+            topics=[
+                self._hidden(name, outcomes[name])
+                if name in hidden
+                else self._result(name, outcomes[name])
+                for name in names
+            ]
+        )
+
+    def _hidden(self, name: str, outcome: TopicOutcome) -> Any:
+        return self._response.CreatableTopicResult(
+            name=name,
+            topic_id=outcome.topic_id or NO_UUID,
+            error_code=outcome.code,
+            error_message=outcome.message,
+            topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
+            configs=[],
+        )
 
     def _result(self, name: str, outcome: TopicOutcome) -> Any:
         entry = self._response.CreatableTopicConfigs

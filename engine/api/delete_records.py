@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import Exchange
+from engine.errors import ApiError
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.delayed_delete_records import DeleteRecordsResult
@@ -30,22 +32,27 @@ class DeleteRecords:
         self._metadata = metadata
         self._response = message_class("DeleteRecordsResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Raise the logs' starts; the answer comes when all live replicas followed, or too late."""
         offsets: dict[TopicPartition, int] = {}
-        unknown: dict[TopicPartition, DeleteRecordsResult] = {}
+        refused: dict[TopicPartition, DeleteRecordsResult] = {}
         for topic in request.topics:
+            may_delete = exchange.session.may(AclOperation.DELETE, AclResource.TOPIC, topic.name)
             for asked in topic.partitions:
                 topic_partition = TopicPartition(topic.name, asked.partition_index)
-                if self._metadata.is_known(topic_partition):
+                error: ApiError
+                if not may_delete:
+                    error = NotAuthorized(AclResource.TOPIC)
+                    refused[topic_partition] = DeleteRecordsResult(error)
+                elif self._metadata.is_known(topic_partition):
                     offsets[topic_partition] = asked.offset
                 else:
                     error = UnknownTopicOrPartition(topic_partition)
-                    unknown[topic_partition] = DeleteRecordsResult(error)
+                    refused[topic_partition] = DeleteRecordsResult(error)
         deleted = self._manager.delete_records(offsets, request.timeout_ms)
         if isinstance(deleted, Promise):
-            return deleted.then(lambda results: self._answer({**results, **unknown}))
-        return self._answer({**deleted, **unknown})
+            return deleted.then(lambda results: self._answer({**results, **refused}))
+        return self._answer({**deleted, **refused})
 
     def _answer(self, results: dict[TopicPartition, DeleteRecordsResult]) -> Any:
         topics: dict[str, list[Any]] = {}

@@ -19,6 +19,7 @@ from typing import Any
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_outcomes import TopicOutcomes
+from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
 from engine.kafka_errors import (
@@ -64,7 +65,7 @@ class DeleteTopics:
             return self._response(
                 responses=[self._result(name, topic_id, code) for name, topic_id in asked]
             )
-        results = [self._look_up(name, topic_id) for name, topic_id in asked]
+        results = [self._look_up(name, topic_id, exchange.session) for name, topic_id in asked]
         going = list(dict.fromkeys(each.name for each in results if each.error_code == NONE))
         if not going:
             return self._response(responses=results)
@@ -87,14 +88,19 @@ class DeleteTopics:
             return INVALID_REQUEST
         return NONE
 
-    def _look_up(self, name: str | None, topic_id: bytes) -> Any:
+    def _look_up(self, name: str | None, topic_id: bytes, session: Session) -> Any:
         if topic_id != NO_UUID:
             name = self._controller.topic_name(topic_id)
             if name is None:
                 return self._result(None, topic_id, UNKNOWN_TOPIC_ID)
+            if not session.may(AclOperation.DESCRIBE, AclResource.TOPIC, name):
+                # The id is no secret, the name is.
+                return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
         if name is None:
             # Kafka finds nobody allowed to delete what has no name.
             return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
+        if not session.may(AclOperation.DELETE, AclResource.TOPIC, name):
+            return self._result(name, topic_id, TOPIC_AUTHORIZATION_FAILED)
         if name not in self._cache.topics:
             return self._result(name, topic_id, UNKNOWN_TOPIC_OR_PARTITION)
         return self._result(name, topic_id, NONE)

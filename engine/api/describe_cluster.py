@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.api.metadata import ALL_CLUSTER_OPERATIONS
 from engine.kafka_errors import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
@@ -54,7 +55,12 @@ class DescribeCluster:
             brokers=brokers,
         )
         if request.include_cluster_authorized_operations:
-            reply.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+            session = exchange.session
+            reply.cluster_authorized_operations = (
+                session.operations_on(AclResource.CLUSTER, CLUSTER_NAME, ALL_CLUSTER_OPERATIONS)
+                if session.may_on_cluster(AclOperation.DESCRIBE)
+                else 0
+            )
         return reply
 
     def _brokers(self, listener: str) -> list[Any]:

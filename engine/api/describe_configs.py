@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from engine.admin.config_admin import ConfigAdmin
+from engine.api.admission import AclOperation, Session
 from engine.api.config_loggers import LoggerLevels
 from engine.api.config_resources import (
     RESOURCE_TYPES,
@@ -31,6 +32,7 @@ from engine.api.config_resources import (
     ResourceType,
     UnknownTopic,
     answer_to,
+    require_allowed,
     require_own_id,
 )
 from engine.api.exchange import Exchange
@@ -71,7 +73,7 @@ class DescribeConfigs:
         self._loggers = loggers
         self._response = message_class("DescribeConfigsResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Promise the answers; topics are read from the metadata store."""
         resources = request.resources
         unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
@@ -79,12 +81,13 @@ class DescribeConfigs:
             reason = f"Unexpected resource type {unknown[0].resource_type}"
             refused = Answer(INVALID_REQUEST, reason)
             return self._response(results=[self._refusal(each, refused) for each in resources])
-        return drive(self._work(request))
+        return drive(self._work(request, exchange.session))
 
-    async def _work(self, request: Any) -> Any:
+    async def _work(self, request: Any, session: Session) -> Any:
         results = []
         for resource in request.resources:
             try:
+                require_allowed(session, resource, AclOperation.DESCRIBE_CONFIGS)
                 entries = await self._entries(request, resource)
                 results.append(self._result(resource, entries))
             except ConfigError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError
 from engine.log.local_log import LocalLog
@@ -27,14 +28,14 @@ class DescribeProducers:
         self._metadata = metadata
         self._response = message_class("DescribeProducersResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return the producers of each partition, or why not."""
         return self._response(
             topics=[
                 self._response.TopicResponse(
                     name=topic.name,
                     partitions=[
-                        self._describe(TopicPartition(topic.name, index))
+                        self._describe(TopicPartition(topic.name, index), exchange.session)
                         for index in topic.partition_indexes
                     ],
                 )
@@ -42,13 +43,15 @@ class DescribeProducers:
             ]
         )
 
-    def _describe(self, topic_partition: TopicPartition) -> Any:
+    def _describe(self, topic_partition: TopicPartition, session: Session) -> Any:
         answer = self._response.PartitionResponse(partition_index=topic_partition.partition)
         try:
             validate_topic(topic_partition.topic)
+            if not session.may(AclOperation.READ, AclResource.TOPIC, topic_partition.topic):
+                raise NotAuthorized(AclResource.TOPIC)
             if topic_partition.topic not in self._metadata.topics:
                 raise UnknownTopicOrPartition(topic_partition)
-        except (InvalidTopicName, UnknownTopicOrPartition) as error:
+        except (InvalidTopicName, NotAuthorized, UnknownTopicOrPartition) as error:
             answer.error_code, answer.error_message = error.code, error.detail
             return answer
         try:

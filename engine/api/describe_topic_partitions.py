@@ -20,9 +20,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.api.metadata import ALL_TOPIC_OPERATIONS
-from engine.kafka_errors import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
+from engine.kafka_errors import (
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from engine.limits import DESCRIBED_PARTITIONS_MAX
 from engine.naming import INTERNAL_TOPICS, InvalidTopicName, validate_topic
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
@@ -48,35 +54,42 @@ class DescribeTopicPartitions:
         first = "" if cursor is None else cursor.topic_name
         are_all = not request.topics
         names = self._cache.topics if are_all else {topic.name for topic in request.topics}
-        wanted = sorted(name for name in names if name >= first)
+        session = exchange.session
+        hidden = [
+            name
+            for name in names
+            if not session.may(AclOperation.DESCRIBE, AclResource.TOPIC, name)
+        ]
+        wanted = sorted(name for name in names if name >= first and name not in hidden)
         if cursor is not None and (
             cursor.partition_index < 0 or not (are_all or cursor.topic_name in names)
         ):
-            return self._refusal(topic.name for topic in request.topics)
+            return self._refusal((topic.name for topic in request.topics), INVALID_REQUEST)
         if are_all and not wanted:
             return self._response()
         left = max(1, min(request.response_partition_limit, self._partitions_max))
-        return self._page(wanted, cursor, left, exchange.session.listener)
+        reply = self._page(wanted, cursor, left, session)
+        if not are_all and hidden:
+            reply.topics += self._refusal(hidden, TOPIC_AUTHORIZATION_FAILED).topics
+        return reply
 
-    def _refusal(self, names: Iterable[str]) -> Any:
+    def _refusal(self, names: Iterable[str], code: int) -> Any:
         entry = self._response.DescribeTopicPartitionsResponseTopic
-        return self._response(
-            topics=[entry(error_code=INVALID_REQUEST, name=name) for name in names]
-        )
+        return self._response(topics=[entry(error_code=code, name=name) for name in names])
 
-    def _page(self, names: list[str], cursor: Any, left: int, listener: str) -> Any:
+    def _page(self, names: list[str], cursor: Any, left: int, session: Session) -> Any:
         reply = self._response()
         for name in names:
             if not left:
                 reply.next_cursor = self._response.Cursor(topic_name=name, partition_index=0)
                 break
-            topic = self._topic(name)
+            topic = self._topic(name, session)
             reply.topics.append(topic)
             known = self._cache.topics.get(name, {})
             start = cursor.partition_index if cursor and cursor.topic_name == name else 0
             indexes = sorted(index for index in known if index >= start)
             topic.partitions = [
-                self._partition(index, known[index], listener) for index in indexes[:left]
+                self._partition(index, known[index], session.listener) for index in indexes[:left]
             ]
             if len(indexes) > left:
                 reply.next_cursor = self._response.Cursor(
@@ -86,7 +99,7 @@ class DescribeTopicPartitions:
             left -= len(indexes)
         return reply
 
-    def _topic(self, name: str) -> Any:
+    def _topic(self, name: str, session: Session) -> Any:
         code = 0
         if name not in self._cache.topics:
             try:
@@ -99,7 +112,9 @@ class DescribeTopicPartitions:
             name=name,
             topic_id=self._cache.topic_ids.get(name, NO_UUID),
             is_internal=name in INTERNAL_TOPICS,
-            topic_authorized_operations=ALL_TOPIC_OPERATIONS,
+            topic_authorized_operations=session.operations_on(
+                AclResource.TOPIC, name, ALL_TOPIC_OPERATIONS
+            ),
         )
 
     def _partition(self, index: int, known: PartitionMetadata, listener: str) -> Any:

@@ -7,21 +7,14 @@ and whether only brokers do; a test fails for a row without an authorization rul
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.api.exchange import Handler, Session
+from engine.api.admission import ADMITTED, Admission, Rule, Session
+from engine.api.denied import denied
+from engine.api.exchange import Exchange, Handler
 from engine.wire.headers import api
 
-
-class Rule(Enum):
-    """Who may call an API."""
-
-    ANYONE = "anyone, also before authentication"
-    PER_RESOURCE = "the handler checks each topic, group or transaction"
-    CLUSTER_DESCRIBE = "Describe on the cluster"
-    CLUSTER_ALTER = "Alter on the cluster"
-    CLUSTER_ACTION = "ClusterAction on the cluster: brokers only"
+__all__ = ["ApiRow", "DispatchTable", "RequestDecoder", "Rule", "UsualHandler", "serve"]
 
 
 #: Makes a request of a body (a view of the frame) and the version; raises WireError.
@@ -29,10 +22,10 @@ RequestDecoder: TypeAlias = Callable[[memoryview, int], Any]
 
 
 #: Serves a whole frame of the usual form and returns its answer; None with nothing done.
-Lane: TypeAlias = Callable[[memoryview, Session], bytes | None]
+UsualHandler: TypeAlias = Callable[[memoryview, Session], bytes | None]
 
 
-def _no_lane(_frame: memoryview, _session: Session) -> bytes | None:
+def _serve_nothing(_frame: memoryview, _session: Session) -> bytes | None:
     return None
 
 
@@ -55,13 +48,15 @@ class ApiRow(NamedTuple):
 
 
 class DispatchTable:
-    """Rows by API key."""
+    """Rows by API key, and the admission that stands before them."""
 
-    def __init__(self) -> None:
+    def __init__(self, admission: Admission) -> None:
+        self.admission = admission
         self._rows: dict[int, ApiRow] = {}
-        #: Is asked before the rows are, for every frame that has no open request before it.
-        self.lane: Lane = _no_lane
-        self.lane_key = -1
+        #: Is asked before the rows are, for every frame that has no open request before it and
+        #: comes from somebody to whom nothing can be denied.
+        self.serve_usual: UsualHandler = _serve_nothing
+        self.usual_key = -1
 
     def serve(
         self,
@@ -73,11 +68,11 @@ class DispatchTable:
         is_inter_broker: bool = False,
         decode: RequestDecoder | None = None,
         is_advertised: bool = True,
-        lane: Lane | None = None,
+        serve_usual: UsualHandler | None = None,
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`.
 
-        One of the rows may have a lane.
+        One of the rows may have a usual way past the general one.
         """
         found = api(name)
         assert found.key not in self._rows, name
@@ -93,9 +88,9 @@ class DispatchTable:
             decode,
             is_advertised,
         )
-        if lane is not None:
-            assert self.lane_key < 0, name
-            self.lane, self.lane_key = lane, found.key
+        if serve_usual is not None:
+            assert self.usual_key < 0, name
+            self.serve_usual, self.usual_key = serve_usual, found.key
 
     def row(self, key: int) -> ApiRow | None:
         """Return the row of a key, None if it is not served."""
@@ -104,3 +99,26 @@ class DispatchTable:
     def rows(self) -> list[ApiRow]:
         """Return all rows by rising key."""
         return [self._rows[key] for key in sorted(self._rows)]
+
+
+def serve(row: ApiRow, request: Any, exchange: Exchange) -> tuple[Any, int]:
+    """Let a row's handler serve a request if admission allows it.
+
+    Returns the reply, and how long the connection rests behind it in ms. Raises what handlers do.
+    """
+    session = exchange.session
+    if session.may_go_usual:
+        verdict = ADMITTED
+    else:
+        verdict = session.admission.admit(
+            session,
+            row.rule,
+            api_key=row.key,
+            client_id=exchange.client_id,
+            is_inter_broker=row.is_inter_broker,
+        )
+    if verdict.delay_ms:
+        exchange = exchange._replace(throttle_ms=verdict.delay_ms)
+    if verdict.error_code:
+        return denied(row.name, request, exchange.api_version, verdict.error_code), verdict.delay_ms
+    return row.handler(request, exchange), verdict.delay_ms

@@ -10,24 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+from engine.api.admission import Session
 from engine.host.ports import SendPart
 
 
-class Session:
-    """What is known of one connection; lives as long as it does."""
-
-    __slots__ = ("client_software_name", "client_software_version", "listener", "peer", "principal")
-
-    def __init__(self, peer: str, listener: str = "PLAINTEXT") -> None:
-        self.peer = peer
-        self.listener = listener
-        self.principal = "User:ANONYMOUS"
-        self.client_software_name = "unknown"
-        self.client_software_version = "unknown"
-
-
 class Exchange(NamedTuple):
-    """One request on its way through a handler: all but its body."""
+    """One request on its way through a handler: all but its body.
+
+    `throttle_ms` is how long its connection rests then, as the answer says.
+    """
 
     session: Session
     api_key: int
@@ -35,6 +26,7 @@ class Exchange(NamedTuple):
     correlation_id: int
     client_id: str | None
     received_ms: int
+    throttle_ms: int = 0
 
 
 class EncodedReply(NamedTuple):

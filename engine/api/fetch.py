@@ -1,4 +1,4 @@
-"""Fetch (1): batches for consumers and followers, at once or when there are enough bytes.
+"""Fetch (1): batches for consumers and followers, now or when there are enough bytes.
 
 ```
 request ─ session ─┬─ partition unknown ──────────────────────────────┐
@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, NamedTuple
 
+from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import EncodedReply, Exchange
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_session import (
@@ -36,14 +37,15 @@ from engine.api.fetch_session import (
     FetchSessionCache,
     SessionPartition,
 )
-from engine.api.ordinary_fetch import Asked, OrdinaryFetch
 from engine.api.produce_leaders import CurrentLeaders
+from engine.api.usual_fetch import Asked, UsualFetch
 from engine.host.ports import SendPart
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     INCONSISTENT_TOPIC_ID,
     KAFKA_STORAGE_ERROR,
     NOT_LEADER_OR_FOLLOWER,
+    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -92,24 +94,25 @@ class Fetch:
         self._metadata = deps.metadata
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
-        self._answer_ordinary = OrdinaryFetch(*deps, self._answer_anew).answer
+        self._answer_usual = UsualFetch(*deps, self._answer_after_wait).answer
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Read and return the answer, or a promise of it."""
-        answer = self._answer_ordinary(request, exchange)
-        return self.answer_any(request, exchange) if answer is None else answer
+        answer = self._answer_usual(request, exchange)
+        return self.answer(request, exchange) if answer is None else answer
 
-    def answer_any(self, request: FetchRequest, exchange: Exchange) -> Any:
+    def answer(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
-            return EncodedReply(self._failed(request, version), None)
+            return EncodedReply(self._failed(request, exchange), None)
         context = self._sessions.context(request, exchange.api_version, exchange.received_ms)
         refused: Answers = []
         interesting: list[SessionPartition] = []
         specs: list[tuple[TopicPartition, FetchSpec]] = []
+        is_follower = request.replica_id >= 0
         for partition in context.partitions:
-            code = self._refusal(partition)
+            code = self._refusal(partition, exchange.session, is_follower=is_follower)
             if code:
                 refused.append((partition, _refused(partition.key[1], code)))
             else:
@@ -117,7 +120,7 @@ class Fetch:
                 interesting.append(partition)
                 specs.append((partition.topic_partition, partition.spec))
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
-            return EncodedReply(self._failed(request, exchange.api_version), None)
+            return EncodedReply(self._failed(request, exchange), None)
         read: FetchResults | Promise[FetchResults] = []
         if specs:
             read = self._manager.fetch(self._params(request, exchange.api_version), specs)
@@ -127,7 +130,7 @@ class Fetch:
 
         return read.then(answer) if isinstance(read, Promise) else answer(read)
 
-    def _answer_anew(self, asked: Asked, context: FetchContext) -> EncodedReply:
+    def _answer_after_wait(self, asked: Asked, context: FetchContext) -> EncodedReply:
         """Answer what has waited, with what is there now."""
         partition, spec, params, _, _, exchange = asked
         assert partition.topic_partition is not None
@@ -153,22 +156,29 @@ class Fetch:
         return EncodedReply(parts, records.release if records.has_regions else None)
 
     @staticmethod
-    def _failed(request: FetchRequest, version: int) -> list[SendPart]:
+    def _failed(request: FetchRequest, exchange: Exchange) -> list[SendPart]:
         """Return the answer to a request that Kafka fails at as a whole."""
+        version, throttle_ms = exchange.api_version, exchange.throttle_ms
         topics = [
             (topic, [_refused(asked[0], UNKNOWN_SERVER_ERROR, None) for asked in partitions])
             for topic, partitions in request.topics
         ]
         if version >= FIRST_WITH_TOPIC_IDS:
             topics = []
-        answer = FetchAnswer(topics, UNKNOWN_SERVER_ERROR, request.session_id)
+        answer = FetchAnswer(
+            topics, UNKNOWN_SERVER_ERROR, request.session_id, throttle_ms=throttle_ms
+        )
         return encode_fetch_response(version, answer)
 
-    def _refusal(self, partition: SessionPartition) -> int:
+    def _refusal(self, partition: SessionPartition, session: Session, *, is_follower: bool) -> int:
         topic_partition = partition.topic_partition
+        if is_follower and not session.may_on_cluster(AclOperation.CLUSTER_ACTION):
+            return TOPIC_AUTHORIZATION_FAILED
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
         topic, index = topic_partition
+        if not is_follower and not session.may(AclOperation.READ, AclResource.TOPIC, topic):
+            return TOPIC_AUTHORIZATION_FAILED
         if index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
             return UNKNOWN_TOPIC_OR_PARTITION
         if partition.topic_id_text is not None:
@@ -218,7 +228,9 @@ class Fetch:
             else:
                 topics.append((topic, [found]))
         endpoints = () if leaders is None else leaders.endpoints
-        answer = FetchAnswer(topics, told.error_code, told.session_id, endpoints)
+        answer = FetchAnswer(
+            topics, told.error_code, told.session_id, endpoints, exchange.throttle_ms
+        )
         return encode_fetch_response(version, answer)
 
     def answer_of(

@@ -20,8 +20,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
-from engine.kafka_errors import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
+from engine.kafka_errors import (
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 from engine.wire.structs import message_class
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
@@ -31,7 +37,10 @@ _NO_NODE = -1
 _MESSAGES = {
     COORDINATOR_NOT_AVAILABLE: "no broker coordinates it yet",
     INVALID_REQUEST: "coordinators have no such type",
+    GROUP_AUTHORIZATION_FAILED: NotAuthorized(AclResource.GROUP).detail,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAuthorized(AclResource.TRANSACTIONAL_ID).detail,
 }
+_RESOURCES = {_GROUP: AclResource.GROUP, _TRANSACTION: AclResource.TRANSACTIONAL_ID}
 
 
 class FindCoordinator:
@@ -42,8 +51,9 @@ class FindCoordinator:
 
     def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return an answer of the version's form for each key."""
-        code = _code_of(request.key_type, exchange.api_version)
-        if exchange.api_version < _LIST_VERSION:
+        version, kind, session = exchange.api_version, request.key_type, exchange.session
+        if version < _LIST_VERSION:
+            code = _code_of(kind, request.key, version, session)
             return self._response(
                 error_code=code, error_message=_MESSAGES[code], node_id=_NO_NODE, port=_NO_NODE
             )
@@ -52,7 +62,7 @@ class FindCoordinator:
             coordinators=[
                 entry(
                     key=key,
-                    error_code=code,
+                    error_code=_code_of(kind, key, version, session),
                     node_id=_NO_NODE,
                     port=_NO_NODE,
                 )
@@ -61,7 +71,10 @@ class FindCoordinator:
         )
 
 
-def _code_of(key_type: int, version: int) -> int:
+def _code_of(key_type: int, key: str, version: int, session: Session) -> int:
+    resource = _RESOURCES.get(key_type)
+    if resource is not None and not session.may(AclOperation.DESCRIBE, resource, key):
+        return NotAuthorized(resource).code
     if key_type in (_GROUP, _TRANSACTION):
         return COORDINATOR_NOT_AVAILABLE
     if key_type == _SHARE and version >= _SHARE_VERSION:

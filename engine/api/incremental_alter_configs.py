@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from engine.api.admission import AclOperation
 from engine.api.config_alteration import ConfigAlteration, answer_each
 from engine.api.config_loggers import LoggerLevels, alter_loggers
 from engine.api.config_operations import apply_operations, check_configs
@@ -18,6 +19,7 @@ from engine.api.config_resources import (
     InvalidConfiguration,
     ResourceType,
     alteration_reply,
+    require_allowed,
     require_own_id,
 )
 from engine.api.exchange import Exchange
@@ -36,11 +38,12 @@ class IncrementalAlterConfigs:
         self._loggers = loggers
         self._response = message_class("IncrementalAlterConfigsResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Promise an answer for each resource."""
 
         async def alter(resource: Any) -> None:
             check_configs(resource.configs)
+            require_allowed(exchange.session, resource, AclOperation.ALTER_CONFIGS)
             if resource.resource_type == ResourceType.BROKER_LOGGER:
                 require_own_id(resource.resource_name, self._alteration.broker_id)
                 alter_loggers(self._loggers, resource.configs, validate_only=request.validate_only)

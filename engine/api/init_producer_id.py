@@ -14,8 +14,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
-from engine.kafka_errors import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    COORDINATOR_NOT_AVAILABLE,
+    INVALID_REQUEST,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 from engine.transactions.producer_ids import ProducerIds, ProducerIdsNotReady
 from engine.wire.structs import message_class
 
@@ -29,8 +35,11 @@ class InitProducerId:
         self._producer_ids = producer_ids
         self._response = message_class("InitProducerIdResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return a producer id."""
+        code = _denial(request.transactional_id, exchange.session)
+        if code:
+            return self._refused(code)
         has_id = request.producer_id != _NO_PRODUCER
         has_epoch = request.producer_epoch != _NO_PRODUCER
         if has_id != has_epoch or request.transactional_id == "":
@@ -45,3 +54,19 @@ class InitProducerId:
 
     def _refused(self, code: int) -> Any:
         return self._response(error_code=code, producer_id=_NO_PRODUCER, producer_epoch=-1)
+
+
+def _denial(transactional_id: str | None, session: Session) -> int:
+    """Return why a client may not have an id, 0 if it may.
+
+    Without transactions it is enough to be allowed to write to some topic.
+    """
+    if transactional_id is not None:
+        kind = AclResource.TRANSACTIONAL_ID
+        may = session.may(AclOperation.WRITE, kind, transactional_id)
+        return 0 if may else TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if session.may_on_cluster(AclOperation.IDEMPOTENT_WRITE):
+        return 0
+    authorizer = session.admission.authorizer
+    may = authorizer.may_to_some(session, AclOperation.WRITE, AclResource.TOPIC)
+    return 0 if may else CLUSTER_AUTHORIZATION_FAILED

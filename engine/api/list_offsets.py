@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock
@@ -32,6 +33,7 @@ from engine.kafka_errors import (
     INVALID_REQUEST,
     LEADER_NOT_AVAILABLE,
     OFFSET_NOT_AVAILABLE,
+    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNSUPPORTED_VERSION,
 )
@@ -70,10 +72,15 @@ class ListOffsets:
         topics = []
         for topic in request.topics:
             answers = []
+            may_describe = exchange.session.may(
+                AclOperation.DESCRIBE, AclResource.TOPIC, topic.name
+            )
             for asked in topic.partitions:
                 topic_partition = TopicPartition(topic.name, asked.partition_index)
                 version = exchange.api_version
-                if version > 0 and topic_partition in repeated:
+                if not may_describe:
+                    answers.append(self._refused(asked, TOPIC_AUTHORIZATION_FAILED))
+                elif version > 0 and topic_partition in repeated:
                     answers.append(self._refused(asked, INVALID_REQUEST))
                 elif asked.timestamp < 0 and version < _FIRST_VERSIONS.get(asked.timestamp, 99):
                     answers.append(self._refused(asked, UNSUPPORTED_VERSION))

@@ -29,6 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
+from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
 from engine.api.exchange import EncodedReply, Exchange
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -40,6 +41,7 @@ from engine.kafka_errors import (
     REPLICA_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
+    TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -75,12 +77,14 @@ class _Question(NamedTuple):
     may_create: bool
     with_topic_operations: bool
     with_cluster_operations: bool
+    #: Who asks, if something can be hidden from it; None for all others, who get the same answer.
+    session: Session | None
 
 
 class Metadata:
     """Answers from the metadata cache; `auto_create` is None if auto.create.topics.enable is off.
 
-    Sessions differ only by their listener here: an authorizer would have to be part of a question.
+    Answers are kept for sessions to whom nothing can be denied: they differ by their listener only.
     """
 
     def __init__(self, cache: MetadataCache, auto_create: AutoCreate | None = None) -> None:
@@ -112,6 +116,7 @@ class Metadata:
             self._auto_create is not None and request.allow_auto_topic_creation,
             request.include_topic_authorized_operations,
             request.include_cluster_authorized_operations,
+            None if exchange.session.may_go_usual else exchange.session,
         )
         return self._kept(question) or self._answer(question)
 
@@ -126,6 +131,8 @@ class Metadata:
     # Answers that are kept
 
     def _kept(self, question: _Question) -> EncodedReply | None:
+        if question.session is not None:
+            return None
         if self._answers_version != self._cache.version:
             self._answers.clear()
             self._answers_bytes = 0
@@ -133,7 +140,9 @@ class Metadata:
         body = self._answers.get(question)
         return None if body is None else EncodedReply([body])
 
-    def _keep(self, question: _Question, reply: Any) -> EncodedReply:
+    def _keep(self, question: _Question, reply: Any) -> Any:
+        if question.session is not None:
+            return reply
         body = message_codec("MetadataResponse", question.version).encode(reply)
         if (
             len(self._answers) >= METADATA_ANSWERS_KEPT
@@ -151,15 +160,24 @@ class Metadata:
     def _answer(self, question: _Question) -> Any:
         known = self._cache.topics
         found = [self._unknown_id(each) for each in question.ids if self._lacks(each)]
-        names = self._names(question)
+        names, hidden = self._visible(question)
         found += [self._topic(name, question) for name in names if name in known]
         missing = [name for name in names if name not in known]
+        if question.may_create and question.session is not None:
+            session = question.session
+            denied = [name for name in missing if not session.may_create(name)]
+            hidden = [
+                self._denied(name, is_internal=name in INTERNAL_TOPICS) for name in denied
+            ] + hidden
+            missing = [name for name in missing if name not in denied]
         if not (missing and question.may_create):
             found += [self._missing(name, self._error_of(name), question) for name in missing]
-            return self._keep(question, self._reply(question, found))
-        return self._create(question, found, missing)
+            return self._keep(question, self._reply(question, found + hidden))
+        return self._create(question, found, missing, hidden)
 
-    def _create(self, question: _Question, found: list[Any], missing: list[str]) -> Promise[Any]:
+    def _create(
+        self, question: _Question, found: list[Any], missing: list[str], hidden: list[Any]
+    ) -> Promise[Any]:
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
 
         def answer(codes: Mapping[str, int]) -> Any:
@@ -167,7 +185,7 @@ class Metadata:
                 code = codes.get(name, self._error_of(name))
                 made = LEADER_NOT_AVAILABLE if code in _IS_MADE else code
                 found.append(self._missing(name, made, question))
-            return self._reply(question, found)
+            return self._reply(question, found + hidden)
 
         assert self._auto_create is not None
         created = self._auto_create(wanted) if wanted else Promise.of({})
@@ -178,6 +196,33 @@ class Metadata:
             return list(self._cache.topics)
         by_id = (self._cache.topic_name(topic_id) for topic_id in question.ids)
         return [name for name in by_id if name is not None] or list(question.names)
+
+    def _visible(self, question: _Question) -> tuple[list[str], list[Any]]:
+        """Return the topics that the client may see, and what is said of others it asked for.
+
+        An id is no secret, a name is: whoever asks by an id gets no name.
+        """
+        names, session = self._names(question), question.session
+        if session is None:
+            return names, []
+        denied = [n for n in names if not session.may(AclOperation.DESCRIBE, AclResource.TOPIC, n)]
+        names = [name for name in names if name not in denied]
+        if question.names is None:
+            return names, []
+        ids = self._cache.topic_ids
+        if question.ids:
+            return names, [self._denied(None, ids.get(name, NO_UUID)) for name in denied]
+        return names, [self._denied(name) for name in denied]
+
+    def _denied(
+        self, name: str | None, topic_id: bytes = NO_UUID, *, is_internal: bool = False
+    ) -> Any:
+        return self._response.MetadataResponseTopic(
+            error_code=TOPIC_AUTHORIZATION_FAILED,
+            name=name,
+            topic_id=topic_id,
+            is_internal=is_internal,
+        )
 
     def _lacks(self, topic_id: bytes) -> bool:
         return self._cache.topic_name(topic_id) is None
@@ -201,7 +246,9 @@ class Metadata:
             error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
         )
         if question.with_topic_operations:
-            topic.topic_authorized_operations = ALL_TOPIC_OPERATIONS
+            topic.topic_authorized_operations = _operations(
+                question.session, AclResource.TOPIC, name, ALL_TOPIC_OPERATIONS
+            )
         return topic
 
     def _topic(self, name: str, question: _Question) -> Any:
@@ -260,8 +307,19 @@ class Metadata:
             topics=topics,
         )
         if question.with_cluster_operations:
-            reply.cluster_authorized_operations = ALL_CLUSTER_OPERATIONS
+            reply.cluster_authorized_operations = _operations(
+                question.session, AclResource.CLUSTER, CLUSTER_NAME, ALL_CLUSTER_OPERATIONS
+            )
         return reply
+
+
+def _operations(session: Session | None, kind: AclResource, name: str, operations: int) -> int:
+    """Return what a client may do to a resource, which it may describe."""
+    if session is None:
+        return operations
+    if not session.may(AclOperation.DESCRIBE, kind, name):
+        return 0
+    return session.operations_on(kind, name, operations)
 
 
 def _refused_with(topics: Sequence[Any], version: int) -> int:

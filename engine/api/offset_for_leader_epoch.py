@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError, StorageError
+from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.structs import message_class
@@ -32,17 +34,30 @@ class OffsetForLeaderEpoch:
         self._manager = manager
         self._response = message_class("OffsetForLeaderEpochResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(self, request: Any, exchange: Exchange) -> Any:
         """Return the end of an epoch, or an error, for each partition."""
         return self._response(
             topics=[
                 self._response.OffsetForLeaderTopicResult(
                     topic=topic.topic,
-                    partitions=[self._look_up(topic.topic, asked) for asked in topic.partitions],
+                    partitions=self._partitions(topic, exchange.session),
                 )
                 for topic in request.topics
             ]
         )
+
+    def _partitions(self, topic: Any, session: Session) -> list[Any]:
+        # Followers ask too, and consumers since KIP-320.
+        if session.may_on_cluster(AclOperation.CLUSTER_ACTION) or session.may(
+            AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic
+        ):
+            return [self._look_up(topic.topic, asked) for asked in topic.partitions]
+        return [
+            self._response.EpochEndOffset(
+                partition=asked.partition, error_code=TOPIC_AUTHORIZATION_FAILED
+            )
+            for asked in topic.partitions
+        ]
 
     def _look_up(self, topic: str, asked: Any) -> Any:
         topic_partition = TopicPartition(topic, asked.partition)

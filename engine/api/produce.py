@@ -25,9 +25,14 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any, TypeAlias
 
+from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import CloseConnection, Exchange
 from engine.api.produce_leaders import CurrentLeaders
-from engine.api.produce_records import TransactionalIdRefused, is_plain, judged
+from engine.api.produce_records import (
+    TransactionalIdRefused,
+    is_usual,
+    judged,
+)
 from engine.errors import ApiError
 from engine.host.promise import Promise
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
@@ -39,10 +44,9 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.produce_bytes import (
     ProducedPartition,
-    ProducedRecords,
     ProduceRequest,
     encode_produce_response,
-    encode_produced,
+    encode_produce_response_usual,
 )
 
 Results: TypeAlias = dict[TopicPartition, ProduceResult]
@@ -69,47 +73,45 @@ class Produce:
 
         Nothing of the request is kept: its records lie in a buffer that the next frame fills.
         """
-        topics = request[3]
-        if len(topics) == 1:
-            ((topic, partitions),) = topics
-            if len(partitions) == 1:
-                answer = self._answer_one(topic, partitions[0], request[1], exchange)
-                if answer is not None:
-                    return answer
-        return self._answer_each(request, exchange)
+        answer = self.answer_usual(request, exchange)
+        return self.answer(request, exchange) if answer is None else answer
 
-    def _answer_one(
-        self, topic: str, produced: ProducedRecords, acks: int, exchange: Exchange
-    ) -> bytes | None:
-        """Append to the only partition and return the answer, as nearly every request wants it.
+    def answer_usual(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
+        """Append one batch to the only partition and return the answer, without a wait.
 
-        None when the request is not so plain, or may have to wait; nothing has been done then.
+        None when the request wants something else or may have to wait, or something can be denied
+        to the client; nothing has been done then.
         """
-        index, records = produced
+        topics = request[3]
+        if len(topics) != 1 or len(topics[0][1]) != 1:
+            return None
+        ((topic, ((index, records),)),) = topics
         version = exchange[2]
         if (
             version < _FIRST_WITH_LOG_START
-            or not is_plain(records, version)
+            or not is_usual(records, version)
             or records is None
             or records.readonly
+            or not exchange[0].may_go_usual
             or index not in self._metadata.topics.get(topic, _NO_PARTITIONS)
         ):
             return None
         topic_partition = _new_topic_partition(TopicPartition, (topic, index))
         is_internal_allowed = exchange[4] == ADMIN_CLIENT_ID
-        result = self.manager.append_at_once(
-            topic_partition, records, acks, is_internal_allowed=is_internal_allowed
+        result = self.manager.append_records_usual(
+            topic_partition, records, request[1], is_internal_allowed=is_internal_allowed
         )
         if result is None:
             return None
         if result[0] is None:
-            return encode_produced(version, topic, index, result[1:])
+            return encode_produce_response_usual(version, topic, index, result[1:])
         return self._encoded_all({topic_partition: result}, exchange)
 
-    def _answer_each(self, request: ProduceRequest, exchange: Exchange) -> Any:
+    def answer(self, request: ProduceRequest, exchange: Exchange) -> Any:
+        """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
         try:
-            entries, refused = self._told_apart(request, version)
+            entries, refused = self._told_apart(request, exchange)
         except (CorruptMessage, TransactionalIdRefused) as fault:
             return self._refuse_all(request, exchange, fault)
         acks = request.acks
@@ -125,12 +127,12 @@ class Produce:
         def answer(found: Results) -> bytes | None:
             if version < _FIRST_WITH_BATCHES:
                 found = _written_nothing(found)
-            return self._answer({**found, **refused} if refused else found, acks, exchange)
+            return self._owed({**found, **refused} if refused else found, acks, exchange)
 
         return appended.then(answer) if isinstance(appended, Promise) else answer(appended)
 
     def _told_apart(
-        self, request: ProduceRequest, version: int
+        self, request: ProduceRequest, exchange: Exchange
     ) -> tuple[dict[TopicPartition, memoryview], Results]:
         """Return what is to be appended, and the answers for what may not be.
 
@@ -138,14 +140,22 @@ class Produce:
         """
         entries: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
+        version, session = exchange.api_version, exchange.session
+        id_ = request.transactional_id
+        may_use_id = id_ is None or session.may(
+            AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_
+        )
         for topic, partitions in request.topics:
             known = self._metadata.topics.get(topic, _NO_PARTITIONS)
+            may_write = session.may(AclOperation.WRITE, AclResource.TOPIC, topic)
             for index, records in partitions:
                 topic_partition = _new_topic_partition(TopicPartition, (topic, index))
                 error: ApiError | None = None
-                if not is_plain(records, version):
-                    error = judged(records, request.transactional_id, version)
-                if index not in known:
+                if not is_usual(records, version):
+                    error = judged(records, id_ if may_use_id else None, version)
+                if not may_write:
+                    error = NotAuthorized(AclResource.TOPIC)
+                elif index not in known:
                     error = UnknownTopicOrPartition(topic_partition)
                 if error is not None:
                     refused[topic_partition] = ProduceResult(error)
@@ -172,9 +182,10 @@ class Produce:
             )
             for topic, partitions in request.topics
         ]
-        return encode_produce_response(exchange.api_version, topics, None)
+        throttle_ms = exchange.throttle_ms
+        return encode_produce_response(exchange.api_version, topics, None, throttle_ms)
 
-    def _answer(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
+    def _owed(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
         """Return the answer, None if none is owed.
 
         Raises CloseConnection in place of an answer that is not owed and has an error.
@@ -193,11 +204,11 @@ class Produce:
     def encoded(self, results: Results, exchange: Exchange) -> bytes:
         """Return results as the client of an exchange reads them."""
         version = exchange.api_version
-        if len(results) == 1 and version >= _FIRST_WITH_LOG_START:
+        if len(results) == 1 and version >= _FIRST_WITH_LOG_START and not exchange.throttle_ms:
             (((topic, index), (error, base_offset, append_time_ms, log_start)),) = results.items()
             if error is None:
                 offsets = (base_offset, append_time_ms, log_start)
-                return encode_produced(version, topic, index, offsets)
+                return encode_produce_response_usual(version, topic, index, offsets)
         return self._encoded_all(results, exchange)
 
     def _encoded_all(self, results: Results, exchange: Exchange) -> bytes:
@@ -221,7 +232,9 @@ class Produce:
             else:
                 answers.append(found)
         endpoints = None if leaders is None else leaders.endpoints
-        return encode_produce_response(version, list(topics.items()), endpoints)
+        return encode_produce_response(
+            version, list(topics.items()), endpoints, exchange.throttle_ms
+        )
 
     def _leaders(self, exchange: Exchange) -> CurrentLeaders:
         return CurrentLeaders(self.manager, self._metadata, exchange.session.listener)

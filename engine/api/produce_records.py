@@ -29,7 +29,7 @@ from engine.kafka_errors import (
 )
 from engine.log.conversion import UnsupportedCompressionType
 from engine.log.validation import CorruptMessage, InvalidRecord, UnreadableRecords
-from engine.records.batch import HEADER_BYTES, MAGIC
+from engine.records.batch import CODEC_BITS, HEADER_BYTES, MAGIC, TRANSACTIONAL_FLAG
 from engine.records.codec import Codec, UnknownCodec
 from engine.records.view import batches_in
 
@@ -37,20 +37,18 @@ _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_ZSTD = 7
 _FIRST_WITH_ABORTABLE = 11
 _BEFORE_LENGTH_BYTES = 12
-_TRANSACTIONAL_BIT = 0x10
-_CODEC_BITS = 0x07
 _ZSTD = 4
 #: Length, magic and the lower byte of the attributes.
 _head_of = struct.Struct(">8xi4xb5xB").unpack_from
 
 
 class TransactionalIdRefused(ApiError):
-    """Transactional records came without the transactional id that they belong to."""
+    """Transactional records came without a transactional id that their client may write by."""
 
     def __init__(self) -> None:
         super().__init__(
             TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-            "transactional records in a request without a transactional id",
+            "transactional records without a transactional id that may be used",
         )
 
 
@@ -69,8 +67,11 @@ class NoSuchProducer(ApiError):
         self.transactional_id = transactional_id
 
 
-def is_plain(records: memoryview | None, api_version: int) -> bool:
-    """Tell whether records are one batch that needs no further look, as nearly all are."""
+def is_usual(records: memoryview | None, api_version: int) -> bool:
+    """Tell whether records are one batch that `judged` has nothing against, as nearly all are.
+
+    False says nothing yet.
+    """
     if records is None:
         return False
     size = len(records)
@@ -80,8 +81,8 @@ def is_plain(records: memoryview | None, api_version: int) -> bool:
     return (
         magic == MAGIC
         and length + _BEFORE_LENGTH_BYTES == size
-        and not flags & _TRANSACTIONAL_BIT
-        and (api_version >= _FIRST_WITH_ZSTD or flags & _CODEC_BITS != _ZSTD)
+        and not flags & TRANSACTIONAL_FLAG
+        and (api_version >= _FIRST_WITH_ZSTD or flags & CODEC_BITS != _ZSTD)
     )
 
 

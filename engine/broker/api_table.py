@@ -28,7 +28,7 @@ from engine.api.describe_configs import DescribeConfigs
 from engine.api.describe_log_dirs import DescribeLogDirs
 from engine.api.describe_producers import DescribeProducers
 from engine.api.describe_topic_partitions import DescribeTopicPartitions
-from engine.api.dispatch import DispatchTable, Lane, RequestDecoder, Rule
+from engine.api.dispatch import DispatchTable, RequestDecoder, Rule, UsualHandler
 from engine.api.elect_leaders import ElectLeaders
 from engine.api.exchange import Handler
 from engine.api.fetch import Fetch, FetchDeps
@@ -41,10 +41,10 @@ from engine.api.list_offsets import ListOffsets
 from engine.api.metadata import Metadata
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
-from engine.api.produce_lane import ProduceLane
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
+from engine.api.usual_produce import UsualProduce
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
 from engine.config.broker_config import BrokerConfig
@@ -57,9 +57,9 @@ from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
-from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
+from engine.wire.usual_fetch_bytes import read_fetch_request
 from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.KafkaApis")
@@ -97,7 +97,7 @@ class Row(NamedTuple):
     handler: Handler
     rule: Rule
     decode: RequestDecoder | None = None
-    lane: Lane | None = None
+    serve_usual: UsualHandler | None = None
     is_advertised: bool = True
 
 
@@ -119,7 +119,7 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
         is_inter_broker=is_inter_broker,
         decode=row.decode,
         is_advertised=row.is_advertised,
-        lane=row.lane,
+        serve_usual=row.serve_usual,
     )
 
 
@@ -137,7 +137,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             produce.handle,
             rule,
             decode_produce_request,
-            ProduceLane(produce, cache, clock).answer,
+            UsualProduce(produce, cache, clock).answer,
         ),
         Row("Fetch", fetch.handle, rule, read_fetch_request),
         Row("ListOffsets", ListOffsets(replicas, clock).handle, rule),
@@ -169,7 +169,8 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
     log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replicas)
     topic_partitions = DescribeTopicPartitions(deps.cache)
     return [
-        Row("DescribeCluster", DescribeCluster(deps.cache).handle, Rule.CLUSTER_DESCRIBE),
+        # Who may not describe the cluster learns all but what may be done to it.
+        Row("DescribeCluster", DescribeCluster(deps.cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
         Row("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE),
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.

@@ -30,8 +30,9 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.admin.topic_waiting import TopicWaiting
-from engine.api.dispatch import ApiRow, DispatchTable
-from engine.api.exchange import Exchange, Session
+from engine.api.admission import Session, allow_all
+from engine.api.dispatch import ApiRow, DispatchTable, serve
+from engine.api.exchange import Exchange
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_timers import BrokerTimers
 from engine.broker.closing import Closing
@@ -257,7 +258,7 @@ class Broker:
         self.controller.stop()
 
     def _listen(self) -> None:
-        self.table = DispatchTable()
+        self.table = DispatchTable(allow_all())
         self.server = RequestServer(
             self.host.network,
             self.host.clock,
@@ -332,9 +333,11 @@ class Broker:
         row = self.table.row(api(name).key)
         assert row is not None, name
         now_ms = self.host.clock.monotonic_ms()
-        exchange = Exchange(Session("broker of this process"), row.key, version, 0, None, now_ms)
+        listener = self.live.config.between_brokers.name
+        session = Session("broker of this process", self.table.admission, listener)
+        exchange = Exchange(session, row.key, version, 0, None, now_ms)
         try:
-            reply = row.handler(request, exchange)
+            reply, _ = serve(row, request, exchange)
         except AssertionError as error:
             self.server.events.on_broken(row, error)
             raise

@@ -10,7 +10,7 @@ from engine.client.connection import Call, VersionRange
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 
 class BrokerApis(NamedTuple):
@@ -41,9 +41,7 @@ class LogDirView(NamedTuple):
 
 def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
     """Return what a broker offers."""
-    request = message_class("ApiVersionsRequest")(
-        client_software_name="kctl", client_software_version="0"
-    )
+    request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
     answer = client.ask("ApiVersions", request, to=broker_id).message
     if answer.error_code != NONE:
         raise api_error(answer.error_code)
@@ -63,7 +61,7 @@ def describe_log_dirs(
 
     All brokers are asked at once; one that does not answer gets its error.
     """
-    request = message_class("DescribeLogDirsRequest")
+    request = messages.DescribeLogDirsRequest
     wanted = None
     if topics is not None:
         view = client.view(topics)

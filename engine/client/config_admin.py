@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from engine.client.blocking import ANY, Destination, KafkaClient
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 
 class ResourceType(IntEnum):
@@ -120,7 +120,7 @@ def describe_configs(
     with_documentation: bool = False,
 ) -> dict[Resource, list[ConfigEntry] | EngineError]:
     """Return the settings of resources, all or those named; an error where there are none."""
-    request = message_class("DescribeConfigsRequest")
+    request = messages.DescribeConfigsRequest
 
     def message(asked: list[Resource]) -> Any:
         def build(version: int) -> Any:
@@ -203,7 +203,7 @@ def alter_configs(
 
 
 def _alteration(changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool) -> Any:
-    request = message_class("IncrementalAlterConfigsRequest")
+    request = messages.IncrementalAlterConfigsRequest
     rows = [
         request.AlterConfigsResource(
             resource_type=int(resource.kind),

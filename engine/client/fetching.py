@@ -28,7 +28,7 @@ from engine.kafka_errors import NONE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
 from engine.records.record import Record
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 #: Batches of magic 2 need Fetch 4; topic ids replace names from 13 on.
 _LOWEST_VERSION: Final = 4
@@ -161,7 +161,7 @@ class Fetcher:
         self._under_way[leader] = fetch
 
     def _message(self, fetch: _Fetch, view: ClusterView, *, by_name: bool) -> Any:
-        request = message_class("FetchRequest")
+        request = messages.FetchRequest
         options = self._options
         topics = []
         for name, partitions in by_topic(fetch.positions).items():

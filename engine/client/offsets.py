@@ -24,7 +24,7 @@ from engine.client.topic_admin import by_topic
 from engine.errors import EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -51,7 +51,7 @@ def list_offsets(
     read_committed: bool = False,
 ) -> dict[TopicPartition, FoundOffset | EngineError]:
     """Return the offset of a time, or of one of the constants, in each partition."""
-    request = message_class("ListOffsetsRequest")
+    request = messages.ListOffsetsRequest
 
     def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
         rows = [

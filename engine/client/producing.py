@@ -25,7 +25,7 @@ from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.record import Header, increment_sequence
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 ACKS_NONE: Final = 0
 ACKS_LEADER: Final = 1
@@ -162,7 +162,7 @@ class Producer:
 
 def new_producer_id(client: KafkaClient) -> tuple[int, int]:
     """Return the id and epoch of a new idempotent producer."""
-    request = message_class("InitProducerIdRequest")(
+    request = messages.InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT
     )
     answer = client.ask(
@@ -180,7 +180,7 @@ def produce(
 
     Batches without a producer id are not sent again once they may have arrived.
     """
-    request = message_class("ProduceRequest")
+    request = messages.ProduceRequest
 
     def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
         rows = [

@@ -11,8 +11,8 @@ from engine.client.metadata import ClusterView
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, NOT_CONTROLLER
 from engine.model import TopicPartition
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
 #: Leaves a count to the broker's own default; needs CreateTopics 4 (Kafka 2.4).
 BROKER_DEFAULT = -1
@@ -48,7 +48,7 @@ def create_topics(
     client: KafkaClient, topics: Sequence[NewTopic], *, validate_only: bool = False
 ) -> dict[str, CreatedTopic | ApiError]:
     """Create topics; returns what became of each."""
-    request = message_class("CreateTopicsRequest")
+    request = messages.CreateTopicsRequest
     message = request(
         topics=[_creatable(request, topic) for topic in topics],
         timeout_ms=client.timeout_ms,
@@ -83,7 +83,7 @@ def _created(row: Any) -> CreatedTopic | ApiError:
 
 def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiError | None]:
     """Delete topics by name; returns an error for each, None where it is gone."""
-    request = message_class("DeleteTopicsRequest")
+    request = messages.DeleteTopicsRequest
 
     def message(version: int) -> Any:
         if version < 6:
@@ -99,7 +99,7 @@ def create_partitions(
     client: KafkaClient, topics: Mapping[str, NewPartitions], *, validate_only: bool = False
 ) -> dict[str, ApiError | None]:
     """Add partitions to topics; returns an error for each, None where it worked."""
-    request = message_class("CreatePartitionsRequest")
+    request = messages.CreatePartitionsRequest
     rows = []
     for name, wanted in topics.items():
         added = [
@@ -141,7 +141,7 @@ def delete_records(
 
     Returns the new start of each log, over all its replicas.
     """
-    request = message_class("DeleteRecordsRequest")
+    request = messages.DeleteRecordsRequest
 
     def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
         topics = {

@@ -22,7 +22,7 @@ from engine.dump.output import Output
 from engine.dump.plain_lines import Lines, LineTier, PlainLines
 from engine.dump.problems import Problems
 from engine.dump.record_line import write_record
-from engine.dump.window_batches import usual_batches, window_tier_of
+from engine.dump.window_batches import printable_batches, window_tier_of
 from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import COMPILE_BYTES_MIN, FAST_TIER_BYTES_MIN, FAST_TIER_RECORDS_MIN
@@ -71,28 +71,28 @@ class LogDump:
 
     def run(self, start: int = 0) -> int:
         """Print everything from `start` on; returns the position behind the last batch."""
-        position = self._usual_batches(start)
+        position = self._compiled_batches(start)
         while (frame := frame_at(self._window, self._path, position, self._end)) is not None:
             if not self._batch(position, frame[1]):
                 return position
             position += frame[1]
             if self._is_done():
                 return position
-            position = self._usual_batches(position)
+            position = self._compiled_batches(position)
         trailing = self._end - position
         if trailing > 0 and not self._limited:
             name = self._path.rsplit("/", 1)[-1]
             self._out.line(f"Found {trailing} invalid bytes at the end of {name}")
         return position
 
-    def _usual_batches(self, position: int) -> int:
+    def _compiled_batches(self, position: int) -> int:
         """Print as many batches as compiled code can by itself; returns where it stopped."""
         tier = self._window_tier
         if tier is None:
             return position
         while True:
             view = self._window.ahead(position)
-            batches = usual_batches(view, position, with_records=self._options.deep)
+            batches = printable_batches(view, position, with_records=self._options.deep)
             first = 0
             while first < len(batches.positions):
                 done, lines = tier.write_batches(self._out, view, batches, first, self._last_offset)

@@ -51,8 +51,8 @@ def window_tier_of(tier: object) -> WindowTier | None:
     return tier if isinstance(tier, WindowTier) else None
 
 
-def usual_batches(view: memoryview, base_position: int, *, with_records: bool) -> WindowBatches:
-    """Return the batches at the start of `view`, up to the first that is not of the usual kind."""
+def printable_batches(view: memoryview, base_position: int, *, with_records: bool) -> WindowBatches:
+    """Return the batches at the start of `view`, up to the first that is left to plain code."""
     positions = array("q")
     ends: list[int] = []
     valid = bytearray()

@@ -28,10 +28,11 @@ chunk larger than segment.bytes is split at batches, not refused.
 from __future__ import annotations
 
 import struct
-from collections.abc import Container, Iterable
+from collections.abc import Iterable
 
 from engine.host.ports import Buffer, Files
 from engine.log import log_reader, partition_metadata
+from engine.log.checked_batch import CheckedBatch
 from engine.log.loaded_log import LoadedLog
 from engine.log.log_config import LogConfig
 from engine.log.log_flush import LogFlush
@@ -48,7 +49,12 @@ from engine.log.log_types import (
 )
 from engine.log.partition_metadata import PartitionMetadata, encode_partition_metadata
 from engine.log.producer_recovery import rebuild_producers, repeated_batch
-from engine.log.producer_state import AppendOrigin, CompletedTransaction, WrittenBatch
+from engine.log.producer_state import (
+    AppendOrigin,
+    CompletedTransaction,
+    WrittenBatch,
+    marker_of,
+)
 from engine.log.replica_chunks import ReplicaChunk, replica_chunks
 from engine.log.retention import LogFacts, RetentionReason, plan_retention
 from engine.log.segment import Segment, create_segment
@@ -57,19 +63,17 @@ from engine.log.tasks import LogHooks
 from engine.log.txn_index import AbortedTransaction
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition
-from engine.records.batch import CHECKED_FROM, HEADER, HEADER_BYTES, MAGIC, BatchView
+from engine.records.batch import CHECKED_FROM, MAGIC, TRANSACTIONAL_FLAG, BatchView
 from engine.records.crc import crc32c
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
 _set_base_offset = struct.Struct(">q").pack_into
 _set_leader_epoch = struct.Struct(">i").pack_into
 _LEADER_EPOCH_AT = 12
-_CODEC_BITS = 0x07
-_TRANSACTIONAL_BIT = 0x10
-#: Attributes of a batch that says no more than its codec, in no transaction.
-CODECS_ALONE = frozenset(range(5))
-_TAKEN_FLAGS = CODECS_ALONE | {codec | _TRANSACTIONAL_BIT for codec in CODECS_ALONE}
-_header_in = HEADER.unpack_from
+#: Attributes of a batch that says no more than its codec, and whether it is in a transaction.
+_USUAL_ATTRIBUTES = frozenset(
+    codec | transactional for codec in range(5) for transactional in (0, TRANSACTIONAL_FLAG)
+)
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_info = tuple.__new__
 
@@ -109,7 +113,7 @@ class LocalLog:
             recovery_point=loaded.recovery_point,
         )
         self._truncation = LogTruncation(
-            topic_partition, self.epochs, self._flush, hooks, self._take_usual
+            topic_partition, self.epochs, self._flush, hooks, self._note_settled
         )
         self.configure(config)
 
@@ -117,17 +121,18 @@ class LocalLog:
         """Take new settings."""
         self.config = config
         self._rules = LeaderRules(config)
-        self._is_usual = self._rules.is_usual
+        self._largest_time_usual = self._rules.largest_time_usual
+        self._limit_bytes = self._rules.limit_bytes
         self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)
         self._flush_messages = config.flush_messages
         self._active = self.segments.active
-        self._take_usual()
+        self._note_settled()
         for segment in self.segments:
             segment.configure(config)
 
-    def _take_usual(self) -> None:
+    def _note_settled(self) -> None:
         # Before a truncation is durable nothing is appended without a look at it.
-        self._is_plain = self._rules.is_plain and self._truncation.is_settled
+        self._may_append_usual = self._rules.is_usual_topic and self._truncation.is_settled
 
     @property
     def active_segment(self) -> Segment:
@@ -174,38 +179,40 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        info = self.append_usual(batches, leader_epoch, now_ms, _TAKEN_FLAGS, origin)
-        return info or self._append_carefully(batches, leader_epoch, now_ms, origin)
+        checked = CheckedBatch(batches)
+        info = self.append_usual(checked, leader_epoch, now_ms, origin)
+        return info or self._append(checked, leader_epoch, now_ms, origin)
 
     def append_usual(
-        self,
-        batches: memoryview,
-        leader_epoch: int,
-        now_ms: int,
-        taken_flags: Container[int],
-        origin: AppendOrigin = AppendOrigin.CLIENT,
+        self, checked: CheckedBatch, leader_epoch: int, now_ms: int, origin: AppendOrigin
     ) -> AppendInfo | None:
         """Append one batch that only needs its offset and epoch set, as nearly all are.
 
-        None with nothing done for any other, and for attributes that are not in `taken_flags`.
-        Errors: those of `producer_state.py`; nothing is written then.
+        None with nothing done for any other; what was found out is in `checked`. Errors: those of
+        `producer_state.py`; nothing is written then.
         """
-        if not self._is_plain or len(batches) < HEADER_BYTES:
+        header = checked.header
+        if header is None or not self._may_append_usual:
             return None
         (
             base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
             producer_id, producer_epoch, base_sequence, count,
-        ) = _header_in(batches)  # fmt: skip
+        ) = header  # fmt: skip
+        batches = checked.data
         if not (
             length + 12 == len(batches) <= self._batch_bytes_max
             and magic == MAGIC
             and not base_offset
-            and flags in taken_flags
+            and flags in _USUAL_ATTRIBUTES
             and 0 < count == delta + 1
             and (producer_id < 0 or base_sequence >= 0)
-            and crc == crc32c(batches[CHECKED_FROM:])
-            and self._is_usual(batches, flags & _CODEC_BITS, count, base_ms, max_ms, now_ms)
         ):
+            return None
+        checked.computed_crc = computed_crc = crc32c(batches[CHECKED_FROM:])
+        if computed_crc != crc:
+            return None
+        walked = checked.walk(self._limit_bytes)
+        if self._largest_time_usual(walked, base_ms, now_ms) != max_ms:
             return None
         first = self.log_end_offset
         if producer_id >= 0:
@@ -215,7 +222,7 @@ class LocalLog:
                 producer_epoch,
                 base_sequence,
                 last_sequence,
-                is_transactional=flags & _TRANSACTIONAL_BIT != 0,
+                is_transactional=flags & TRANSACTIONAL_FLAG != 0,
                 origin=origin,
             )
             if known is not None:
@@ -231,26 +238,27 @@ class LocalLog:
                 producer_id,
                 producer_epoch,
                 WrittenBatch(last_sequence, last, delta, max_ms),
-                is_transactional=flags & _TRANSACTIONAL_BIT != 0,
+                is_transactional=flags & TRANSACTIONAL_FLAG != 0,
             )
         start = self.log_start_offset
         return _new_info(
             AppendInfo, (first, last, max_ms, -1, start, length + 12, leader_epoch, False)
         )
 
-    def _append_carefully(
-        self, batches: memoryview, leader_epoch: int, now_ms: int, origin: AppendOrigin
+    def _append(
+        self, checked: CheckedBatch, leader_epoch: int, now_ms: int, origin: AppendOrigin
     ) -> AppendInfo:
         self._truncation.settle()
         first = self.log_end_offset
         taken = self._rules.accept(
-            batches, base_offset=first, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
+            checked, base_offset=first, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
         )
         batch = taken.batch
         size = batch.size_bytes
         if size > self.config.segment_bytes:
             raise RecordListTooLarge(size, self.config.segment_bytes)
-        known = repeated_batch(self.producers, batch, origin)
+        marked = marker_of(batch) if batch.is_control and batch.has_producer_id else None
+        known = repeated_batch(self.producers, batch, origin, marked)
         if known is not None:
             return self._duplicate(known, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
@@ -258,7 +266,7 @@ class LocalLog:
         last = batch.last_offset
         largest = (batch.max_timestamp_ms, last)
         self._write(batch.raw, first, last, largest, now_ms)
-        self._note_completed(self.producers.see(batch))
+        self._note_completed(self.producers.see(batch, marked))
         return AppendInfo(
             first,
             last,
@@ -481,7 +489,7 @@ class LocalLog:
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self._truncation.owe_cut(offset, (self._active,))
-        self._take_usual()
+        self._note_settled()
         self.rebuild_producers(now_ms)
         return True
 
@@ -497,7 +505,7 @@ class LocalLog:
         self.log_end_offset = offset
         self.epochs.truncate_from_end(0)
         self._truncation.owe_cut(offset, ())
-        self._take_usual()
+        self._note_settled()
 
     def rebuild_producers(self, now_ms: int) -> None:
         """Work the producers out anew from the newest snapshot and what the log has behind it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.limits import UNCOMPRESSED_BATCH_FACTOR, WALK_ARENA_BYTES_MAX
+from engine.limits import OPENED_MEMORY_BYTES_MAX, UNCOMPRESSED_BATCH_FACTOR
 from engine.records.codec import Codec
 from engine.records.record import TimestampType
 
@@ -54,4 +54,4 @@ class LogConfig(NamedTuple):
 
         What fits into the memory that is there for it always may.
         """
-        return max(UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes, WALK_ARENA_BYTES_MAX)
+        return max(UNCOMPRESSED_BATCH_FACTOR * self.max_message_bytes, OPENED_MEMORY_BYTES_MAX)

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from engine.errors import CorruptRecord
 from engine.log.producer_snapshots import ProducerSnapshots
-from engine.log.producer_state import AppendOrigin, ProducerState, WrittenBatch, marker_of
+from engine.log.producer_state import AppendOrigin, Marked, ProducerState, WrittenBatch
 from engine.log.segment_list import SegmentList
 from engine.records.batch import BatchView
 
@@ -76,16 +76,17 @@ def load_producers(
 
 
 def repeated_batch(
-    producers: ProducerState, batch: BatchView, origin: AppendOrigin
+    producers: ProducerState, batch: BatchView, origin: AppendOrigin, marked: Marked | None
 ) -> WrittenBatch | None:
     """Return the batch that this one repeats, None if a leader may write it.
 
+    `marked` is what `marker_of` a control batch says.
     Errors: those of `ProducerState.check_data` and `check_marker`.
     """
     if not batch.has_producer_id:
         return None
-    if batch.is_control:
-        marker, _ = marker_of(batch)
+    if marked is not None:
+        marker, _ = marked
         if marker is not None:
             producers.check_marker(
                 batch.producer_id, batch.producer_epoch, marker.coordinator_epoch

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError, CorruptRecord
 from engine.kafka_errors import (
@@ -44,6 +44,9 @@ from engine.log.txn_index import AbortedTransaction
 from engine.records.batch import BatchView
 from engine.records.control import ControlType, EndTransactionMarker, end_transaction_marker
 from engine.records.record import NO_SEQUENCE, NO_TIMESTAMP, SEQUENCE_MAX
+
+#: The end of a transaction and its time; None for another control batch.
+Marked: TypeAlias = tuple[EndTransactionMarker | None, int]
 
 NO_EPOCH = -1
 #: Stands for no open transaction.
@@ -300,16 +303,17 @@ class ProducerState:
             next(iter(self._ongoing), offset + 1),
         )
 
-    def see(self, batch: BatchView) -> CompletedTransaction | None:
+    def see(self, batch: BatchView, marked: Marked | None = None) -> CompletedTransaction | None:
         """Note any batch as a replica or a recovery does, which check nothing.
 
-        A control batch that says no transaction's end (a later Kafka's, or one that was cleaned
-        empty) changes nothing.
+        `marked` is what `marker_of` the batch says, for a caller that knows it. A control batch
+        that says no transaction's end (a later Kafka's, or one that was cleaned empty) changes
+        nothing.
         """
         if not batch.has_producer_id:
             return None
         if batch.is_control:
-            marker, timestamp_ms = marker_of(batch)
+            marker, timestamp_ms = marked or marker_of(batch)
             if marker is None:
                 return None
             return self.append_marker(
@@ -405,7 +409,7 @@ class ProducerState:
         return len(expired)
 
 
-def marker_of(batch: BatchView) -> tuple[EndTransactionMarker | None, int]:
+def marker_of(batch: BatchView) -> Marked:
     """Return the end of a transaction that a control batch says, and its time; None if another.
 
     A record that cannot be read says nothing.

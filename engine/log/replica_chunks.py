@@ -1,10 +1,10 @@
 """What a leader's fetch answer brings a follower: checked, and cut into chunks to append. Pure.
 
-A chunk is what is appended at once, and gives at most one index entry; an answer is mostly one.
+A chunk is what is appended in one step, and gives at most one index entry; an answer is mostly one.
 It ends where segment.bytes would be passed and where offsets would not fit into one segment.
 
-Two readers of the same bytes: `_ordinary` takes batches of magic 2 by their headers alone and gives
-up on anything odd; `_careful` then reads all of it again and says what is wrong.
+Two readers of the same bytes: `_take_usual` takes good batches of magic 2 by their headers alone;
+`_take` goes on from where it stopped, and says what is wrong.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords for replicas.
 Differs: an answer larger than segment.bytes is cut at its batches; Kafka refuses it.
@@ -61,9 +61,9 @@ def replica_chunks(
     Positions of batches count in `data`. Errors: CorruptMessage for a wrong checksum or size,
     UnexpectedAppendOffset for offsets that do not rise from `log_end_offset` on.
     """
-    batches = _ordinary(data, log_end_offset)
-    if batches is None:
-        batches = _careful(data, log_end_offset)
+    batches, position = _take_usual(data, log_end_offset)
+    if position < len(data):
+        _take(data, position, log_end_offset, batches)
     if not batches:
         return []
     first, last = batches[0], batches[-1]
@@ -73,25 +73,25 @@ def replica_chunks(
     return [_chunk(data, run, log_end_offset) for run in _runs(batches, segment_bytes)]
 
 
-def _ordinary(data: memoryview, next_offset: int) -> list[ReplicaBatch] | None:
-    """Return the batches if all are good ones of magic 2, else None."""
-    found: list[ReplicaBatch] = []
+def _take_usual(data: memoryview, next_offset: int) -> tuple[list[ReplicaBatch], int]:
+    """Return the good batches of magic 2 at the start, and where something else begins."""
+    batches: list[ReplicaBatch] = []
     position, end = 0, len(data)
     while position + HEADER_BYTES <= end:
         (
             base, length, epoch, magic, crc, _, delta, _, max_ms, producer_id, _, _, _,
         ) = _header_in(data, position)  # fmt: skip
         following = position + length + _OVERHEAD_BYTES
-        if magic != MAGIC or following < position + HEADER_BYTES:
-            return None
-        if following > end:
+        if (
+            magic != MAGIC
+            or not position + HEADER_BYTES <= following <= end
+            or base < next_offset
+            or delta < 0
+            or crc != crc32c(data[position + CHECKED_FROM : following])
+        ):
             break
-        if base < next_offset or delta < 0 or crc != crc32c(
-            data[position + CHECKED_FROM : following]
-        ):  # fmt: skip
-            return None
         next_offset = base + delta + 1
-        found.append(
+        batches.append(
             ReplicaBatch(
                 position,
                 following - position,
@@ -104,20 +104,22 @@ def _ordinary(data: memoryview, next_offset: int) -> list[ReplicaBatch] | None:
             )
         )
         position = following
-    return found
+    return batches, position
 
 
-def _careful(data: memoryview, log_end_offset: int) -> list[ReplicaBatch]:
-    found: list[ReplicaBatch] = []
-    next_offset = log_end_offset
+def _take(
+    data: memoryview, position: int, log_end_offset: int, batches: list[ReplicaBatch]
+) -> None:
+    """Add the batches from a position on to those before it."""
+    next_offset = batches[-1].last_offset + 1 if batches else log_end_offset
     try:
-        for batch in batches_in(data, allow_partial_tail=True):
+        for batch in batches_in(data, allow_partial_tail=True, position=position):
             first = batch.base_offset if isinstance(batch, BatchView) else batch.last_offset
             if first < next_offset or batch.last_offset < first:
                 raise UnexpectedAppendOffset(first, batch.last_offset, next_offset)
             batch.ensure_valid()
             next_offset = batch.last_offset + 1
-            found.append(
+            batches.append(
                 ReplicaBatch(
                     batch.position,
                     batch.size_bytes,
@@ -131,7 +133,6 @@ def _careful(data: memoryview, log_end_offset: int) -> list[ReplicaBatch]:
             )
     except CorruptRecord as error:
         raise CorruptMessage(f"expected {error.expected}, got {error.got}") from error
-    return found
 
 
 def _runs(batches: list[ReplicaBatch], segment_bytes: int) -> list[list[ReplicaBatch]]:

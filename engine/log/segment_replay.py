@@ -5,7 +5,7 @@ every batch   checksum · offsets within the segment · index entries as they ar
               a newer leader epoch · its producer · the end of a transaction
 ```
 
-Batches of the epoch before, which are no markers, take a short way by their header alone.
+Most batches are records of the epoch before: `_see_usual` sees them by their header alone.
 
 Source: Kafka's LogSegment.recover; LOG-12, L2, L3.
 """
@@ -71,46 +71,49 @@ class SegmentReplay:
 
     def run(self, interval_bytes: int) -> None:
         """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow."""
-        builder = IndexBuilder(self._segment.base_offset, interval_bytes)
-        self.builder = builder
-        base, epoch = self._segment.base_offset, self._epochs.latest_epoch
+        self.builder = IndexBuilder(self._segment.base_offset, interval_bytes)
         scan = scan_batches(self._segment.file)
+        epoch = self._epochs.latest_epoch
         try:
             for position, view in scan.frames():
-                # Most batches are records of the epoch before: their header is enough.
-                if len(view) >= HEADER_BYTES:
-                    (
-                        first, _, found_epoch, magic, crc, flags, delta, _, max_ms,
-                        producer_id, producer_epoch, sequence, _,
-                    ) = _header_in(view)  # fmt: skip
-                    last = first + delta
-                    if (
-                        magic == MAGIC
-                        and found_epoch == epoch
-                        and not flags & CONTROL_FLAG
-                        and crc == crc32c(view[CHECKED_FROM:])
-                        and 0 <= last - base <= _INT_MAX
-                    ):
-                        builder.see(position, last, max_ms)
-                        self.next_offset = last + 1
-                        self.good_bytes = scan.position
-                        if producer_id >= 0:
-                            sequence = increment_sequence(sequence, delta) if sequence >= 0 else -1
-                            self._producers.append_data(
-                                producer_id,
-                                producer_epoch,
-                                WrittenBatch(sequence, last, delta, max_ms),
-                                is_transactional=flags & TRANSACTIONAL_FLAG != 0,
-                            )
-                        continue
-                batch = scan.batch(position, view)
-                batch.ensure_valid()
-                self._see(position, batch)
+                if not self._see_usual(position, view, epoch):
+                    batch = scan.batch(position, view)
+                    batch.ensure_valid()
+                    self._see(position, batch)
+                    epoch = self._epochs.latest_epoch
                 self.good_bytes = scan.position
-                epoch = self._epochs.latest_epoch
         except CorruptRecord:
             pass  # what is behind it is cut off
-        builder.finish()
+        self.builder.finish()
+
+    def _see_usual(self, position: int, view: memoryview, latest_epoch: int) -> bool:
+        """See a good batch of records of the latest epoch; False with nothing done for others."""
+        if len(view) < HEADER_BYTES:
+            return False
+        (
+            first, _, epoch, magic, crc, flags, delta, _, max_ms,
+            producer_id, producer_epoch, sequence, _,
+        ) = _header_in(view)  # fmt: skip
+        last = first + delta
+        if (
+            magic != MAGIC
+            or epoch != latest_epoch
+            or flags & CONTROL_FLAG
+            or crc != crc32c(view[CHECKED_FROM:])
+            or not 0 <= last - self._segment.base_offset <= _INT_MAX
+        ):
+            return False
+        self.builder.see(position, last, max_ms)
+        self.next_offset = last + 1
+        if producer_id >= 0:
+            sequence = increment_sequence(sequence, delta) if sequence >= 0 else -1
+            self._producers.append_data(
+                producer_id,
+                producer_epoch,
+                WrittenBatch(sequence, last, delta, max_ms),
+                is_transactional=flags & TRANSACTIONAL_FLAG != 0,
+            )
+        return True
 
     def _see(self, position: int, batch: RecordBatch) -> None:
         last_offset = batch.last_offset

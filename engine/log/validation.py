@@ -27,10 +27,11 @@ What goes into the log is always one batch of magic 2:
 | a time outside of the topic's bounds; append time    | InvalidTimestamp 32               |
 | set by a producer                                    |                                   |
 
-Every record of every batch is read. Nearly all batches are usual (see `record_walk.py`), and that
-is all there is to say of them: `LeaderRules.is_usual` is the quick answer, for one batch that needs
-nothing but its offset and epoch. What is not usual is read record by record in `accept`, which
-alone knows the errors. How strictly depends on what is done with the records, as in Kafka:
+Every record of every batch is read. The records of nearly all batches are usual (see
+`record_walk.py`), and `LeaderRules.largest_time_usual` says all that is to be said of them. Others
+are read record by record in `accept`, which alone knows the errors. What was found out before it
+is in the `CheckedBatch`, and not looked for again. How strictly records are read depends on what is
+done with them, as in Kafka:
 
 | records                        | read by                                                   |
 |--------------------------------|-----------------------------------------------------------|
@@ -61,11 +62,11 @@ from engine.kafka_errors import (
     MESSAGE_TOO_LARGE,
     UNKNOWN_SERVER_ERROR,
 )
-from engine.log.batch_walk import walk_compressed
+from engine.log.checked_batch import CheckedBatch
 from engine.log.conversion import rebuilt, settings_for
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
-from engine.native.record_walk import WalkTier
+from engine.native.record_walk import Walked
 from engine.records.batch import HEADER_BYTES, MAGIC, BatchView
 from engine.records.builder import BatchRefused
 from engine.records.codec import (
@@ -171,74 +172,68 @@ class LeaderRules:
         "_codec",
         "_config",
         "_has_rules",
-        "_limit_bytes",
-        "is_plain",
+        "is_usual_topic",
+        "limit_bytes",
     )
 
     def __init__(self, config: LogConfig) -> None:
         self._config = config
         self._codec = config.compression_type
-        self._limit_bytes = config.opened_batch_bytes_max
+        #: How large records may be without compression.
+        self.limit_bytes = config.opened_batch_bytes_max
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
         has_bounds = self._before_max_ms < LONG_MAX or self._after_max_ms < LONG_MAX
         self._has_rules = has_bounds or config.is_compacted
-        #: Whether a usual batch needs its offset and epoch set alone.
-        self.is_plain = (
+        #: Whether batches whose records are usual need their offset and epoch set alone.
+        self.is_usual_topic = (
             config.message_timestamp_type is TimestampType.CREATE_TIME
             and config.compression_type is None
         )
 
-    def is_usual(
-        self,
-        data: memoryview,
-        codec_number: int,
-        count: int,
-        base_ms: int,
-        max_ms: int,
-        now_ms: int,
-    ) -> bool:
-        """Tell whether the records of one whole batch of magic 2 break no rule.
+    def largest_time_usual(self, walked: Walked, base_ms: int, now_ms: int) -> int | None:
+        """Return the largest time of records that break no rule, for which a walk is enough.
 
-        The base time and the largest one are those of its header, which must have been looked at
-        and say that the producer set the times. False says nothing yet.
+        `walked` is what they have in common, and their producer set the times, which count from
+        `base_ms`. None says nothing yet: the records are to be looked at one by one.
         """
-        if codec_number:
-            walked = walk_compressed(data, codec_number, count, self._limit_bytes)
-        else:
-            walked = WalkTier.walk(data, HEADER_BYTES, count)
         if walked is None:
-            return False
+            return None
         least, greatest, has_null_key = walked
-        # No sum wraps here: the largest time is one, and deltas are far below 2^63.
-        if max_ms != base_ms + greatest or max_ms < NO_TIMESTAMP:
-            return False
-        if not self._has_rules:
-            return True
-        if has_null_key and self._config.is_compacted:
-            return False
-        # Records without a time have no bounds: those are looked at one by one.
-        return (
-            max(now_ms - self._before_max_ms, 0) <= base_ms + least
-            and max_ms - now_ms <= self._after_max_ms
-        )
+        largest_ms = base_ms + greatest
+        # Sums of Java wrap; a walk has no deltas of 2^55 or more.
+        if largest_ms > LONG_MAX or base_ms + least < -LONG_MAX:
+            return None
+        if self._has_rules:
+            if has_null_key and self._config.is_compacted:
+                return None
+            # Records without a time have no bounds: those are looked at one by one.
+            if (
+                base_ms + least < max(now_ms - self._before_max_ms, 0)
+                or largest_ms - now_ms > self._after_max_ms
+            ):
+                return None
+        return largest_ms if largest_ms > NO_TIMESTAMP else NO_TIMESTAMP
 
     def accept(
         self,
-        data: memoryview,
+        checked: CheckedBatch,
         *,
         base_offset: int,
         leader_epoch: int,
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> LeaderBatch:
-        """Return the batch to append at `base_offset`; `data` must be writable, and is patched.
+        """Return the batch to append at `base_offset`; it must be writable, and is patched.
 
         Bytes of a last batch that is cut short are left out. Errors: see the module's table.
         """
+        data = checked.data
         is_current = len(data) > PROLOGUE_BYTES and data[_MAGIC_AT] == MAGIC
-        batches = self._checked(data, origin)
+        batches = self._valid(checked, origin)
         first = batches[0]
+        if first.size_bytes != len(data):
+            checked = CheckedBatch(first.raw)
         if isinstance(first, BatchView) and is_current:
             if len(batches) > 1:
                 raise InvalidRecord("more than one batch for a partition")
@@ -246,7 +241,7 @@ class LeaderRules:
         elif len(batches) > 1 and any(batch.is_compressed for batch in batches):
             raise InvalidRecord("more than one compressed message for a partition")
         try:
-            taken = self._taken(first, batches, base_offset, leader_epoch, now_ms)
+            taken = self._taken(checked, batches, base_offset, leader_epoch, now_ms)
         except _UNREADABLE as error:
             raise UnreadableRecords(f"records that cannot be opened: {error}") from error
         except InnerMessageTooSmall as error:
@@ -257,35 +252,38 @@ class LeaderRules:
             raise MessageTooLarge(taken.batch.size_bytes, self._config.max_message_bytes)
         return taken
 
-    def _checked(self, data: memoryview, origin: AppendOrigin) -> list[RecordBatch]:
+    def _valid(self, checked: CheckedBatch, origin: AppendOrigin) -> list[RecordBatch]:
         """Return the batches, each with a good size and checksum, at least one."""
-        found: list[RecordBatch] = []
+        batches: list[RecordBatch] = []
         try:
-            for batch in batches_in(data, allow_partial_tail=True):
-                if found and batch.magic != found[0].magic:
-                    raise InvalidRecord(f"batches of magic {found[0].magic} and {batch.magic}")
+            for batch in batches_in(checked.data, allow_partial_tail=True):
+                if batches and batch.magic != batches[0].magic:
+                    raise InvalidRecord(f"batches of magic {batches[0].magic} and {batch.magic}")
                 is_new = batch.magic >= MAGIC and origin is AppendOrigin.CLIENT
                 if is_new and batch.base_offset != 0:
                     raise InvalidRecord(f"a base offset of {batch.base_offset}, not 0")
                 if batch.size_bytes > self._config.max_message_bytes:
                     raise MessageTooLarge(batch.size_bytes, self._config.max_message_bytes)
-                batch.ensure_valid()
-                found.append(batch)
+                if isinstance(batch, BatchView) and batch.size_bytes == len(checked.data):
+                    checked.ensure_valid(batch)
+                else:
+                    batch.ensure_valid()
+                batches.append(batch)
         except CorruptRecord as error:
             raise CorruptMessage(f"expected {error.expected}, got {error.got}") from error
-        if not found:
+        if not batches:
             raise NoBatch("no batch")
-        return found
+        return batches
 
     def _taken(
         self,
-        first: RecordBatch,
+        checked: CheckedBatch,
         batches: list[RecordBatch],
         base_offset: int,
         leader_epoch: int,
         now_ms: int,
     ) -> LeaderBatch:
-        config = self._config
+        config, first = self._config, batches[0]
         source = first.codec
         target = source if self._codec is None else self._codec
         # Markers of transactions are never compressed.
@@ -293,7 +291,7 @@ class LeaderRules:
         is_append_time = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         append_time_ms = now_ms if is_append_time else NO_TIMESTAMP
         if is_kept and isinstance(first, BatchView):
-            max_ms = self._largest_time(first, now_ms)
+            max_ms = self._largest_time(checked, first, now_ms)
             first.patch(
                 base_offset=base_offset,
                 leader_epoch=leader_epoch,
@@ -309,26 +307,30 @@ class LeaderRules:
             leader_epoch=leader_epoch,
             append_time_ms=now_ms if is_append_time else None,
         )
-        built = rebuilt(self._records(batches, now_ms), settings)
+        built = rebuilt(self._records(checked, batches, now_ms), settings)
         return LeaderBatch(BatchView(memoryview(built)), append_time_ms, True)
 
-    def _largest_time(self, batch: BatchView, now_ms: int) -> int:
+    def _largest_time(self, checked: CheckedBatch, batch: BatchView, now_ms: int) -> int:
         """Return the largest time of a batch whose records stay as they are, and are right."""
-        base_ms, max_ms = batch.base_timestamp_ms, batch.max_timestamp_ms
-        is_producers = batch.timestamp_type is TimestampType.CREATE_TIME
-        codec, count = batch.codec, batch.record_count
-        if is_producers and self.is_usual(batch.raw, codec, count, base_ms, max_ms, now_ms):
-            return max_ms
-        is_in_order, latest_ms = True, NO_TIMESTAMP
-        records = batch.records_for_leader(is_skimmed=True, limit_bytes=self._limit_bytes)
+        if batch.timestamp_type is TimestampType.CREATE_TIME and batch.record_count > 0:
+            walked = checked.walk(self.limit_bytes)
+            largest_ms = self.largest_time_usual(walked, batch.base_timestamp_ms, now_ms)
+            if largest_ms is not None:
+                return largest_ms
+        is_compressed = batch.codec is not Codec.NONE
+        is_in_order, largest_ms = True, NO_TIMESTAMP
+        opened = checked.open(self.limit_bytes) if is_compressed else None
+        records = batch.records_for_leader(opened, is_skimmed=True)
         for index, record in enumerate(self._judged(batch, records, now_ms)):
             is_in_order = is_in_order and record.offset == index
-            latest_ms = max(latest_ms, record.timestamp_ms)
-        if not is_in_order and codec is not Codec.NONE:
+            largest_ms = max(largest_ms, record.timestamp_ms)
+        if not is_in_order and is_compressed:
             raise UnreadableRecords("compressed records with offsets other than 0, 1, 2 …")
-        return latest_ms
+        return largest_ms
 
-    def _records(self, batches: list[RecordBatch], now_ms: int) -> list[Record]:
+    def _records(
+        self, checked: CheckedBatch, batches: list[RecordBatch], now_ms: int
+    ) -> list[Record]:
         """Return all records, each of which keeps the topic's rules."""
         found: list[Record] = []
         if self._codec in (None, Codec.NONE):
@@ -340,7 +342,11 @@ class LeaderRules:
             if isinstance(batch, LegacyBatch):
                 found += self._messages(batch, now_ms)
             else:
-                found += self._judged(batch, self._decoded(batch), now_ms)
+                is_compressed = batch.codec is not Codec.NONE
+                opened = checked.open(self.limit_bytes) if is_compressed else None
+                # Of two faults the first one counts: records before it, then what is not opened.
+                records = batch.records_for_leader(opened, is_skimmed=False)
+                found += self._judged(batch, records, now_ms)
         if not found:
             raise InvalidRecord("no records")
         return found
@@ -348,7 +354,7 @@ class LeaderRules:
     def _messages(self, batch: LegacyBatch, now_ms: int) -> list[Record]:
         if batch.codec is Codec.ZSTD:
             raise InvalidRecord(f"zstd in magic {batch.magic}")
-        messages = batch.messages(limit_bytes=self._limit_bytes)
+        messages = batch.messages(limit_bytes=self.limit_bytes)
         return [_as_record(one) for one in list(self._judged(batch, messages, now_ms))]
 
     def _judged(
@@ -370,13 +376,6 @@ class LeaderRules:
             raise InvalidTimestamp("records with times that are not allowed", errors)
         if errors:
             raise InvalidRecord(f"{len(errors)} records break a rule", errors)
-
-    def _decoded(self, batch: BatchView) -> Iterable[Record]:
-        try:
-            return batch.read_records(limit_bytes=self._limit_bytes)
-        except CorruptRecord:
-            # Of two faults the first one counts: records before it, then what cannot be opened.
-            return batch.records_for_leader(is_skimmed=False, limit_bytes=self._limit_bytes)
 
     def _time_problem(self, batch: RecordBatch, time_ms: int, now_ms: int) -> str | None:
         config = self._config

@@ -1,7 +1,7 @@
 """Reading over the records of a magic 2 batch without making any: are all as they should be?
 
 A leader reads every record of every batch, and nearly all batches have nothing to tell but that
-their records are right. So the question asked here is a narrow one, and quick to answer:
+their records are right. So the question asked here is a narrow one, and cheap to answer:
 
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)

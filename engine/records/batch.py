@@ -44,9 +44,10 @@ APPEND_TIME_FLAG = 0x08
 TRANSACTIONAL_FLAG = 0x10
 CONTROL_FLAG = 0x20
 DELETE_HORIZON_FLAG = 0x40
+CODEC_BITS = 0x07
 _KNOWN_FLAGS = 0x7F
 _INT64_MAX = (1 << 63) - 1
-_INFLATED_AT_ONCE_BYTES = 16 * 1024
+_INFLATED_STEP_BYTES = 16 * 1024
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = (12, struct.Struct(">i"))
@@ -222,12 +223,7 @@ class BatchView:
     def payload(self) -> memoryview:
         """Return the bytes of the records, compressed or not."""
         self._require_whole()
-        if self.size_bytes < HEADER_BYTES:
-            raise CorruptRecord(
-                f"a batch of at least {HEADER_BYTES} bytes",
-                self.size_bytes,
-                position=self._position,
-            )
+        self.ensure_size()
         return self._buffer[self._position + HEADER_BYTES : self._position + self.size_bytes]
 
     def is_crc_valid(self) -> bool:
@@ -238,20 +234,27 @@ class BatchView:
         """Return the CRC-32C of the bytes under the checksum."""
         return crc32c(self.raw[CHECKED_FROM:])
 
-    def ensure_valid(self) -> None:
-        """Raise CorruptRecord if the batch is too short or its checksum is wrong."""
+    def ensure_size(self) -> None:
+        """Raise CorruptRecord if the batch claims to be shorter than a header."""
         if self.size_bytes < HEADER_BYTES:
             raise CorruptRecord(
                 f"a batch of at least {HEADER_BYTES} bytes",
                 self.size_bytes,
                 position=self._position,
             )
-        computed = self.computed_crc()
+
+    def ensure_valid(self, computed_crc: int | None = None) -> None:
+        """Raise CorruptRecord if the batch is too short or its checksum is wrong.
+
+        `computed_crc` is what `computed_crc()` returns, for a caller that knows it.
+        """
+        self.ensure_size()
+        computed = self.computed_crc() if computed_crc is None else computed_crc
         if computed != self.crc:
             raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + _CRC[0])
 
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
-        """Yield the records as Kafka's ordinary iterator does.
+        """Yield the records as Kafka's `iterator` does.
 
         Uncompressed records are yielded up to the one at fault; of a compressed batch, none if
         any is. The checksum is not looked at. Errors: CorruptRecord, DecompressedTooLarge.
@@ -265,7 +268,7 @@ class BatchView:
             yield from self.read_records(limit_bytes=limit_bytes)
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
-        """Return all records at once, or raise; see `records`."""
+        """Return all records, or raise; see `records`."""
         if self.record_count == 0:
             return []
         codec = self.codec
@@ -294,24 +297,29 @@ class BatchView:
         yield from decode_records(data, origin, fault)
 
     def records_for_leader(
-        self, *, is_skimmed: bool, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX
+        self,
+        opened: tuple[bytes | memoryview, CorruptRecord | None] | None,
+        *,
+        is_skimmed: bool,
     ) -> Iterator[Record]:
         """Yield the records as a leader reads them, up to the first fault, which is then raised.
 
-        With `is_skimmed` those of a compressed batch come without what is in them: keys and values
-        are empty or null. Source: `DefaultRecordBatch`'s skipKeyValueIterator, streamingIterator.
+        `opened` is what compressed records are without compression, and why they are not more.
+        With `is_skimmed` those come without what is in them: keys and values are empty or null.
+        Source: `DefaultRecordBatch`'s skipKeyValueIterator, streamingIterator.
         """
         if self.record_count == 0:
             return
         if self.codec is Codec.NONE:
             yield from self.read_records()
             return
-        data, fault = self._opened_prefix(limit_bytes)
+        assert opened is not None
+        data, fault = opened
         if isinstance(fault, DeflatedDataBroken):
-            # Java inflates so much at once, and has nothing of it where the data is wrong.
-            data = data[: len(data) - len(data) % _INFLATED_AT_ONCE_BYTES]
+            # Java inflates so much in one step, and has nothing of it where the data is wrong.
+            data = data[: len(data) - len(data) % _INFLATED_STEP_BYTES]
         read = skim_records if is_skimmed else decode_records
-        yield from read(data, self._origin(is_decompressed=True), fault)
+        yield from read(bytes(data), self._origin(is_decompressed=True), fault)
 
     def _opened_prefix(self, limit_bytes: int) -> tuple[bytes, CorruptRecord | None]:
         """Return what can be decompressed, and why it is not more."""

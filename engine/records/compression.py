@@ -45,10 +45,10 @@ __all__ = [
     "decompress_into",
     "decompress_prefix",
     "default_level",
-    "ordinary_reader",
+    "usual_decompressor",
 ]
 
-OrdinaryReader: TypeAlias = Callable[[memoryview, memoryview], int | None]
+UsualDecompressor: TypeAlias = Callable[[memoryview, memoryview], int | None]
 
 _MAGIC = 2
 
@@ -124,7 +124,7 @@ def decompress_into(
     Errors: DecompressedTooLarge when the arena ends first, CompressedDataCorrupt for damage.
     """
     source, target = memoryview(data), memoryview(arena)
-    found = ordinary_reader(codec)(source, target) if magic == _MAGIC else None
+    found = usual_decompressor(codec)(source, target) if magic == _MAGIC else None
     if found is not None:
         return found
     size = 0
@@ -137,28 +137,32 @@ def decompress_into(
 
 
 @lru_cache
-def ordinary_reader(codec: int) -> OrdinaryReader:
-    """Return what opens ordinary data of a codec of magic 2 at once, in as few steps as can be.
+def usual_decompressor(codec: int) -> UsualDecompressor:
+    """Return what opens usual data of a codec of magic 2, in as few steps as can be.
 
-    It puts the content to an arena's start and returns its size, or None for what is not ordinary,
+    It puts the content to an arena's start and returns its size, or None for what is not usual,
     is damaged or does not fit: `decompress_into` knows what to say of that.
     """
+    if codec == Codec.GZIP:
+        from engine.records import gzip
+
+        return gzip.decompress_usual
     if codec == Codec.LZ4:
         from engine.records import lz4
 
-        return lz4.decompress_ordinary
+        return lz4.decompress_usual
     if codec == Codec.SNAPPY:
         from engine.records import snappy
 
-        return snappy.decompress_ordinary
+        return snappy.decompress_usual
     if codec == Codec.ZSTD:
         from engine.records import zstd
 
-        return zstd.decompress_ordinary
-    return _nothing_ordinary
+        return zstd.decompress_usual
+    return _open_nothing
 
 
-def _nothing_ordinary(_data: memoryview, _arena: memoryview) -> int | None:
+def _open_nothing(_data: memoryview, _arena: memoryview) -> int | None:
     return None
 
 

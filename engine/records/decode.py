@@ -12,7 +12,7 @@ headerCount     varint
   valueLength   varint    -1 null        value
 ```
 
-Two readers of the same bytes: `decode_records` runs an inline loop over records of ordinary
+Two readers of the same bytes: `decode_records` runs an inline loop over records of usual
 shape and hands everything else, record by record, to `read_record`, which alone decides
 what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIterator`.
 
@@ -92,7 +92,7 @@ def decode_records(
     base_offset, base_sequence = origin.base_offset, origin.base_sequence
     kind, base_time, factor = _time_rule(origin)
     has_producer = base_sequence >= 0
-    is_odd = max(abs(base_offset), abs(base_time)) >= _PLAIN_BASE_MAX
+    may_wrap = max(abs(base_offset), abs(base_time)) >= _PLAIN_BASE_MAX
     new, position, last = tuple.__new__, 0, origin.record_count - 1
     for index in range(origin.record_count):
         start = position
@@ -127,8 +127,8 @@ def decode_records(
             headers, position = _headers(data, position, raw) if raw else (_NONE, position)
         except IndexError:
             end = -1
-        if position != end or delta & 1 or is_odd:
-            record, position = _read_odd_record(data, start, origin, fault)
+        if position != end or delta & 1 or may_wrap:
+            record, position = _read_strictly(data, start, origin, fault)
         else:
             delta >>= 1
             time = base_time + factor * ((time >> 1) ^ -(time & 1))
@@ -176,7 +176,7 @@ def _more(data: bytes, position: int, raw: int, last_shift: int) -> tuple[int, i
 
 
 def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
-    """Return the headers, of which there are 1 to 63; IndexError for others and odd ones."""
+    """Return the headers, of which there are 1 to 63; IndexError for others and wrong ones."""
     if raw > 0x7F or raw & 1:
         raise IndexError
     headers = []
@@ -220,7 +220,7 @@ def _check_end(data: bytes, position: int, origin: Origin, fault: CorruptRecord 
         )
 
 
-def _read_odd_record(
+def _read_strictly(
     data: bytes, start: int, origin: Origin, fault: CorruptRecord | None
 ) -> tuple[Record, int]:
     try:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 _DEFLATE_WBITS = -15
 _MAGIC = b"\x1f\x8b\x08"
 _HEADER = bytes.fromhex("1f8b08000000000000ff")
+# Method and flags: no name, no comment, nothing else between header and body.
+_USUAL_START = _MAGIC + b"\x00"
+_USUAL_START_BYTES = len(_USUAL_START)
 _TRAILER = struct.Struct("<II")
 _FLAG_CHECKSUM, _FLAG_EXTRA, _FLAG_NAME, _FLAG_COMMENT = 0x02, 0x04, 0x08, 0x10
 _SHORT = struct.Struct("<H")
@@ -67,6 +70,27 @@ def pieces(data: memoryview, limit_bytes: int, *, keep_prefix: bool = False) -> 
         feed_bytes = _NEXT_FEED_BYTES
         left = len(data) - member_end
         position = _header_end(data, member_end) if left > _MEMBER_BYTES_MIN else None
+
+
+def decompress_usual(data: memoryview, arena: memoryview) -> int | None:
+    """Put the content of one member as Java writes it into an arena and return its size.
+
+    None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
+    """
+    if data[:_USUAL_START_BYTES] != _USUAL_START:
+        return None
+    inflater = zlib.decompressobj(_DEFLATE_WBITS)
+    try:
+        content = inflater.decompress(data[len(_HEADER) :], len(arena) + 1)
+    except zlib.error:
+        return None
+    trailer, size = inflater.unused_data, len(content)
+    if not inflater.eof or size > len(arena) or len(trailer) != _TRAILER.size:
+        return None
+    if _TRAILER.unpack(trailer) != (zlib.crc32(content), size & 0xFFFFFFFF):
+        return None
+    arena[:size] = content
+    return size
 
 
 def _header_end(data: memoryview, start: int) -> int | None:

@@ -309,7 +309,7 @@ class LegacyBatch(LegacyMessage):
             raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + _CRC_AT)
 
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
-        """Yield the message, or the records it wraps, as Kafka's ordinary iterator does.
+        """Yield the message, or the records it wraps, as Kafka's `iterator` does.
 
         A wrapper is decompressed and taken apart before the first record is yielded.
         Checksums are not looked at. Errors: CorruptRecord, DecompressedTooLarge.
@@ -318,7 +318,7 @@ class LegacyBatch(LegacyMessage):
             yield message.to_record()
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
-        """Return all records at once, or raise; see `records`."""
+        """Return all records, or raise; see `records`."""
         return list(self.records(limit_bytes=limit_bytes))
 
     def salvage_records(

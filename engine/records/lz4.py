@@ -31,7 +31,7 @@ _WRITTEN_BLOCK_BYTES = 64 * 1024
 _WORD = struct.Struct("<I")
 _word_at = _WORD.unpack_from
 #: The header of the frames that Kafka's clients and librdkafka write.
-_ORDINARY_HEAD = _MAGIC + _DESCRIPTOR + b"\x82"
+_USUAL_HEAD = _MAGIC + _DESCRIPTOR + b"\x82"
 _STORED = 0x80000000
 _LENGTH_BITS = 0x7FFFFFFF
 _HEADER_BYTES_MIN = 7
@@ -138,12 +138,12 @@ def pieces(
         yield piece
 
 
-def decompress_ordinary(data: memoryview, arena: memoryview) -> int | None:
-    """Put the content of an ordinary frame into an arena and return its size.
+def decompress_usual(data: memoryview, arena: memoryview) -> int | None:
+    """Put the content of a usual frame into an arena and return its size.
 
     None for any other one, for damage and where the arena ends: `pieces` looks at those closely.
     """
-    if data[:_HEADER_BYTES_MIN] != _ORDINARY_HEAD:
+    if data[:_HEADER_BYTES_MIN] != _USUAL_HEAD:
         return None
     decompress_into, failure = _block_reader()
     position, size = _HEADER_BYTES_MIN, 0

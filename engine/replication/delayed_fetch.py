@@ -10,8 +10,8 @@
  deadline
 ```
 
-The answer is read anew on completion (PUR-8). Most that wait are consumers which have read all of
-one partition: a `DelayedTail` knows these cases for them.
+The answer is read again on completion (PUR-8). Most that wait are consumers which have read all of
+one partition: a `UsualDelayedFetch` knows these cases for them.
 
 Source: PUR-5, PUR-6; Kafka's DelayedFetch.
 """
@@ -27,7 +27,7 @@ from engine.log.log_types import FetchSlice, OffsetMetadata
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
-from engine.replication.watermark import Isolation
+from engine.replication.watermark import readable_end
 from engine.timing.purgatory import DelayedOperation
 
 
@@ -52,7 +52,7 @@ class FetchResult(NamedTuple):
 
 FetchResults: TypeAlias = list[tuple[TopicPartition, FetchResult]]
 #: Reads partitions as they are now.
-ReadAnew: TypeAlias = Callable[
+ReadNow: TypeAlias = Callable[
     [FetchParams, Iterable[tuple[TopicPartition, FetchSpec]]], FetchResults
 ]
 
@@ -83,7 +83,7 @@ class DelayedFetch(DelayedOperation):
         self._find = find
         self.promise: Promise[FetchResults] = Promise()
 
-    def answer(self, read: ReadAnew) -> None:
+    def answer(self, read: ReadNow) -> None:
         """Give what is there now to who waits for it."""
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
         self.promise.keep(read(self.params, specs))
@@ -103,7 +103,7 @@ class DelayedFetch(DelayedOperation):
         return total_bytes >= self.params.min_bytes
 
 
-class DelayedTail(DelayedOperation):
+class UsualDelayedFetch(DelayedOperation):
     """Waits for what comes behind the end of one partition, which a consumer has read.
 
     `read` is run by who completes it, and gives what is there then to who waits. The reader does
@@ -130,7 +130,7 @@ class DelayedTail(DelayedOperation):
         self._read = read
         self.promise: Promise[Any] = Promise()
 
-    def answer(self, _read: ReadAnew) -> None:
+    def answer(self, _read: ReadNow) -> None:
         """Let the reader see what is there now."""
         self.promise.keep(self._read())
 
@@ -161,12 +161,8 @@ def bytes_behind(
     ):
         return None
     log = partition.log
-    if isolation is Isolation.LOG_END:
-        end = log.log_end_offset
-    else:
-        end = partition.high_watermark
-        if isolation is Isolation.COMMITTED:
-            end = log.last_stable_offset(end)
+    watermark = partition.high_watermark
+    end = readable_end(isolation, log.log_end_offset, watermark, log.last_stable_offset(watermark))
     offset, base_offset, position = start
     if end <= offset:
         return 0 if end == offset else None

@@ -20,7 +20,7 @@ from collections.abc import Callable
 
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
-from engine.log.local_log import CODECS_ALONE, LocalLog
+from engine.log.local_log import LocalLog
 from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import (
@@ -29,8 +29,8 @@ from engine.log.log_types import (
     OffsetAndTimestamp,
     OffsetOutOfRange,
 )
-from engine.log.plain_read import has_aborted_behind, read_plainly
 from engine.log.producer_state import AppendOrigin
+from engine.log.usual_log_reader import has_aborted_behind, read_slice_usual
 from engine.records.record import NO_TIMESTAMP
 from engine.replication.effects import (
     Effect,
@@ -68,9 +68,9 @@ from engine.replication.partition_types import (
     LeaderAppend,
     PartitionRead,
     PartitionState,
-    PlainRead,
     ReplicationConfig,
     RoleChange,
+    UsualRead,
 )
 from engine.replication.watermark import (
     Isolation,
@@ -258,17 +258,15 @@ class Partition:
         return _new(LeaderAppend, (info, end, effects))
 
     def append_usual(self, batches: memoryview) -> AppendInfo | None:
-        """Append one usual batch as `append` would for acks=1; the caller tells who waits for it.
+        """Append as `append` would for acks=1 of a client; the caller tells who waits for it.
 
-        None with nothing done for any other batch, and on a broker that does not lead. Errors:
-        those of the log; nothing is written then.
+        None with nothing done on a broker that does not lead. Errors: those of the log; nothing is
+        written then.
         """
         if self.leader_id != self.broker_id:
             return None
-        info = self.log.append_usual(
-            batches, self.leader_epoch, self._clock.wall_ms(), CODECS_ALONE
-        )
-        if info is not None and not info[7]:
+        info = self.log.append_as_leader(batches, self.leader_epoch, self._clock.wall_ms())
+        if not info[7]:
             if self.followers:
                 self._maybe_move_high_watermark()
             elif info[1] >= self.high_watermark:
@@ -350,10 +348,8 @@ class Partition:
             ),
         )
 
-    def read_plainly(
-        self, spec: FetchSpec, max_bytes: int, *, is_committed: bool
-    ) -> PlainRead | None:
-        """Return what `read` finds for a consumer with at least one batch, where that is ordinary.
+    def read_usual(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> UsualRead | None:
+        """Return what `read` finds for a consumer with at least one batch, where that is usual.
 
         None where there is more to it than records below the reader's bound: an error, a diverging
         log, aborted transactions. Raises CorruptRecord at damage.
@@ -369,16 +365,16 @@ class Partition:
         log = self.log
         watermark = self.high_watermark
         stable = log.last_stable_offset(watermark)
-        end = stable if is_committed else watermark
+        end = readable_end(isolation, log.log_end_offset, watermark, stable)
         records: bytes | FetchSlice | None = None
         if offset < end:
-            if not (is_committed and has_aborted_behind(log, offset)):
-                records = read_plainly(log, offset, max_bytes, end)
+            if isolation is not Isolation.COMMITTED or not has_aborted_behind(log, offset):
+                records = read_slice_usual(log, offset, max_bytes, end)
         elif offset == end >= log.log_start_offset:
             records = b""
         if records is None:
             return None
-        return _new(PlainRead, (records, watermark, stable, log.log_start_offset))
+        return _new(UsualRead, (records, watermark, stable, log.log_start_offset))
 
     def _require_assigned(self, replica_id: int, current_leader_epoch: int | None) -> None:
         if replica_id in self.followers:

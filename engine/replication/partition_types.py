@@ -103,8 +103,8 @@ class PartitionRead(NamedTuple):
     diverging_epoch: EpochEnd | None = None
 
 
-class PlainRead(NamedTuple):
-    """What an ordinary read found: bytes, or a region of a file that is to be released."""
+class UsualRead(NamedTuple):
+    """What a usual read found: bytes, or a region of a file that is to be released."""
 
     records: bytes | FetchSlice
     high_watermark: int

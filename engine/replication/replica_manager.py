@@ -40,9 +40,9 @@ from engine.replication.delayed_delete_records import (
 )
 from engine.replication.delayed_fetch import (
     DelayedFetch,
-    DelayedTail,
     FetchResult,
     FetchResults,
+    UsualDelayedFetch,
     WaitingPartition,
 )
 from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
@@ -110,7 +110,7 @@ class ReplicaManager:
         self._produces: Purgatory[DelayedProduce] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
         )
-        self._fetches: Purgatory[DelayedFetch | DelayedTail] = Purgatory(
+        self._fetches: Purgatory[DelayedFetch | UsualDelayedFetch] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
         )
         self._deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
@@ -233,7 +233,7 @@ class ReplicaManager:
         self.perform(effects)
         return produce.promise
 
-    def append_at_once(
+    def append_records_usual(
         self,
         topic_partition: TopicPartition,
         batches: memoryview,
@@ -241,10 +241,10 @@ class ReplicaManager:
         *,
         is_internal_allowed: bool = False,
     ) -> ProduceResult | None:
-        """Append one usual batch of a client to a partition and return its answer, without a wait.
+        """Append what a client sent to one partition and return its answer, without a wait.
 
-        None when nothing has been done: the partition is not here, the batch or the answer needs
-        a closer look, or the answer may have to wait. `append_records` is then the way.
+        None when nothing has been done: the partition is not here or not led, or the answer may
+        have to wait. `append_records` is then the way.
         """
         partition = self._partitions.get(topic_partition)
         if (
@@ -329,10 +329,10 @@ class ReplicaManager:
             deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
             operation = DelayedFetch(deadline_ms, params, waiting, self.find)
             answer = operation.promise
-            # Looked at once: nothing runs beside this, and a look leads to nothing.
+            # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
                 operation.force_complete()
-                operation.answer(self._read_anew)
+                operation.answer(self._read_now)
             else:
                 self._fetches.watch(operation, [topic_partition for topic_partition, _ in specs])
                 self._ports.on_waiting(deadline_ms)
@@ -384,7 +384,7 @@ class ReplicaManager:
                 effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
         return results
 
-    def wait_at_end(
+    def wait_usual(
         self,
         deadline_ms: int,
         params: FetchParams,
@@ -395,12 +395,12 @@ class ReplicaManager:
 
         The promise is kept with what `read` finds when the wait is over.
         """
-        tail = DelayedTail(deadline_ms, params, waiting, self._partitions, read)
-        self._fetches.watch(tail, waiting[:1])
+        operation = UsualDelayedFetch(deadline_ms, params, waiting, self._partitions, read)
+        self._fetches.watch(operation, waiting[:1])
         self._ports.on_waiting(deadline_ms)
-        return tail.promise
+        return operation.promise
 
-    def _read_anew(
+    def _read_now(
         self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
     ) -> FetchResults:
         return self._read(params, specs, None)
@@ -520,7 +520,7 @@ class ReplicaManager:
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._fetch_keys:
             for fetch in self._fetches.check(topic_partition):
-                fetch.answer(self._read_anew)
+                fetch.answer(self._read_now)
 
     def advance(self) -> None:
         """Answer what is past its deadline."""
@@ -530,7 +530,7 @@ class ReplicaManager:
         for deletion in self._deletes.advance(now_ms):
             deletion.keep()
         for fetch in self._fetches.advance(now_ms):
-            fetch.answer(self._read_anew)
+            fetch.answer(self._read_now)
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
@@ -557,7 +557,7 @@ class ReplicaManager:
         for deletion in self._deletes.drain():
             deletion.keep()
         for fetch in self._fetches.drain():
-            fetch.answer(self._read_anew)
+            fetch.answer(self._read_now)
 
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:

@@ -67,13 +67,6 @@ _ANSWER_0: Final = Format(">ihq").pack
 _ANSWER_4: Final = Format(">ihqq").pack
 _ANSWER_5: Final = Format(">ihqqq").pack
 _PREFERRED: Final = Format(">i").pack
-#: An answer without aborted transactions; behind it, below version 12, the size of the records.
-_ONE_7: Final = Format(">ihqqqii").pack
-_ONE_11: Final = Format(">ihqqqiii").pack
-_ONE_12: Final = Format(">ihqqqBi").pack
-#: The numbers at the start of `FetchedPartition`, and what stands behind its records if nothing.
-_NUMBER_COUNT: Final = 5
-_PLAIN_END: Final = (None, None, None, -1)
 _ABORTED: Final = Format(">qq").pack
 _HEAD_OF_ANSWER: Final = Format(">ihi").pack
 #: Tag 0 and tag 1 with their sizes and an empty tagged section inside.
@@ -148,6 +141,7 @@ class FetchAnswer(NamedTuple):
     error_code: int = 0
     session_id: int = 0
     node_endpoints: Sequence[NodeEndpoint] = ()
+    throttle_ms: int = 0
 
 
 # Requests
@@ -338,37 +332,12 @@ def _from_message(message: Any, version: int) -> FetchRequest:
 
 
 def encode_fetch_response(version: int, answer: FetchAnswer) -> list[SendPart]:
-    """Encode a response without throttling, as parts: regions of files stay what they are."""
-    if version >= FIRST_WITH_SESSIONS and len(answer.topics) == 1:
-        ((topic, partitions),) = answer.topics
-        if len(partitions) == 1 and partitions[0][_NUMBER_COUNT + 1 :] == _PLAIN_END:
-            parts = _plain_response(version, answer, topic, partitions[0])
-            if parts is not None:
-                return parts
+    """Encode a response as parts: regions of files stay what they are."""
     return _Writer(version).response(answer)
 
 
-def _plain_response(
-    version: int, answer: FetchAnswer, topic: str | bytes, found: FetchedPartition
-) -> list[SendPart] | None:
-    """Write what nearly all responses are: records of one partition, None if it has none."""
-    records = found.records
-    if records is None or answer.node_endpoints:
-        return None
-    size = records.length if isinstance(records, FileRegion) else len(records)
-    _, error_code, session_id, _ = answer
-    head = _HEAD_OF_ANSWER(0, error_code, session_id) + bytes_before_one(version, topic)
-    numbers = found[:_NUMBER_COUNT]
-    if version >= FIRST_FLEXIBLE:
-        # No aborted transactions, no preferred replica; no tags of partition, topic and response.
-        return [head + _ONE_12(*numbers, 0, -1) + varint_bytes(size + 1), records, b"\0\0\0"]
-    if version >= 11:
-        return [head + _ONE_11(*numbers, -1, -1, size), records]
-    return [head + _ONE_7(*numbers, -1, size), records]
-
-
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
-def bytes_before_one(version: int, topic: str | bytes) -> bytes:
+def bytes_before_partition(version: int, topic: str | bytes) -> bytes:
     """Return what stands before the only partition of a response: counts and the topic."""
     writer = _Writer(version)
     writer.count(1)
@@ -392,9 +361,9 @@ class _Writer:
         """Write all of it and return the parts."""
         version, out = self.version, self.out
         if version >= FIRST_WITH_SESSIONS:
-            out += _HEAD_OF_ANSWER(0, answer.error_code, answer.session_id)
+            out += _HEAD_OF_ANSWER(answer.throttle_ms, answer.error_code, answer.session_id)
         elif version >= 1:
-            out += bytes(4)
+            out += answer.throttle_ms.to_bytes(4)
         self.count(len(answer.topics))
         for topic, partitions in answer.topics:
             self.topic(topic)

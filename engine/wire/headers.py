@@ -26,6 +26,7 @@ from struct import Struct as Format
 from typing import Final, NamedTuple
 
 from engine.limits import HEADER_FORMS_KEPT
+from engine.wire import messages
 from engine.wire.errors import UnknownMessage
 from engine.wire.layout import message_layout
 from engine.wire.read_parts import Refused, skip_tags
@@ -165,6 +166,7 @@ def _walk_request_header(frame: bytes | memoryview) -> RequestHeader:
     reader.position = 0
     form = request_header_version(key, version)
     header = reader.struct(message_layout("RequestHeader", form))
+    assert isinstance(header, messages.RequestHeader)
     client_id = header.client_id if form else None
     return RequestHeader(key, version, header.correlation_id, client_id, reader.position)
 
@@ -198,6 +200,7 @@ def read_response_header(
     except (Refused, struct.error, IndexError):
         reader = Reader("ResponseHeader", ENGINE_RELEASE, frame, 0)
         header = reader.struct(message_layout("ResponseHeader", form))
+        assert isinstance(header, messages.ResponseHeader)
         return header.correlation_id, reader.position
     return correlation_id, position
 

@@ -44,11 +44,11 @@ _ACKS_TIMEOUT_COUNT: Final = Format(">hii").unpack_from
 _INDEX_AND_SIZE: Final = Format(">ii").unpack_from
 _INDEX_AND_BYTE: Final = Format(">iB").unpack_from
 #: Null transactional id, acks, timeout, count of topics, length of the name; its start.
-_HEAD_OF_ONE: Final = Format(">BhiBB").unpack_from
-_NAME_OF_ONE_AT: Final = 9
+_USUAL_HEAD: Final = Format(">BhiBB").unpack_from
+_USUAL_NAME_AT: Final = 9
 #: Count of partitions, index; one byte of the records' size behind them, less that of the name.
-_PARTITION_OF_ONE: Final = Format(">Bi").unpack_from
-_PARTITION_OF_ONE_BYTES: Final = 5
+_USUAL_PARTITION: Final = Format(">Bi").unpack_from
+_USUAL_PARTITION_BYTES: Final = 5
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_request: Final = tuple.__new__
 
@@ -86,7 +86,7 @@ class ProduceRequest(NamedTuple):
 
 
 #: Record errors, message and leader of an answer that has none of them.
-_PLAIN_END: Final = ((), None, None)
+_USUAL_END: Final = ((), None, None)
 
 
 class ProducedPartition(NamedTuple):
@@ -105,7 +105,7 @@ class ProducedPartition(NamedTuple):
     current_leader: tuple[int, int] | None = None
 
     @property
-    def is_plain(self) -> bool:
+    def is_usual(self) -> bool:
         """Tell whether numbers say all of it."""
         return not self.record_errors and self.error_message is None and self.current_leader is None
 
@@ -127,20 +127,20 @@ def decode_produce_request(body: memoryview, version: int) -> ProduceRequest:
     """Decode a request; bytes behind it are passed over. Raises MalformedMessage."""
     try:
         if version >= FIRST_FLEXIBLE:
-            return _read_one(body) or _read_flexible(body)
+            return _read_flexible_usual(body) or _read_flexible(body)
         return _read_classic(body, version)
     except _BAD_BYTES:
         message, _ = message_codec("ProduceRequest", version).decode_at(body, 0)
         return _from_message(message, version)
 
 
-def _read_one(body: memoryview) -> ProduceRequest | None:
+def _read_flexible_usual(body: memoryview) -> ProduceRequest | None:
     """Read a request for one partition and in no transaction, None for any other.
 
     Small requests are of this shape, and for them each step counts.
     """
-    at = _NAME_OF_ONE_AT + body[_NAME_OF_ONE_AT - 1] + _PARTITION_OF_ONE_BYTES
-    found = head_of_one(bytes(body[: at - 1]))
+    at = _USUAL_NAME_AT + body[_USUAL_NAME_AT - 1] + _USUAL_PARTITION_BYTES
+    found = head_of_request(bytes(body[: at - 1]))
     if found is None:
         return None
     acks, timeout_ms, name, index = found
@@ -155,18 +155,18 @@ def _read_one(body: memoryview) -> ProduceRequest | None:
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
-def head_of_one(head: bytes) -> tuple[int, int, str, int] | None:
+def head_of_request(head: bytes) -> tuple[int, int, str, int] | None:
     """Return acks, timeout, topic and index from what stands before the records' size.
 
     A producer sends the same again and again. None for what is not of the one shape.
     """
-    transactional_id, acks, timeout_ms, topic_count, size = _HEAD_OF_ONE(head)
+    transactional_id, acks, timeout_ms, topic_count, size = _USUAL_HEAD(head)
     # A name's length and both counts are one more than what they say.
-    name_end = _NAME_OF_ONE_AT + size - 1
-    partition_count, index = _PARTITION_OF_ONE(head, name_end)
+    name_end = _USUAL_NAME_AT + size - 1
+    partition_count, index = _USUAL_PARTITION(head, name_end)
     if transactional_id or topic_count != 2 or not 0 < size < 128 or partition_count != 2:
         return None
-    return acks, timeout_ms, str(head[_NAME_OF_ONE_AT:name_end], "utf-8"), index
+    return acks, timeout_ms, str(head[_USUAL_NAME_AT:name_end], "utf-8"), index
 
 
 def _read_flexible(body: memoryview) -> ProduceRequest:
@@ -262,7 +262,7 @@ def _from_message(message: Any, version: int) -> ProduceRequest:
     return ProduceRequest(transactional_id, message.acks, message.timeout_ms, topics)
 
 
-def encode_produced(
+def encode_produce_response_usual(
     version: int, topic: str, partition: int, offsets: tuple[int, int, int]
 ) -> bytes:
     """Encode the response that nearly all requests have: one partition, without an error.
@@ -270,33 +270,36 @@ def encode_produced(
     `offsets` are the base offset, the append time and the log's start; from version 5 on, which
     has all of them.
     """
-    before, behind = around_one(version, topic)
+    before, behind = around_numbers(version, topic)
     return before + _NUMBERS(partition, 0, *offsets) + behind
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
-def around_one(version: int, topic: str) -> tuple[bytes, bytes]:
+def around_numbers(version: int, topic: str) -> tuple[bytes, bytes]:
     """Return what stands before and behind the numbers of a response for one partition."""
-    whole = _encode_plain(version, [(topic, [ProducedPartition(0, 0)])])
+    whole = _encode_usual(version, [(topic, [ProducedPartition(0, 0)])])
     # No text has bytes of 0xff, which offsets of −1 are made of.
     before, _, behind = whole.partition(_NUMBERS(0, 0, -1, -1, -1))
     return before, behind
 
 
 def encode_produce_response(
-    version: int, topics: list[AnsweredTopic], node_endpoints: list[NodeEndpoint] | None = None
+    version: int,
+    topics: list[AnsweredTopic],
+    node_endpoints: list[NodeEndpoint] | None = None,
+    throttle_ms: int = 0,
 ) -> bytes:
-    """Encode a response without throttling; raises UnencodableValue."""
-    if not node_endpoints:
+    """Encode a response; raises UnencodableValue."""
+    if not node_endpoints and not throttle_ms:
         try:
-            return _encode_plain(version, topics)
+            return _encode_usual(version, topics)
         except (Refused, struct.error, ValueError, OverflowError):
             # The table's encoder says what cannot be written, or writes what is rare.
             pass
-    return _encode_by_table(version, topics, node_endpoints or [])
+    return _encode(version, topics, node_endpoints or [], throttle_ms)
 
 
-def _encode_plain(version: int, topics: list[AnsweredTopic]) -> bytes:
+def _encode_usual(version: int, topics: list[AnsweredTopic]) -> bytes:
     is_flexible = version >= FIRST_FLEXIBLE
     form = _FORM_OF_VERSION[version]
     pack = _PARTITION_FORMS[form].pack
@@ -311,7 +314,7 @@ def _encode_plain(version: int, topics: list[AnsweredTopic]) -> bytes:
         out += raw
         out += _counted(len(partitions), is_flexible)
         for partition in partitions:
-            if form >= 8 and not partition.is_plain:
+            if form >= 8 and not partition.is_usual:
                 raise Refused
             out += pack(*partition[:width], *behind)
         if is_flexible:
@@ -326,9 +329,13 @@ def _counted(count: int, is_flexible: bool) -> bytes:
     return _SMALL_COUNTS[count] if count < _SMALL_COUNTS_SIZE else varint_bytes(count + 1)
 
 
-def _encode_by_table(
-    version: int, topics: list[AnsweredTopic], node_endpoints: list[NodeEndpoint]
+def _encode(
+    version: int,
+    topics: list[AnsweredTopic],
+    node_endpoints: list[NodeEndpoint],
+    throttle_ms: int,
 ) -> bytes:
+    """Encode by the table."""
     response = message_class("ProduceResponse")
     answer = response(
         responses=[
@@ -339,6 +346,8 @@ def _encode_by_table(
             for name, partitions in topics
         ]
     )
+    if version >= 1:
+        answer.throttle_time_ms = throttle_ms
     if version >= 10:
         answer.node_endpoints = [
             response.NodeEndpoint(**endpoint._asdict()) for endpoint in node_endpoints

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from engine.errors import EngineError
 from engine.wire.coordinator_text import coordinator_texts
@@ -79,6 +79,7 @@ def control_record_json(message: str, value: Raw | None) -> str:
             "java.lang.NullPointerException",
             'Cannot invoke "java.nio.ByteBuffer.slice()" because "data" is null',
         )
+    record: Any
     record, _ = read_as_tool(message, _CONTROL_RELEASE, value, version=0)
     # The tool reads version 0, and prints the version that the record names.
     return json_text(json_node(record, nearest_version(record, record.version)))

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from engine.wire.layout import NO_UUID, attribute_name
 from engine.wire.schema import ENGINE_RELEASE, FieldSchema, MessageSchema, message_schema
@@ -49,10 +49,6 @@ class Struct:
                 setattr(self, name, make())
         for name, value in fields.items():
             setattr(self, name, value)
-
-    if TYPE_CHECKING:
-        # The fields and nested classes are made at run time.
-        def __getattr__(self, name: str) -> Any: ...
 
     def __eq__(self, other: object) -> bool:
         if other.__class__ is not self.__class__:

@@ -39,7 +39,7 @@ TEXTS = {
 NUMBERS = ("from_offset", "to_offset", "max_records", "producer_id")
 
 
-def read_quickly(args: list[str]) -> dict[str, Any] | None:
+def read_options_usual(args: list[str]) -> dict[str, Any] | None:
     """Return the options of a call, None if a word of it is not plainly known."""
     given: dict[str, Any] = {
         "paths": [],
@@ -85,11 +85,11 @@ def run(args: list[str]) -> int:
         return _help(sys.stdout, exits.OK)
     if not args:
         return _help(sys.stderr, exits.FAILED)
-    quick = read_quickly(args)
-    if quick is not None:
+    options = read_options_usual(args)
+    if options is not None:
         from kctl.commands.dump_log_plan import DumpPlan
 
-        return DumpPlan(quick).execute()
+        return DumpPlan(options).execute()
     prepared = _with_optional_arguments(args)
     repeated = next((name for name in _ONCE if _count(prepared, name) > 1), None)
     if repeated is not None:

@@ -221,12 +221,12 @@ def test_help_goes_to_stdout_when_asked_shortly() -> None:
 def test_quick_reading_knows_the_same_options_as_typer() -> None:
     from typer.main import get_command
 
-    from kctl.commands.dump_log import read_quickly
+    from kctl.commands.dump_log import read_options_usual
     from kctl.commands.dump_log_options import app
 
     command = get_command(app)
     defaults = {p.name: p.default for p in command.params if p.name != "paths"}
-    quick = read_quickly([])
+    quick = read_options_usual([])
     assert quick is not None
     assert {**defaults, "paths": []} == quick
 
@@ -237,6 +237,6 @@ def test_quick_reading_knows_the_same_options_as_typer() -> None:
      ["--max-records", "x"], ["--print_data_log"], ["--files=a"]],
 )  # fmt: skip
 def test_quick_reading_leaves_what_it_does_not_know(args: list[str]) -> None:
-    from kctl.commands.dump_log import read_quickly
+    from kctl.commands.dump_log import read_options_usual
 
-    assert read_quickly(args) is None
+    assert read_options_usual(args) is None

@@ -20,7 +20,6 @@ from engine.wire.fetch_bytes import (
     decode_fetch_request,
     encode_fetch_response,
 )
-from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import (
     NodeEndpoint,
     ProducedPartition,
@@ -30,6 +29,7 @@ from engine.wire.produce_bytes import (
 )
 from engine.wire.schema import ENGINE_RELEASE
 from engine.wire.structs import message_class
+from engine.wire.usual_fetch_bytes import read_fetch_request
 from tests.unit.wire.questions import damaged
 from tests.unit.wire.values import drawn_message
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.analysis.spark_session import start_session
+from engine.analysis.spark_session import end_jvms, start_session
 
 
 @pytest.fixture(scope="session")
@@ -15,3 +15,4 @@ def spark() -> Iterator[Any]:
     session = start_session("local[2]", parallelism=2)
     yield session
     session.stop()
+    end_jvms()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.api.exchange import EncodedReply, Exchange, Session
+from engine.api.admission import Session, allow_all
+from engine.api.exchange import EncodedReply, Exchange
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
@@ -19,7 +20,9 @@ INSIDE, OUTSIDE = "INSIDE", "OUTSIDE"
 
 def exchange_of(name: str, version: int, listener: str = INSIDE) -> Exchange:
     """Return what surrounds a request."""
-    return Exchange(Session("1.2.3.4:5", listener), api(name).key, version, 1, "tester", 0)
+    return Exchange(
+        Session("1.2.3.4:5", allow_all(), listener), api(name).key, version, 1, "tester", 0
+    )
 
 
 def ask(handler: Any, name: str, version: int, listener: str = INSIDE, **fields: Any) -> Any:

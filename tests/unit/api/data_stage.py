@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from engine.api.admission import Admission, allow_all
 from engine.api.delete_records import DeleteRecords
 from engine.api.describe_producers import DescribeProducers
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
@@ -13,6 +14,7 @@ from engine.api.fetch_session import FetchSessionCache
 from engine.api.list_offsets import ListOffsets
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
+from engine.api.usual_produce import UsualProduce
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
@@ -40,9 +42,9 @@ from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import decode_fetch_request
 from engine.wire.headers import api, request_header_bytes, response_header_version
-from engine.wire.ordinary_fetch import read_fetch_request
 from engine.wire.produce_bytes import decode_produce_request
 from engine.wire.structs import message_class
+from engine.wire.usual_fetch_bytes import read_fetch_request
 from tests.unit.host.listening import Told
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.writing import NOW_MS
@@ -63,9 +65,10 @@ class DataStage:
         fetch_slots: int = 1000,
         files: Files | None = None,
         root: str = "/data",
-        is_general: bool = False,
+        is_usual: bool = True,
+        admission: Admission | None = None,
     ) -> None:
-        """With `is_general` no fetch is answered the quick way of ordinary ones."""
+        """Without `is_usual` nothing is answered the usual way."""
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
         self.metadata = MetadataCache(LEADER, "cluster")
@@ -80,21 +83,23 @@ class DataStage:
         self.faults: list[str] = []
         self.closed: list[str] = []
         self.frames: list[bytes] = []
-        self.table = DispatchTable()
-        self._serve_data(is_general=is_general)
+        self.table = DispatchTable(admission or allow_all())
+        self._serve_data(is_usual=is_usual)
         self.connect()
         self.add("t", 0)
         self.add("t", 1)
 
-    def _serve_data(self, *, is_general: bool) -> None:
+    def _serve_data(self, *, is_usual: bool) -> None:
         produce = Produce(self.manager, self.metadata)
         fetch = Fetch(FetchDeps(self.manager, self.metadata, self.sessions))
         serve, rule = self.table.serve, Rule.PER_RESOURCE
-        serve("Produce", produce.handle, rule, decode=decode_produce_request)
-        if is_general:
-            serve("Fetch", fetch.answer_any, rule, decode=decode_fetch_request)
-        else:
+        if is_usual:
+            usual = UsualProduce(produce, self.metadata, self.clock).answer
+            serve("Produce", produce.handle, rule, decode=decode_produce_request, serve_usual=usual)
             serve("Fetch", fetch.handle, rule, decode=read_fetch_request)
+        else:
+            serve("Produce", produce.answer, rule, decode=decode_produce_request)
+            serve("Fetch", fetch.answer, rule, decode=decode_fetch_request)
         serve("ListOffsets", ListOffsets(self.manager, self.clock).handle, rule)
         serve("OffsetForLeaderEpoch", OffsetForLeaderEpoch(self.manager).handle, rule)
         serve("DeleteRecords", DeleteRecords(self.manager, self.metadata).handle, rule)

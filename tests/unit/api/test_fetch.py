@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.api.exchange import EncodedReply, Exchange, Session
+from engine.api.admission import Session, allow_all
+from engine.api.exchange import EncodedReply, Exchange
 from engine.api.fetch import Fetch, FetchDeps
 from engine.host.ports import FileRegion
 from engine.host.real import RealFiles
@@ -248,7 +249,7 @@ def test_large_records_leave_as_a_region_of_their_file(tmp_path: Path) -> None:
     partition = stage.manager.find(T0)
     fetch = Fetch(FetchDeps(stage.manager, stage.metadata, stage.sessions))
     body = message_codec("FetchRequest", 17).encode(fetch_request(17, {0: 0}))
-    exchange = Exchange(Session("memory:1"), 1, 17, 1, "tester", 0)
+    exchange = Exchange(Session("memory:1", allow_all()), 1, 17, 1, "tester", 0)
     reply = fetch.handle(decode_fetch_request(memoryview(body), 17), exchange)
     assert isinstance(reply, EncodedReply)
     regions = [part for part in reply.parts if isinstance(part, FileRegion)]

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.api.exchange import Exchange, Session
+from engine.api.admission import Session, allow_all
+from engine.api.exchange import Exchange
 from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.stop_replica import StopReplica
 from engine.api.update_metadata import UpdateMetadata
@@ -51,7 +52,7 @@ class Handlers:
 
     def ask(self, name: str, version: int, message: Any) -> Any:
         handler = {"LeaderAndIsr": self.lead, "StopReplica": self.stop}.get(name, self.update)
-        exchange = Exchange(Session("peer"), 0, version, 1, None, 0)
+        exchange = Exchange(Session("peer", allow_all()), 0, version, 1, None, 0)
         request = over_the_wire(f"{name}Request", version, message)
         reply = handler.handle(request, exchange)
         if isinstance(reply, Promise):

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from engine.api.admission import Session, allow_all
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
-from engine.api.exchange import CloseConnection, Exchange, Session
+from engine.api.exchange import CloseConnection, Exchange
 from engine.errors import InvariantBroken, api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
@@ -35,7 +36,7 @@ class Stage:
         self.bad: list[str] = []
         self.faults: list[str] = []
         self.answers: dict[int, Any] = {}
-        table = DispatchTable()
+        table = DispatchTable(allow_all())
         events = ServerEvents(
             lambda _peer, reason: self.bad.append(reason), self._fault, self._broken
         )
@@ -207,13 +208,13 @@ def test_every_served_api_has_an_authorization_rule() -> None:
 
 
 def test_what_is_not_advertised_is_served_to_whoever_asks() -> None:
-    table = DispatchTable()
+    table = DispatchTable(allow_all())
     table.serve("Heartbeat", lambda _request, _exchange: None, Rule.PER_RESOURCE)
     table.serve(
         "LeaveGroup", lambda _request, _exchange: None, Rule.PER_RESOURCE, is_advertised=False
     )
     versions = ApiVersions(table)
-    exchange = Exchange(Session("peer"), API_VERSIONS, 0, 1, None, 0)
+    exchange = Exchange(Session("peer", allow_all()), API_VERSIONS, 0, 1, None, 0)
     reply = versions.handle(message_class("ApiVersionsRequest")(), exchange)
     assert [entry.api_key for entry in reply.api_keys] == [HEARTBEAT]
     assert table.row(13) is not None

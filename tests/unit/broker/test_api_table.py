@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
+from engine.api.admission import allow_all
 from engine.api.dispatch import DispatchTable
 from engine.broker import api_table
 from engine.broker.api_table import ApiDeps, serve_apis
@@ -25,14 +26,14 @@ def test_every_area_is_served_and_no_api_is_in_two() -> None:
     deps = MemoryBroker().start().broker._api_deps()
     names = [row.name for area in AREAS for row in area(deps)]
     assert len(set(names)) == len(names)
-    table = DispatchTable()
+    table = DispatchTable(allow_all())
     serve_apis(table, deps)
     assert {"ApiVersions", *names} == {row.name for row in table.rows()}
 
 
 def test_only_rows_between_brokers_are_marked_as_such() -> None:
     deps = MemoryBroker().start().broker._api_deps()
-    table = DispatchTable()
+    table = DispatchTable(allow_all())
     serve_apis(table, deps)
     marked = {row.name for row in table.rows() if row.is_inter_broker}
     assert {row.name for row in api_table.inter_broker_rows(deps)} == marked

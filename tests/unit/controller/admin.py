@@ -9,7 +9,8 @@ from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
-from engine.api.exchange import Exchange, Session
+from engine.api.admission import Session, allow_all
+from engine.api.exchange import Exchange
 from engine.broker.deadlines import Deadlines
 from engine.config.broker_config import BrokerConfig
 from engine.host.memory import SeededEntropy
@@ -112,7 +113,7 @@ class AdminBench:
 
 def exchange(api_version: int) -> Exchange:
     """Return what a handler is told of a request."""
-    return Exchange(Session("peer"), 0, api_version, 1, "client", 0)
+    return Exchange(Session("peer", allow_all()), 0, api_version, 1, "client", 0)
 
 
 def reply_of(bench: AdminBench, answer: Any) -> Any:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.api.admission import allow_all
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import DispatchTable, Rule
 from engine.host.event_loop import EventLoop
@@ -189,7 +190,7 @@ def _exactly(sock: socket.socket, size: int) -> bytes:
 
 def test_an_api_versions_request_is_answered_over_tls() -> None:
     with _served() as served:
-        table = DispatchTable()
+        table = DispatchTable(allow_all())
         bad: list[str] = []
         events = ServerEvents(
             lambda _peer, reason: bad.append(reason),

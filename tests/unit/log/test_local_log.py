@@ -10,7 +10,7 @@ import pytest
 from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
-from engine.limits import SENDFILE_BYTES_MIN, WALK_ARENA_BYTES_MAX
+from engine.limits import OPENED_MEMORY_BYTES_MAX, SENDFILE_BYTES_MIN
 from engine.log.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
@@ -336,7 +336,7 @@ def test_times_are_looked_up() -> None:
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD], ids=lambda c: c.label)
 def test_what_a_leader_takes_can_be_looked_into(codec: Codec, timestamp_ms: int) -> None:
     log = new_log(LogConfig(max_message_bytes=20_000, segment_bytes=1 << 20))
-    large = sent(1, value=bytes(WALK_ARENA_BYTES_MAX * 9 // 10), codec=codec)
+    large = sent(1, value=bytes(OPENED_MEMORY_BYTES_MAX * 9 // 10), codec=codec)
     log.append_as_leader(large, 1, NOW_MS)
     assert log.offset_for_timestamp(timestamp_ms) == (NOW_MS, 0, 1)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.errors import ApiError
+from engine.log.checked_batch import CheckedBatch
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.log.validation import LeaderBatch, LeaderRules
@@ -27,7 +28,7 @@ APPEND_TIME = LogConfig(message_timestamp_type=TimestampType.LOG_APPEND_TIME)
 
 def accept(data: memoryview, config: LogConfig | None = None, **more: Any) -> LeaderBatch:
     rules = LeaderRules(config or LogConfig())
-    return rules.accept(data, base_offset=40, leader_epoch=7, now_ms=NOW_MS, **more)
+    return rules.accept(CheckedBatch(data), base_offset=40, leader_epoch=7, now_ms=NOW_MS, **more)
 
 
 def refused(data: memoryview, config: LogConfig | None = None, **more: Any) -> ApiError:
@@ -369,10 +370,10 @@ def test_usual_batches_are_told_from_those_that_break_a_rule(codec: Codec) -> No
         (LogConfig(), sent(1, codec=codec, at_ms=-1), True),
         (LogConfig(), with_field(sent(2, codec=codec), 8, NOW_MS), False),
     ):
-        view = BatchView(data)
-        times_ms = (view.base_timestamp_ms, view.max_timestamp_ms)
-        found = LeaderRules(config).is_usual(data, codec, view.record_count, *times_ms, NOW_MS)
-        assert found is is_usual
+        view, rules = BatchView(data), LeaderRules(config)
+        walked = CheckedBatch(data).walk(rules.limit_bytes)
+        largest_ms = rules.largest_time_usual(walked, view.base_timestamp_ms, NOW_MS)
+        assert (largest_ms == view.max_timestamp_ms) is is_usual
 
 
 def inner_message(size: int | None = None, key_size: int = -1) -> bytes:

@@ -118,16 +118,16 @@ def test_a_header_cut_short_is_corrupt(size: int) -> None:
         opened(frame(0x68, 0x40, bytes(8), b"")[:size])
 
 
-# The quick way of ordinary frames
+# Usual frames
 
 
 @pytest.mark.parametrize(
     "content", [TEXT[:size] for size in (0, 1, 65_536, 65_537)] + [TEXT, NOISE, NOISE * 300]
 )
-def test_an_ordinary_frame_is_opened_into_an_arena(content: bytes) -> None:
+def test_a_usual_frame_is_opened_into_an_arena(content: bytes) -> None:
     data = memoryview(lz4.compress(content, None, wrong_checksum=False))
     arena = memoryview(bytearray(262_144))
-    assert len(content) == lz4.decompress_ordinary(data, arena)
+    assert len(content) == lz4.decompress_usual(data, arena)
     assert content == arena[: len(content)]
 
 
@@ -137,13 +137,13 @@ def test_all_else_is_left_to_who_looks_closely() -> None:
     damaged[7:11] = struct.pack("<I", len(data))
     broken = bytearray(data)
     broken[-2000:-4] = bytes(1996)
-    odd = [
+    unusual = [
         b"", data[:7], data[:-1], data[:-4], data[: len(data) // 2], bytes(damaged), bytes(broken),
         lz4.compress(TEXT, None, wrong_checksum=True), frame(0x70, 0x40, b"", END),
         frame(0x60, 0x50, b"", END), frame(0x60, 0x40, b"", stored(bytes(65_537)) + END),
     ]  # fmt: skip
-    for content in odd:
+    for content in unusual:
         arena = memoryview(bytearray(262_144))
-        assert lz4.decompress_ordinary(memoryview(content), arena) is None
+        assert lz4.decompress_usual(memoryview(content), arena) is None
     for room in (0, 65_535, len(TEXT) - 1):
-        assert lz4.decompress_ordinary(memoryview(data), memoryview(bytearray(room))) is None
+        assert lz4.decompress_usual(memoryview(data), memoryview(bytearray(room))) is None

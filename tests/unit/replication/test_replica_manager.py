@@ -132,26 +132,26 @@ def test_a_refused_batch_is_an_answer() -> None:
     assert [0, 45, 2] == broker.codes()
 
 
-# Appending to one partition, without a wait
+# The usual append: to one partition, without a wait
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_an_append_at_once_answers_like_the_long_way_and_wakes_who_waits(acks: int) -> None:
+def test_a_usual_append_answers_like_the_other_and_wakes_who_waits(acks: int) -> None:
     broker, other = Broker(), Broker()
     broker.produce(sent(2))
     broker.fetch(2)
-    result = broker.manager.append_at_once(PARTITION, sent(3), acks)
+    result = broker.manager.append_records_usual(PARTITION, sent(3), acks)
     assert [2] == bases_of(broker.fetches[0])
     other.produce(sent(2))
     other.produce(sent(3), acks)
     assert other.produced[1][PARTITION] == result
 
 
-def test_an_append_at_once_refuses_like_the_long_way() -> None:
+def test_a_usual_append_refuses_like_the_other() -> None:
     broker = Broker()
-    assert broker.manager.append_at_once(PARTITION, sent_by(5, 0), 1) is not None
+    assert broker.manager.append_records_usual(PARTITION, sent_by(5, 0), 1) is not None
     out_of_order = sent_by(5, 7)
-    result = broker.manager.append_at_once(PARTITION, memoryview(bytearray(out_of_order)), 1)
+    result = broker.manager.append_records_usual(PARTITION, memoryview(bytearray(out_of_order)), 1)
     broker.produce(out_of_order)
     (answer,) = broker.produced[0].values()
     assert result is not None and result.error is not None and answer.error is not None
@@ -159,17 +159,17 @@ def test_an_append_at_once_refuses_like_the_long_way() -> None:
 
 
 @pytest.mark.parametrize("acks", [-1, 0, 2])
-def test_nothing_is_appended_at_once_that_may_have_to_wait_or_be_refused(acks: int) -> None:
+def test_nothing_usual_is_appended_that_may_have_to_wait_or_be_refused(acks: int) -> None:
     broker = Broker((1, 2))
-    assert broker.manager.append_at_once(PARTITION, sent(), acks) is None
+    assert broker.manager.append_records_usual(PARTITION, sent(), acks) is None
     assert 0 == broker.partition.log.log_end_offset
 
 
-def test_nothing_is_appended_at_once_where_only_the_long_way_knows_the_answer() -> None:
+def test_nothing_usual_is_appended_where_only_the_other_way_knows_the_answer() -> None:
     broker = Broker()
     internal = TopicPartition("__consumer_offsets", 0)
-    assert broker.manager.append_at_once(OTHER, sent(), 1) is None
-    assert broker.manager.append_at_once(internal, sent(), 1) is None
+    assert broker.manager.append_records_usual(OTHER, sent(), 1) is None
+    assert broker.manager.append_records_usual(internal, sent(), 1) is None
 
 
 def test_only_coordinators_write_to_internal_topics() -> None:

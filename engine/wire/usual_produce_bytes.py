@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX, PRODUCE_HEADS_KEPT
 from engine.model import TopicPartition
-from engine.wire.produce_bytes import FIRST_FLEXIBLE, LAST_VERSION, around_one, head_of_one
+from engine.wire.produce_bytes import FIRST_FLEXIBLE, LAST_VERSION, around_numbers, head_of_request
 
 PRODUCE_KEY: Final = 0
 _CLIENT_ID_AT: Final = 2
@@ -53,12 +53,12 @@ class ProduceHead(NamedTuple):
     behind: bytes
 
     def answer(self, correlation_id: int, offsets: tuple[int, int, int]) -> bytes:
-        """Return the answer's frame, without an error; see `encode_produced` for the offsets."""
+        """Return the answer's frame, without an error, as `encode_produce_response_usual` does."""
         _, _, (_, index), pack, before, behind = self
         return pack(correlation_id, before, index, 0, *offsets, behind)
 
 
-def read_usual_produce(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:
+def read_produce_usual(frame: memoryview) -> tuple[int, int, ProduceHead, memoryview] | None:
     """Return version, correlation id, head and records of a request, None for an unusual one.
 
     The records are a view of the frame; nothing is said of what is in them.
@@ -99,12 +99,12 @@ def _head(head: bytes, version: int) -> ProduceHead | None:
     if not FIRST_FLEXIBLE <= version <= LAST_VERSION:
         return None
     tags_at = _CLIENT_ID_AT + int.from_bytes(head[:_CLIENT_ID_AT])
-    found = head_of_one(head[tags_at + 1 :])
+    found = head_of_request(head[tags_at + 1 :])
     if head[tags_at] or found is None:
         return None
     client_id = str(head[_CLIENT_ID_AT:tags_at], "utf-8")
     acks, _, topic, index = found
-    before, behind = around_one(version, topic)
+    before, behind = around_numbers(version, topic)
     # The answer's header ends in a count of tags.
     before = b"\x00" + before
     pack = Format(f">i{len(before)}sihqqq{len(behind)}s").pack

@@ -1,8 +1,8 @@
-"""The short way through a broker of the requests that it gets most: produces of one usual batch.
+"""The usual way through a broker of the requests that it gets most: produces of one batch.
 
 ```
-frame ─ read_usual_produce ─ append_at_once ─ answer's frame
-  └ unusual in any way: nothing has been done, and the dispatch table's row serves it
+frame ─ read_produce_usual ─ one usual batch? ─ append_records_usual ─ answer's frame
+  └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
 Nothing is decided here that `Produce` would decide otherwise: what is taken is what needs no
@@ -13,39 +13,45 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from engine.api.exchange import Exchange, Session
+from engine.api.admission import Session
+from engine.api.exchange import Exchange
 from engine.api.produce import ADMIN_CLIENT_ID, Produce
+from engine.api.produce_records import is_usual
 from engine.host.ports import Clock
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache
 from engine.wire.headers import response_header_bytes
-from engine.wire.produce_head import PRODUCE_KEY, ProduceHead, read_usual_produce
+from engine.wire.usual_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_usual
 
 _NO_PARTITIONS: Container[int] = ()
 
 
-class ProduceLane:
+class UsualProduce:
     """Answers whole frames; see the module's head."""
 
     def __init__(self, produce: Produce, metadata: MetadataCache, clock: Clock) -> None:
         self._produce = produce
-        self._append = produce.manager.append_at_once
+        self._append_usual = produce.manager.append_records_usual
         self._metadata = metadata
         self._clock = clock
 
     def answer(self, frame: memoryview, session: Session) -> bytes | None:
-        """Serve a request and return its answer with its header; None with nothing done."""
-        found = read_usual_produce(frame)
-        if found is None:
+        """Serve a request and return its answer with its header; None with nothing done.
+
+        The session's client must be one to whom nothing can be denied.
+        """
+        request = read_produce_usual(frame)
+        if request is None:
             return None
-        version, correlation_id, head, records = found
-        topic_partition = head[2]
+        version, correlation_id, head, records = request
+        client_id, acks, topic_partition, _, _, _ = head
         topic, index = topic_partition
-        if index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
+        if index not in self._metadata.topics.get(topic, _NO_PARTITIONS) or not is_usual(
+            records, version
+        ):
             return None
-        is_internal_allowed = head[0] == ADMIN_CLIENT_ID
-        result = self._append(
-            topic_partition, records, head[1], is_internal_allowed=is_internal_allowed
+        result = self._append_usual(
+            topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID
         )
         if result is None:
             return None

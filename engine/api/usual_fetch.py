@@ -1,13 +1,14 @@
-"""The ordinary fetch: one partition for a consumer, answered without the general way's detours.
+"""The usual fetch: one partition for a consumer, answered without the general way's detours.
 
 ```
 request ─ one partition, with or without a session? ─ read ─┬─ enough bytes ──────────> reply
-                                                            └─ at the end ─ DelayedTail ─> read anew
+                                                            └─ at the end ─ waits ─> read again
 ```
 
-Whatever is not ordinary is left to the general way, which then finds everything as it was:
+Whatever is not usual is left to the general way, which then finds everything as it was:
 followers, new sessions, several partitions, whatever is refused, records that are converted,
-aborted transactions. What is answered here is byte for byte what the general way would answer.
+aborted transactions, clients to whom something can be denied. What is answered here is byte for
+byte what the general way would answer.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from engine.limits import JOINED_FETCH_BYTES_MAX
 from engine.log.log_types import FetchSlice, OffsetMetadata
 from engine.replication.delayed_fetch import WaitingPartition
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.partition_types import CONSUMER_ID, FetchParams, FetchSpec, PlainRead
+from engine.replication.partition_types import CONSUMER_ID, FetchParams, FetchSpec, UsualRead
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import READ_COMMITTED, Isolation
 from engine.wire.fetch_bytes import (
@@ -41,10 +42,10 @@ from engine.wire.fetch_bytes import (
     AskedTopic,
     FetchRequest,
 )
-from engine.wire.ordinary_fetch import TAGS_BEHIND_RECORDS, answer_without_news, head_of_one
+from engine.wire.usual_fetch_bytes import TAGS_BEHIND_RECORDS, answer_without_news, head_of_answer
 
 #: Records leave as they are, whatever their codec.
-_FIRST_ORDINARY = 10
+_FIRST_USUAL = 10
 _NO_PARTITIONS: Container[int] = ()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new = tuple.__new__
@@ -65,8 +66,11 @@ class Asked(NamedTuple):
 GeneralAnswer: TypeAlias = Callable[[Asked, FetchContext], EncodedReply]
 
 
-class OrdinaryFetch:
-    """Answers fetches of one partition; `answer_anew` is the general way for one that waited."""
+class UsualFetch:
+    """Answers fetches of one partition.
+
+    `answer_after_wait` is the general way for one that waited.
+    """
 
     def __init__(
         self,
@@ -74,14 +78,14 @@ class OrdinaryFetch:
         metadata: MetadataCache,
         sessions: FetchSessionCache,
         max_bytes: int,
-        answer_anew: GeneralAnswer,
+        answer_after_wait: GeneralAnswer,
     ) -> None:
         self._manager = manager
         self._partitions = manager.partitions
         self._metadata = metadata
         self._sessions = sessions
         self._max_bytes = max_bytes
-        self._answer_generally = answer_anew
+        self._answer_generally = answer_after_wait
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Return the answer, or a promise of it; None if nothing has been done."""
@@ -90,7 +94,13 @@ class OrdinaryFetch:
             forgotten, _, _,
         ) = request  # fmt: skip
         version = exchange[2]
-        if replica_id >= 0 or forgotten or version < _FIRST_ORDINARY or not 0 <= isolation <= 1:
+        if (
+            replica_id >= 0
+            or forgotten
+            or version < _FIRST_USUAL
+            or not 0 <= isolation <= 1
+            or not exchange[0].may_go_usual
+        ):
             return None
         session: FetchSession | None = None
         if epoch > 0:
@@ -107,8 +117,8 @@ class OrdinaryFetch:
             return None
         partition, spec = found
         max_bytes = min(max_bytes, self._max_bytes)
-        is_committed = isolation == READ_COMMITTED
-        read = self._read(partition, spec, max_bytes, is_committed)
+        reader = Isolation.COMMITTED if isolation == READ_COMMITTED else Isolation.HIGH_WATERMARK
+        read = self._read(partition, spec, max_bytes, reader)
         if read is None:
             return None
         records = read[0]
@@ -124,7 +134,7 @@ class OrdinaryFetch:
                     max_wait_ms,
                     min(min_bytes, max_bytes),
                     max_bytes,
-                    Isolation.COMMITTED if is_committed else Isolation.HIGH_WATERMARK,
+                    reader,
                     version < FIRST_FROM_FOLLOWERS,
                     False,
                 ),
@@ -133,7 +143,8 @@ class OrdinaryFetch:
         if session is not None:
             self._sessions.go_on(session, exchange[5])
             partition.spec = spec
-        return _encoded(partition, session, read, version, has_aborted=is_committed)
+        has_aborted = reader is Isolation.COMMITTED
+        return _encoded(partition, session, read, version, has_aborted=has_aborted)
 
     def _only_in(self, topics: list[AskedTopic]) -> tuple[SessionPartition, FetchSpec] | None:
         """Return the only partition that a request names."""
@@ -147,8 +158,8 @@ class OrdinaryFetch:
         return partition, partition.spec
 
     def _read(
-        self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, is_committed: bool
-    ) -> PlainRead | None:
+        self, partition: SessionPartition, spec: FetchSpec, max_bytes: int, isolation: Isolation
+    ) -> UsualRead | None:
         topic_partition = partition.topic_partition
         if topic_partition is None:
             return None
@@ -160,7 +171,7 @@ class OrdinaryFetch:
         if id_text is not None and here.log.topic_id not in (None, id_text):
             return None
         try:
-            return here.read_plainly(spec, max_bytes, is_committed=is_committed)
+            return here.read_usual(spec, max_bytes, isolation)
         except (ApiError, StorageError):
             # The general way meets it again, and tells it.
             return None
@@ -189,7 +200,7 @@ class OrdinaryFetch:
         start = _new(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
         waiting = _new(WaitingPartition, (topic_partition, spec, start))
         asked = _new(Asked, (partition, spec, params, session, epoch, exchange))
-        return self._manager.wait_at_end(
+        return self._manager.wait_usual(
             received_ms + params[1], params, waiting, lambda: self._after(asked)
         )
 
@@ -197,11 +208,11 @@ class OrdinaryFetch:
         """Return the answer after a wait."""
         partition, spec, params, session, epoch, exchange = asked
         if session is None or session.epoch == epoch:
-            is_committed = params[4] is Isolation.COMMITTED
-            read = self._read(partition, spec, params[3], is_committed)
+            isolation = params[4]
+            read = self._read(partition, spec, params[3], isolation)
             if read is not None:
-                version = exchange[2]
-                return _encoded(partition, session, read, version, has_aborted=is_committed)
+                has_aborted = isolation is Isolation.COMMITTED
+                return _encoded(partition, session, read, exchange[2], has_aborted=has_aborted)
         if session is None:
             return self._answer_generally(asked, FetchContext((partition,)))
         return self._answer_generally(asked, self._sessions.context_of(session, epoch))
@@ -231,7 +242,7 @@ def _release(records: bytes | FetchSlice) -> None:
 def _encoded(
     partition: SessionPartition,
     session: FetchSession | None,
-    read: PlainRead,
+    read: UsualRead,
     version: int,
     *,
     has_aborted: bool,
@@ -252,7 +263,7 @@ def _encoded(
             return answer_without_news(version, session_id)
     topic, index = partition.key
     offsets = (index, watermark, stable, log_start)
-    head = head_of_one(version, session_id, topic, offsets, size, has_aborted=has_aborted)
+    head = head_of_answer(version, session_id, topic, offsets, size, has_aborted=has_aborted)
     if size <= JOINED_FETCH_BYTES_MAX and isinstance(part, bytes):
         return head + part + TAGS_BEHIND_RECORDS if version >= FIRST_FLEXIBLE else head + part
     parts = [head, part, TAGS_BEHIND_RECORDS] if version >= FIRST_FLEXIBLE else [head, part]

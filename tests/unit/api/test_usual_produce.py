@@ -1,4 +1,4 @@
-"""The lane of usual produces answers and appends exactly as the way around it does."""
+"""The usual way of a produce answers and appends exactly as the other does."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ SENT: dict[str, Callable[[], list[Any]]] = {
 
 
 @contextmanager
-def broker(*, has_lane: bool) -> Iterator[MemoryBroker]:
-    """Run a broker with topic t of one partition, with the lane or without."""
+def broker(*, has_usual: bool) -> Iterator[MemoryBroker]:
+    """Run a broker with topic t of one partition, with the usual way or without."""
     stage = MemoryBroker()
     stage.start()
-    if not has_lane:
-        stage.broker.table.lane = lambda _frame, _session: None
+    if not has_usual:
+        stage.broker.table.serve_usual = lambda _frame, _session: None
     create_topic(stage.connect(), "t")
     yield stage
     stage.stop()
@@ -99,12 +99,10 @@ def outcome(stage: MemoryBroker, frames: list[bytes]) -> tuple[list[bytes], bool
 @pytest.mark.parametrize("version", [3, 7, 8, 9, 10, 11])
 @pytest.mark.parametrize("acks", [-1, 0, 1, 2])
 @pytest.mark.parametrize("name", SENT)
-def test_the_lane_answers_and_appends_as_the_way_around_it(
-    name: str, acks: int, version: int
-) -> None:
+def test_the_usual_way_answers_and_appends_as_the_other(name: str, acks: int, version: int) -> None:
     found = []
-    for has_lane in (True, False):
-        with broker(has_lane=has_lane) as stage:
+    for has_usual in (True, False):
+        with broker(has_usual=has_usual) as stage:
             frames = [frames_of(one, version=version, acks=acks) for one in SENT[name]()]
             found.append(outcome(stage, frames))
     assert found[0] == found[1]
@@ -125,42 +123,42 @@ def test_the_lane_answers_and_appends_as_the_way_around_it(
 )
 def test_it_does_so_for_every_client_and_topic(more: dict[str, Any]) -> None:
     found = []
-    for has_lane in (True, False):
-        with broker(has_lane=has_lane) as stage:
+    for has_usual in (True, False):
+        with broker(has_usual=has_usual) as stage:
             found.append(outcome(stage, [frames_of(sent(1), **more)]))
     assert found[0] == found[1]
 
 
 def test_it_does_so_with_too_few_replicas_in_sync() -> None:
     found = []
-    for has_lane in (True, False):
-        with broker(has_lane=has_lane) as stage:
+    for has_usual in (True, False):
+        with broker(has_usual=has_usual) as stage:
             stage.broker.storage.replicas.find(T0).in_sync = InSyncSet(())
             found.append(outcome(stage, [frames_of(sent(1), acks=-1), frames_of(sent(1), acks=1)]))
     assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_usual_requests_take_the_lane(acks: int) -> None:
-    with broker(has_lane=True) as stage:
+def test_usual_requests_take_the_usual_way(acks: int) -> None:
+    with broker(has_usual=True) as stage:
         refused: list[bytes] = []
-        lane = stage.broker.table.lane
+        usual = stage.broker.table.serve_usual
 
         def watched(frame: memoryview, session: Any) -> bytes | None:
-            answer = lane(frame, session)
+            answer = usual(frame, session)
             if answer is None:
                 refused.append(bytes(frame))
             return answer
 
-        stage.broker.table.lane = watched
+        stage.broker.table.serve_usual = watched
         frames = [frames_of(sent(count), acks=acks) for count in (1, 3, 40)]
         answers, _, _ = outcome(stage, frames)
         assert 3 == len(answers)
         assert not refused
 
 
-def test_a_reader_that_waits_is_told_of_what_the_lane_appends() -> None:
-    with broker(has_lane=True) as stage:
+def test_a_reader_that_waits_is_told_of_what_the_usual_way_appends() -> None:
+    with broker(has_usual=True) as stage:
         reader, writer = stage.connect(), stage.connect()
         request = _fetch("t")
         reader.send(request_header_bytes(1, 11, 77, "r") + request)

@@ -1,4 +1,4 @@
-"""The ordinary Fetch by hand: it reads and writes what the general forms do."""
+"""The usual Fetch by hand: it reads and writes what the other forms do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import WireError
 from engine.host.ports import FileRegion
-from engine.wire import ordinary_fetch
+from engine.wire import usual_fetch_bytes
 from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import (
     FetchAnswer,
@@ -16,13 +16,13 @@ from engine.wire.fetch_bytes import (
     decode_fetch_request,
     encode_fetch_response,
 )
-from engine.wire.ordinary_fetch import (
+from engine.wire.structs import message_class
+from engine.wire.usual_fetch_bytes import (
     TAGS_BEHIND_RECORDS,
     answer_without_news,
-    head_of_one,
+    head_of_answer,
     read_fetch_request,
 )
-from engine.wire.structs import message_class
 
 TOPIC_ID = bytes(range(16))
 
@@ -49,9 +49,7 @@ def read_by(reader: Any, body: bytes, version: int) -> Any:
 
 @pytest.mark.parametrize("version", range(11, 18))
 @pytest.mark.parametrize("indexes", [(), (3,), (3, 4)])
-def test_any_bytes_are_read_as_the_general_form_reads_them(
-    version: int, indexes: tuple[int, ...]
-) -> None:
+def test_any_bytes_are_read_as_the_other_reads_them(version: int, indexes: tuple[int, ...]) -> None:
     bodies = [
         request_bytes(version, *indexes),
         request_bytes(version, *indexes, rack_id="rack-ä", session_id=7, session_epoch=8),
@@ -68,12 +66,12 @@ def test_any_bytes_are_read_as_the_general_form_reads_them(
 
 
 @pytest.mark.parametrize(("version", "indexes"), [(11, (3,)), (15, (3,)), (17, (3,)), (17, ())])
-def test_ordinary_requests_do_not_need_the_general_form(
+def test_usual_requests_do_not_need_the_other(
     version: int, indexes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = request_bytes(version, *indexes)
     expected = decode_fetch_request(memoryview(body), version)
-    monkeypatch.setattr(ordinary_fetch, "decode_fetch_request", None)
+    monkeypatch.setattr(usual_fetch_bytes, "decode_fetch_request", None)
     assert expected == read_fetch_request(memoryview(body), version)
 
 
@@ -82,7 +80,7 @@ def test_ordinary_requests_do_not_need_the_general_form(
     "size", [0, 1, 126, 127, (1 << 14) - 2, (1 << 14) - 1, (1 << 21) - 1, (1 << 31) - 1]
 )
 @pytest.mark.parametrize("aborted", [None, ()])
-def test_one_partition_is_written_as_the_general_form_writes_it(
+def test_one_partition_is_written_as_the_other_writes_it(
     version: int, size: int, aborted: tuple[()] | None
 ) -> None:
     topic = TOPIC_ID if version >= 13 else "clicks"
@@ -90,7 +88,7 @@ def test_one_partition_is_written_as_the_general_form_writes_it(
     found = FetchedPartition(3, 0, 1 << 40, 1 << 39, 7, records, aborted)
     parts = encode_fetch_response(version, FetchAnswer([(topic, [found])], 0, 9))
     tags = TAGS_BEHIND_RECORDS if version >= 12 else b""
-    head = head_of_one(
+    head = head_of_answer(
         version, 9, topic, (3, 1 << 40, 1 << 39, 7), size, has_aborted=aborted is not None
     )
     before, between, *behind = parts
@@ -98,6 +96,6 @@ def test_one_partition_is_written_as_the_general_form_writes_it(
 
 
 @pytest.mark.parametrize("version", range(7, 18))
-def test_no_news_is_written_as_the_general_form_writes_it(version: int) -> None:
+def test_no_news_is_written_as_the_other_writes_it(version: int) -> None:
     (part,) = encode_fetch_response(version, FetchAnswer([], 0, 0x1234))
     assert part == answer_without_news(version, 0x1234)

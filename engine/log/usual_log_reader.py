@@ -1,7 +1,7 @@
-"""The ordinary read of a log: records of one segment, from the batch that holds an offset on.
+"""The usual read of a log: records of one segment, from the batch that holds an offset on.
 
-`LocalLog.read` is the judge of all others: offsets outside of the log, damage, batches that are cut
-or compacted away, transactions that were aborted.
+`log_reader.read_slice` is the judge of all others: offsets outside of the log, damage, batches that
+are cut or compacted away, transactions that were aborted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from engine.log.log_types import FetchSlice, OffsetMetadata
 _new = tuple.__new__
 
 
-def read_plainly(
+def read_slice_usual(
     log: LocalLog, start_offset: int, max_bytes: int, upper_bound: int
 ) -> bytes | FetchSlice | None:
     """Return what a read finds below `upper_bound` with at least one batch: bytes, or a region.

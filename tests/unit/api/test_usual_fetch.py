@@ -1,4 +1,4 @@
-"""The quick way of ordinary fetches: every answer is, byte for byte, the general way's."""
+"""The usual way of a fetch: every answer is, byte for byte, the other way's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from engine.api.exchange import EncodedReply, Exchange, Session
+from engine.api.admission import Session, allow_all
+from engine.api.exchange import EncodedReply, Exchange
 from engine.api.fetch import Fetch, FetchDeps
 from engine.host.ports import FileRegion
 from engine.host.real import RealFiles
@@ -19,7 +20,7 @@ from engine.records.codec import Codec
 from engine.records.control import ControlType
 from engine.replication.partition_types import PartitionState
 from engine.wire.codec import message_codec
-from engine.wire.ordinary_fetch import read_fetch_request
+from engine.wire.usual_fetch_bytes import read_fetch_request
 from tests.unit.api.data_stage import T0, DataStage, fetch_request
 from tests.unit.log.writing import end_of_transaction, sent, sent_by
 
@@ -284,8 +285,8 @@ SCRIPTS: tuple[Script, ...] = (
 )
 
 
-def frames_of(script: Script, version: int, *, is_general: bool, **more: Any) -> list[bytes]:
-    stage = DataStage(is_general=is_general, **more)
+def frames_of(script: Script, version: int, *, is_usual: bool, **more: Any) -> list[bytes]:
+    stage = DataStage(is_usual=is_usual, **more)
     script(stage, version)
     assert [] == stage.faults
     return stage.frames
@@ -293,22 +294,22 @@ def frames_of(script: Script, version: int, *, is_general: bool, **more: Any) ->
 
 @pytest.mark.parametrize("version", range(4, 18))
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_the_quick_way_answers_as_the_general_one(script: Script, version: int) -> None:
-    general = frames_of(script, version, is_general=True)
-    assert general == frames_of(script, version, is_general=False)
-    assert general
+def test_the_usual_way_answers_as_the_other(script: Script, version: int) -> None:
+    other = frames_of(script, version, is_usual=False)
+    assert other == frames_of(script, version, is_usual=True)
+    assert other
 
 
 @pytest.mark.parametrize("version", range(9, 18))
-def test_the_quick_way_waits_for_leaders_as_the_general_one(version: int) -> None:
-    test_the_quick_way_answers_as_the_general_one(waiting_while_the_leader_goes, version)
+def test_the_usual_way_waits_for_leaders_as_the_other(version: int) -> None:
+    test_the_usual_way_answers_as_the_other(waiting_while_the_leader_goes, version)
 
 
 @pytest.mark.parametrize("version", range(4, 18))
-def test_the_quick_way_sees_the_watermark_as_the_general_one(version: int) -> None:
+def test_the_usual_way_sees_the_watermark_as_the_other(version: int) -> None:
     script, isr = watermark_below_the_end, (1, 2)
-    general = frames_of(script, version, is_general=True, isr=isr)
-    assert general == frames_of(script, version, is_general=False, isr=isr)
+    other = frames_of(script, version, is_usual=False, isr=isr)
+    assert other == frames_of(script, version, is_usual=True, isr=isr)
 
 
 # Sessions
@@ -452,15 +453,15 @@ SESSION_SCRIPTS: tuple[Script, ...] = (
 
 @pytest.mark.parametrize("version", range(7, 18))
 @pytest.mark.parametrize("script", SESSION_SCRIPTS, ids=lambda script: script.__name__)
-def test_sessions_go_the_quick_way_as_the_general_one(script: Script, version: int) -> None:
-    test_the_quick_way_answers_as_the_general_one(script, version)
+def test_sessions_go_the_usual_way_as_the_other(script: Script, version: int) -> None:
+    test_the_usual_way_answers_as_the_other(script, version)
 
 
-def test_only_ordinary_fetches_go_the_quick_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usual_fetches_need_no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = DataStage()
     append(stage, sent(1))
     client = Client(stage, 17)
-    monkeypatch.setattr(Fetch, "answer_any", None)
+    monkeypatch.setattr(Fetch, "answer", None)
     for version in range(10, 18):
         for isolation in (0, 1):
             ask(stage, version, isolation_level=isolation)
@@ -480,13 +481,13 @@ def test_a_large_read_leaves_as_a_region_until_it_is_sent(tmp_path: Path) -> Non
         body = message_codec("FetchRequest", version).encode(
             fetch_request(version, {0: 0}, session_epoch=-1)
         )
-        exchange = Exchange(Session("peer"), 1, version, 1, None, 0)
+        exchange = Exchange(Session("peer", allow_all()), 1, version, 1, None, 0)
         request = read_fetch_request(memoryview(body), version)
-        reply, general = fetch.handle(request, exchange), fetch.answer_any(request, exchange)
+        reply, other = fetch.handle(request, exchange), fetch.answer(request, exchange)
         assert isinstance(reply, EncodedReply)
         assert any(isinstance(part, FileRegion) for part in reply.parts)
-        assert [*map(bytes_or_region, general.parts)] == [*map(bytes_or_region, reply.parts)]
-        for one in (reply, general):
+        assert [*map(bytes_or_region, other.parts)] == [*map(bytes_or_region, reply.parts)]
+        for one in (reply, other):
             assert one.on_sent is not None
             one.on_sent()
     segment.close_file()

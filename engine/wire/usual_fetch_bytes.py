@@ -24,7 +24,7 @@ from engine.wire.fetch_bytes import (
     AskedPartition,
     AskedTopic,
     FetchRequest,
-    bytes_before_one,
+    bytes_before_partition,
     decode_fetch_request,
 )
 
@@ -122,7 +122,7 @@ def _one_asked_15(body: memoryview) -> FetchRequest | None:
     )  # fmt: skip
 
 
-def head_of_one(
+def head_of_answer(
     version: int,
     session_id: int,
     topic: str | bytes,
@@ -138,7 +138,7 @@ def head_of_one(
     TAGS_BEHIND_RECORDS follow the records.
     """
     index, watermark, stable, log_start = offsets
-    head = _HEAD_OF_ANSWER(0, 0, session_id) + bytes_before_one(version, topic)
+    head = _HEAD_OF_ANSWER(0, 0, session_id) + bytes_before_partition(version, topic)
     if version >= FIRST_FLEXIBLE:
         one = _ONE_12(index, 0, watermark, stable, log_start, has_aborted, -1)
         return head + one + _varint(records_bytes + 1)

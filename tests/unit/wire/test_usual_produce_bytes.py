@@ -10,8 +10,8 @@ from engine.limits import PRODUCE_HEAD_CLIENT_ID_BYTES_MAX
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
 from engine.wire.headers import read_request_header, request_header_bytes, response_header_bytes
-from engine.wire.produce_bytes import decode_produce_request, encode_produced
-from engine.wire.produce_head import read_usual_produce
+from engine.wire.produce_bytes import decode_produce_request, encode_produce_response_usual
+from engine.wire.usual_produce_bytes import read_produce_usual
 from tests.unit.api.data_stage import produce_request
 
 _KEY = 0
@@ -44,7 +44,7 @@ def read_by_the_way_around(frame: bytes) -> object:
 
 def read_here(frame: bytes) -> object:
     """Return the same of a usual request."""
-    found = read_usual_produce(memoryview(frame))
+    found = read_produce_usual(memoryview(frame))
     if found is None:
         return None
     version, correlation_id, head, records = found
@@ -119,8 +119,10 @@ def test_a_request_with_any_wrong_bytes_is_read_alike_or_left() -> None:
 
 @pytest.mark.parametrize("version", [9, 10, 11])
 def test_its_answer_is_that_of_the_way_around(version: int) -> None:
-    found = read_usual_produce(memoryview(frame_of(version=version)))
+    found = read_produce_usual(memoryview(frame_of(version=version)))
     assert found is not None
     offsets = (5, -1, 2)
-    expected = response_header_bytes(_KEY, version, 77) + encode_produced(version, "t", 3, offsets)
+    expected = response_header_bytes(_KEY, version, 77) + encode_produce_response_usual(
+        version, "t", 3, offsets
+    )
     assert expected == found[2].answer(77, offsets)

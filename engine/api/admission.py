@@ -1,0 +1,289 @@
+"""Admission: the step in front of every handler, and of every usual way past it.
+
+```
+request ─ admit ─┬─ the rule of its row denies ──> the API's own answer with an error (`denied.py`)
+                 ├─ a quota is used up ──────────> served; the answer says so, the connection rests
+                 └─ handler ─ may(…) of each topic, group, transactional id
+usual way ─ may_go_usual ─ no: the way above
+```
+
+`Session.may_go_usual` says that nothing of this can deny or delay anything to a client, so that
+nobody has to ask. It is found out once for a session, and again when `Admission.change` was called:
+live connections notice by the epoch.
+
+Source: KafkaApis, AuthHelper.
+Differs: Kafka knows a quota's delay only after the request, here it is asked for before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum, IntEnum
+from typing import NamedTuple, Protocol
+
+from engine.errors import ApiError
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
+
+CLUSTER_NAME = "kafka-cluster"
+
+
+class Rule(Enum):
+    """Who may call an API."""
+
+    ANYONE = "anyone, also before authentication"
+    PER_RESOURCE = "the handler checks each topic, group or transaction"
+    CLUSTER_DESCRIBE = "Describe on the cluster"
+    CLUSTER_ALTER = "Alter on the cluster"
+    CLUSTER_ACTION = "ClusterAction on the cluster: brokers only"
+
+
+class AclOperation(IntEnum):
+    """What is done to a resource, by Kafka's numbers."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+
+
+class AclResource(IntEnum):
+    """What kind of thing it is done to, by Kafka's numbers."""
+
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+
+
+#: What a client is told that may not, and Kafka's words for it.
+_REFUSALS = {
+    AclResource.TOPIC: (TOPIC_AUTHORIZATION_FAILED, "Topic authorization failed."),
+    AclResource.GROUP: (GROUP_AUTHORIZATION_FAILED, "Group authorization failed."),
+    AclResource.CLUSTER: (CLUSTER_AUTHORIZATION_FAILED, "Cluster authorization failed."),
+    AclResource.TRANSACTIONAL_ID: (
+        TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        "Transactional Id authorization failed.",
+    ),
+}
+
+
+class NotAuthorized(ApiError):
+    """A client may not do what it asks for to some resource of a kind."""
+
+    def __init__(self, kind: AclResource) -> None:
+        super().__init__(*_REFUSALS[kind])
+        self.kind = kind
+
+
+#: What the rules about the cluster ask for.
+_CLUSTER_OPERATIONS = {
+    Rule.CLUSTER_DESCRIBE: AclOperation.DESCRIBE,
+    Rule.CLUSTER_ALTER: AclOperation.ALTER,
+    Rule.CLUSTER_ACTION: AclOperation.CLUSTER_ACTION,
+}
+
+
+class Session:
+    """What is known of one connection; lives as long as it does."""
+
+    __slots__ = (
+        "_admission_epoch",
+        "_may_go_usual",
+        "admission",
+        "client_software_name",
+        "client_software_version",
+        "listener",
+        "peer",
+        "principal",
+    )
+
+    def __init__(self, peer: str, admission: Admission, listener: str = "PLAINTEXT") -> None:
+        self.peer = peer
+        self.admission = admission
+        self.listener = listener
+        self.principal = "User:ANONYMOUS"
+        self.client_software_name = "unknown"
+        self.client_software_version = "unknown"
+        self._admission_epoch = -1
+        self._may_go_usual = False
+
+    @property
+    def may_go_usual(self) -> bool:
+        """Tell whether nothing can be denied or delayed to this client."""
+        if self._admission_epoch != self.admission.epoch:
+            self._admission_epoch = self.admission.epoch
+            self._may_go_usual = self.admission.is_open_to(self)
+        return self._may_go_usual
+
+    def may(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
+        """Tell whether this client may do something to a resource."""
+        return self.may_go_usual or self.admission.authorizer.may(self, operation, kind, name)
+
+    def may_on_cluster(self, operation: AclOperation) -> bool:
+        """Tell whether this client may do something to the cluster."""
+        return self.may(operation, AclResource.CLUSTER, CLUSTER_NAME)
+
+    def may_create(self, topic: str) -> bool:
+        """Tell whether this client may make a topic: any topic, or this one."""
+        return self.may_on_cluster(AclOperation.CREATE) or self.may(
+            AclOperation.CREATE, AclResource.TOPIC, topic
+        )
+
+    def operations_on(self, kind: AclResource, name: str, operations: int) -> int:
+        """Return those of some operations, a bit each, that this client may do to a resource."""
+        if self.may_go_usual:
+            return operations
+        return sum(
+            1 << operation
+            for operation in AclOperation
+            if operations >> operation & 1 and self.may(operation, kind, name)
+        )
+
+
+class Authorizer(Protocol):
+    """Decides who may do what; never waits."""
+
+    def may(self, session: Session, operation: AclOperation, kind: AclResource, name: str) -> bool:
+        """Tell whether a client may do something to a resource."""
+
+    def may_to_some(self, session: Session, operation: AclOperation, kind: AclResource) -> bool:
+        """Tell whether there may be a resource of a kind that a client may do something to."""
+
+    def may_everything(self, session: Session) -> bool:
+        """Tell whether a client may do everything to whatever there is, so that nobody asks."""
+
+
+class Quotas(Protocol):
+    """Decides how long a client that sends too much has to rest."""
+
+    def bounds(self, session: Session) -> bool:
+        """Tell whether a client may ever have to rest."""
+
+    def delay_ms(self, session: Session, api_key: int, client_id: str | None) -> int:
+        """Return how long a connection rests behind a request, 0 for not at all."""
+
+    def call_later(self, delay_ms: int, run: Callable[[], None]) -> None:
+        """Run when a rest is over."""
+
+
+class AllowAll:
+    """Lets everyone do everything, as a broker without `authorizer.class.name` does."""
+
+    def may(
+        self, _session: Session, _operation: AclOperation, _kind: AclResource, _name: str
+    ) -> bool:
+        """Return True."""
+        return True
+
+    def may_to_some(self, _session: Session, _operation: AclOperation, _kind: AclResource) -> bool:
+        """Return True."""
+        return True
+
+    def may_everything(self, _session: Session) -> bool:
+        """Return True."""
+        return True
+
+
+class NoQuotas:
+    """Lets nobody rest."""
+
+    def bounds(self, _session: Session) -> bool:
+        """Return False."""
+        return False
+
+    def delay_ms(self, _session: Session, _api_key: int, _client_id: str | None) -> int:
+        """Return 0."""
+        return 0
+
+    def call_later(self, _delay_ms: int, run: Callable[[], None]) -> None:
+        """Run now: nobody rests."""
+        run()
+
+
+class Verdict(NamedTuple):
+    """What becomes of a request: an error code or 0, and how long its connection rests then."""
+
+    error_code: int = 0
+    delay_ms: int = 0
+
+
+ADMITTED = Verdict()
+
+
+class Admission:
+    """The rules of one broker.
+
+    `broker_listeners` are those that orders of brokers may come by, None for all: Kafka serves them
+    on every listener, to whoever may act for the cluster.
+    """
+
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        quotas: Quotas,
+        broker_listeners: frozenset[str] | None = None,
+    ) -> None:
+        self.authorizer = authorizer
+        self.quotas = quotas
+        self.broker_listeners = broker_listeners
+        #: How often the rules have changed.
+        self.epoch = 0
+
+    def change(
+        self,
+        authorizer: Authorizer,
+        quotas: Quotas,
+        broker_listeners: frozenset[str] | None = None,
+    ) -> None:
+        """Take other rules, for connections that are open already too."""
+        self.authorizer = authorizer
+        self.quotas = quotas
+        self.broker_listeners = broker_listeners
+        self.epoch += 1
+
+    def is_open_to(self, session: Session) -> bool:
+        """Tell whether nothing can be denied or delayed to a client."""
+        return (
+            self.authorizer.may_everything(session)
+            and not self.quotas.bounds(session)
+            and self._is_for_brokers(session)
+        )
+
+    def admit(
+        self,
+        session: Session,
+        rule: Rule,
+        *,
+        api_key: int,
+        client_id: str | None,
+        is_inter_broker: bool,
+    ) -> Verdict:
+        """Judge a request by its API, before what is in it."""
+        if session.may_go_usual:
+            return ADMITTED
+        operation = _CLUSTER_OPERATIONS.get(rule)
+        is_denied = operation is not None and not session.may_on_cluster(operation)
+        if is_denied or (is_inter_broker and not self._is_for_brokers(session)):
+            error_code = CLUSTER_AUTHORIZATION_FAILED
+        else:
+            error_code = 0
+        return Verdict(error_code, self.quotas.delay_ms(session, api_key, client_id))
+
+    def _is_for_brokers(self, session: Session) -> bool:
+        return self.broker_listeners is None or session.listener in self.broker_listeners
+
+
+def allow_all() -> Admission:
+    """Return the admission of a broker without authorizer and quotas."""
+    return Admission(AllowAll(), NoQuotas())

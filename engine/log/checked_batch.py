@@ -1,0 +1,113 @@
+"""What is known by now of one batch that a producer sent: found out at most once, and handed on.
+
+```
+header     read when this is made                 append_usual ─┐ hands over what it has seen
+checksum   once, over all bytes behind it         append       ─┘ asks for the rest alone
+opened     once: compressed records, or as much of them as can be opened, and the fault
+walked     once: what the records have in common (`record_walk.py`)
+```
+
+Records are opened into memory that is used again for the next batch: fresh memory of that size
+costs as much as opening them, for the kernel hands it out page by page. So `opened` is valid until
+the next batch is looked at. For one thread; pure, but for that memory.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from engine.errors import CorruptRecord
+from engine.limits import OPENED_MEMORY_BYTES, OPENED_MEMORY_BYTES_MAX
+from engine.native.record_walk import Walked, WalkTier
+from engine.records.batch import CHECKED_FROM, CODEC_BITS, HEADER, HEADER_BYTES, BatchView
+from engine.records.codec import codec_of
+from engine.records.compression import decompress_prefix, usual_decompressor
+from engine.records.crc import crc32c
+
+#: Records as they are without compression, and why they are not more (None if they are all).
+Opened: TypeAlias = tuple[bytes | memoryview, CorruptRecord | None]
+
+_header_in = HEADER.unpack_from
+
+
+class OpenedMemory:
+    """The memory that records are opened in; there is one in a process.
+
+    It grows to what batches need, to OPENED_MEMORY_BYTES_MAX at most, and stays.
+    """
+
+    memory = memoryview(bytearray(OPENED_MEMORY_BYTES))
+
+
+class CheckedBatch:
+    """Bytes that should be one batch of magic 2; `header` is None if there is no room for one."""
+
+    # On the class: of a usual batch none of it is ever set.
+    computed_crc: int | None = None
+    _walked: Walked = None
+    _is_walked = False
+    _opened: Opened | None = None
+
+    def __init__(self, data: memoryview) -> None:
+        self.data = data
+        self.header = _header_in(data) if len(data) >= HEADER_BYTES else None
+
+    def ensure_valid(self, batch: BatchView) -> None:
+        """Raise CorruptRecord if the checksum of the batch, which is all of this, is wrong."""
+        if self.computed_crc is None:
+            batch.ensure_size()
+            self.computed_crc = crc32c(batch.raw[CHECKED_FROM:])
+        batch.ensure_valid(self.computed_crc)
+
+    def walk(self, limit_bytes: int) -> Walked:
+        """Return what the records have in common, None if they are unusual.
+
+        So are those that cannot be opened, or not within `limit_bytes`.
+        """
+        if self._is_walked:
+            return self._walked
+        assert self.header is not None
+        self._is_walked = True
+        codec, count = self.header[5] & CODEC_BITS, self.header[12]
+        if codec == 0:
+            self._walked = WalkTier.walk(self.data, HEADER_BYTES, count)
+            return self._walked
+        data, fault = self.open(limit_bytes)
+        if fault is None:
+            self._walked = WalkTier.walk(data, 0, count)
+        return self._walked
+
+    def open(self, limit_bytes: int) -> Opened:
+        """Return the records without compression; a limit below the memory's is passed over.
+
+        Raises UnknownCodec.
+        """
+        if self._opened is None:
+            assert self.header is not None
+            self._opened = open_usual(self.data, self.header[5] & CODEC_BITS) or _open(
+                self.data, self.header[5], limit_bytes
+            )
+        return self._opened
+
+
+def open_usual(data: memoryview, codec: int) -> Opened | None:
+    """Return the records of a batch that lie in the memory, None where they do not fit there.
+
+    None for what is damaged, too, or compressed in a form that few producers write.
+    """
+    memory = OpenedMemory.memory
+    size = usual_decompressor(codec)(data[HEADER_BYTES:], memory)
+    return None if size is None else (memory[:size], None)
+
+
+def _open(data: memoryview, attributes: int, limit_bytes: int) -> Opened:
+    opened, fault = decompress_prefix(
+        codec_of(attributes), data[HEADER_BYTES:], limit_bytes=limit_bytes
+    )
+    size = len(OpenedMemory.memory)
+    while size < len(opened) <= OPENED_MEMORY_BYTES_MAX:
+        size = min(4 * size, OPENED_MEMORY_BYTES_MAX)
+    if size > len(OpenedMemory.memory):
+        # The next one of this size fits.
+        OpenedMemory.memory = memoryview(bytearray(size))
+    return opened, None if fault is None else fault.at(None, HEADER_BYTES)

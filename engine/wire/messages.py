@@ -1,0 +1,28 @@
+"""The messages by their names, for code that says which fields it uses:
+
+    from engine.wire import messages
+
+    request = messages.MetadataRequest(topics=None)
+
+A class is made when it is first asked for. `messages.pyi`, generated from the wire tables, tells
+type checkers its fields; a message that is not there is an AttributeError.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.wire.errors import UnknownMessage
+from engine.wire.structs import message_class
+
+
+def __getattr__(name: str) -> Any:
+    """Return the class of a message of the release that the engine speaks."""
+    if name.startswith("_"):
+        raise AttributeError(name)
+    try:
+        made = message_class(name)
+    except UnknownMessage as error:
+        raise AttributeError(name) from error
+    globals()[name] = made
+    return made

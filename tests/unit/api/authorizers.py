@@ -1,0 +1,65 @@
+"""Authorizers and quotas of tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.api.admission import AclOperation, AclResource, Session
+
+Asked = tuple[AclOperation, AclResource, str]
+
+
+class DenyAll:
+    """Lets nobody do anything."""
+
+    def may(
+        self, _session: Session, _operation: AclOperation, _kind: AclResource, _name: str
+    ) -> bool:
+        return False
+
+    def may_to_some(self, _session: Session, _operation: AclOperation, _kind: AclResource) -> bool:
+        return False
+
+    def may_everything(self, _session: Session) -> bool:
+        return False
+
+
+class AllowEach:
+    """Lets everyone do everything, but wants to be asked; `denied` says of what it does not."""
+
+    def __init__(self, denied: Callable[[Asked], bool] = lambda asked: False) -> None:
+        self.asked: list[Asked] = []
+        self._denied = denied
+
+    def may(self, _session: Session, operation: AclOperation, kind: AclResource, name: str) -> bool:
+        self.asked.append((operation, kind, name))
+        return not self._denied((operation, kind, name))
+
+    def may_to_some(self, _session: Session, _operation: AclOperation, _kind: AclResource) -> bool:
+        return True
+
+    def may_everything(self, _session: Session) -> bool:
+        return False
+
+
+class FakeQuotas:
+    """Lets connections rest behind requests of some APIs, until `end_rests`."""
+
+    def __init__(self, delays_ms: dict[int, int]) -> None:
+        self._delays_ms = delays_ms
+        self._rests: list[Callable[[], None]] = []
+
+    def bounds(self, _session: Session) -> bool:
+        return True
+
+    def delay_ms(self, _session: Session, api_key: int, _client_id: str | None) -> int:
+        return self._delays_ms.get(api_key, 0)
+
+    def call_later(self, _delay_ms: int, run: Callable[[], None]) -> None:
+        self._rests.append(run)
+
+    def end_rests(self) -> None:
+        """Let time go by until all rests are over."""
+        rests, self._rests = self._rests, []
+        for run in rests:
+            run()
