@@ -79,7 +79,7 @@ _new_info = tuple.__new__
 
 
 class LocalLog:
-    """The log of one partition in one directory."""
+    """The log of one partition in one directory. Source: HW-2."""
 
     def __init__(
         self,
@@ -178,6 +178,8 @@ class LocalLog:
 
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
+
+        Source: HW-4.
         """
         checked = CheckedBatch(batches)
         info = self.append_usual(checked, leader_epoch, now_ms, origin)
@@ -540,7 +542,10 @@ class LocalLog:
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Remove the segments that retention takes; returns how many for each reason."""
+        """Remove the segments that retention takes; returns how many for each reason.
+
+        Source: RET-4.
+        """
         segments = self.segments.facts(self.log_end_offset)
         log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
         steps = plan_retention(log, self.config)

@@ -3,7 +3,7 @@
 The broker has no fetcher yet, so scripts take its place here; the leader, both logs and their
 leader epochs are the real ones.
 
-Source: PART-9, PART-10, REPL-2; Kafka's AbstractFetcherThread, with truncation by the answer of
+Source: R9, PART-9, PART-10, REPL-2; Kafka's AbstractFetcherThread, with truncation by the answer of
 Fetch as it is since inter.broker.protocol.version 2.7.
 """
 
