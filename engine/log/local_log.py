@@ -174,12 +174,10 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append what a producer sent, as one batch, and return where it is.
+        """Append what a producer sent, as one batch, and return where it is (HW-4).
 
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
-
-        Source: HW-4.
         """
         checked = CheckedBatch(batches)
         info = self.append_usual(checked, leader_epoch, now_ms, origin)
@@ -542,10 +540,7 @@ class LocalLog:
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Remove the segments that retention takes; returns how many for each reason.
-
-        Source: RET-4.
-        """
+        """Remove segments by retention (RET-4); returns how many for each reason."""
         segments = self.segments.facts(self.log_end_offset)
         log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
         steps = plan_retention(log, self.config)

@@ -189,10 +189,7 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def become_follower(self, state: PartitionState) -> RoleChange:
-        """Follow another leader; fetching starts anew with every leader epoch (PART-3).
-
-        Source: R10.
-        """
+        """Follow another leader; fetching starts anew with each leader epoch (PART-3, R10)."""
         assert state.leader_id != self.broker_id
         if self._is_stale(state):
             return _NOT_APPLIED
@@ -281,10 +278,7 @@ class Partition:
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:
-        """Append what the leader sent, then follow its watermark and its log's start (HW-8).
-
-        Source: HW-6.
-        """
+        """Append what the leader sent; follow its watermark and its log's start (HW-6, HW-8)."""
         assert not self.is_leader
         log = self.log
         info = log.append_as_follower(batches, self._clock.wall_ms())
