@@ -138,7 +138,8 @@ class ClientConnection:
 
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""
-        if not self._slots and self._session.may_go_usual:
+        may_go_usual = self._session.may_go_usual
+        if may_go_usual and not self._slots:
             try:
                 answer = self._serve_usual(frame, self._session)
             except Exception as error:
@@ -172,7 +173,7 @@ class ClientConnection:
                 ),
             )
             if is_served:
-                self._serve(row, exchange, frame[position:])
+                self._serve(row, exchange, frame[position:], may_go_usual=may_go_usual)
             else:
                 self._answer(row, exchange, self._server.api_versions.refusal())
         except WireError as error:
@@ -191,16 +192,21 @@ class ClientConnection:
         self._slots.append(last)
         self._connection.pause(PauseReason.CLOSING)
 
-    def _serve(self, row: ApiRow, exchange: Exchange, body: memoryview) -> None:
+    def _serve(
+        self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_go_usual: bool
+    ) -> None:
         version = exchange[2]
-        name, decode = row.name, row.decode
+        _, name, _, _, _, handler, _, decode, _ = row
         if decode is not None:
             request = decode(body, version)
         else:
             # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
             request, _ = message_codec(f"{name}Request", version).decode_at(body, 0)
         try:
-            reply, rest_ms = serve(row, request, exchange)
+            if may_go_usual:
+                reply, rest_ms = handler(request, exchange), 0
+            else:
+                reply, rest_ms = serve(row, request, exchange)
         except (WireError, CloseConnection):
             raise
         except Exception as error:

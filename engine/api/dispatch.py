@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.api.admission import ADMITTED, Admission, Rule, Session
+from engine.api.admission import Admission, Rule, Session
 from engine.api.denied import denied
 from engine.api.exchange import Exchange, Handler
 from engine.wire.headers import api
@@ -72,7 +72,7 @@ class DispatchTable:
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`.
 
-        One of the rows may have a usual way past the general one.
+        One of the rows may have a usual way past its handler.
         """
         found = api(name)
         assert found.key not in self._rows, name
@@ -107,16 +107,13 @@ def serve(row: ApiRow, request: Any, exchange: Exchange) -> tuple[Any, int]:
     Returns the reply, and how long the connection rests behind it in ms. Raises what handlers do.
     """
     session = exchange.session
-    if session.may_go_usual:
-        verdict = ADMITTED
-    else:
-        verdict = session.admission.admit(
-            session,
-            row.rule,
-            api_key=row.key,
-            client_id=exchange.client_id,
-            is_inter_broker=row.is_inter_broker,
-        )
+    verdict = session.admission.admit(
+        session,
+        row.rule,
+        api_key=row.key,
+        client_id=exchange.client_id,
+        is_inter_broker=row.is_inter_broker,
+    )
     if verdict.delay_ms:
         exchange = exchange._replace(throttle_ms=verdict.delay_ms)
     if verdict.error_code:

@@ -1,14 +1,14 @@
-"""The usual fetch: one partition for a consumer, answered without the general way's detours.
+"""The usual fetch: one partition for a consumer, answered without the detours of `Fetch.answer`.
 
 ```
 request ─ one partition, with or without a session? ─ read ─┬─ enough bytes ──────────> reply
                                                             └─ at the end ─ waits ─> read again
 ```
 
-Whatever is not usual is left to the general way, which then finds everything as it was:
+Whatever is not usual is left to `Fetch.answer`, which then finds everything as it was:
 followers, new sessions, several partitions, whatever is refused, records that are converted,
 aborted transactions, clients to whom something can be denied. What is answered here is byte for
-byte what the general way would answer.
+byte what `Fetch.answer` would answer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from engine.replication.delayed_fetch import WaitingPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import CONSUMER_ID, FetchParams, FetchSpec, UsualRead
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.watermark import READ_COMMITTED, Isolation
+from engine.replication.watermark import Isolation
 from engine.wire.fetch_bytes import (
     FIRST_FLEXIBLE,
     FIRST_FROM_FOLLOWERS,
@@ -46,6 +46,9 @@ from engine.wire.usual_fetch_bytes import TAGS_BEHIND_RECORDS, answer_without_ne
 
 #: Records leave as they are, whatever their codec.
 _FIRST_USUAL = 10
+#: By isolation level.
+_READERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
+_COMMITTED = Isolation.COMMITTED
 _NO_PARTITIONS: Container[int] = ()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new = tuple.__new__
@@ -62,14 +65,14 @@ class Asked(NamedTuple):
     exchange: Exchange
 
 
-#: Reads and answers the general way what was asked and has waited.
-GeneralAnswer: TypeAlias = Callable[[Asked, FetchContext], EncodedReply]
+#: Reads and answers what was asked and has waited, whatever it is.
+AnswerAfterWait: TypeAlias = Callable[[Asked, FetchContext], EncodedReply]
 
 
 class UsualFetch:
     """Answers fetches of one partition.
 
-    `answer_after_wait` is the general way for one that waited.
+    `answer_after_wait` answers one that waited whatever it finds.
     """
 
     def __init__(
@@ -78,14 +81,14 @@ class UsualFetch:
         metadata: MetadataCache,
         sessions: FetchSessionCache,
         max_bytes: int,
-        answer_after_wait: GeneralAnswer,
+        answer_after_wait: AnswerAfterWait,
     ) -> None:
         self._manager = manager
         self._partitions = manager.partitions
         self._metadata = metadata
         self._sessions = sessions
         self._max_bytes = max_bytes
-        self._answer_generally = answer_after_wait
+        self._answer_after_wait = answer_after_wait
 
     def answer(self, request: FetchRequest, exchange: Exchange) -> Any:
         """Return the answer, or a promise of it; None if nothing has been done."""
@@ -117,7 +120,7 @@ class UsualFetch:
             return None
         partition, spec = found
         max_bytes = min(max_bytes, self._max_bytes)
-        reader = Isolation.COMMITTED if isolation == READ_COMMITTED else Isolation.HIGH_WATERMARK
+        reader = _READERS[isolation]
         read = self._read(partition, spec, max_bytes, reader)
         if read is None:
             return None
@@ -143,7 +146,7 @@ class UsualFetch:
         if session is not None:
             self._sessions.go_on(session, exchange[5])
             partition.spec = spec
-        has_aborted = reader is Isolation.COMMITTED
+        has_aborted = reader is _COMMITTED
         return _encoded(partition, session, read, version, has_aborted=has_aborted)
 
     def _only_in(self, topics: list[AskedTopic]) -> tuple[SessionPartition, FetchSpec] | None:
@@ -173,7 +176,7 @@ class UsualFetch:
         try:
             return here.read_usual(spec, max_bytes, isolation)
         except (ApiError, StorageError):
-            # The general way meets it again, and tells it.
+            # `Fetch.answer` meets it again, and tells it.
             return None
 
     def _wait(
@@ -211,11 +214,11 @@ class UsualFetch:
             isolation = params[4]
             read = self._read(partition, spec, params[3], isolation)
             if read is not None:
-                has_aborted = isolation is Isolation.COMMITTED
+                has_aborted = isolation is _COMMITTED
                 return _encoded(partition, session, read, exchange[2], has_aborted=has_aborted)
         if session is None:
-            return self._answer_generally(asked, FetchContext((partition,)))
-        return self._answer_generally(asked, self._sessions.context_of(session, epoch))
+            return self._answer_after_wait(asked, FetchContext((partition,)))
+        return self._answer_after_wait(asked, self._sessions.context_of(session, epoch))
 
 
 def _only_of(

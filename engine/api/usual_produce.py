@@ -1,7 +1,7 @@
 """The usual way through a broker of the requests that it gets most: produces of one batch.
 
 ```
-frame ─ read_produce_usual ─ one usual batch? ─ append_records_usual ─ answer's frame
+frame ─ read_produce_usual ─ append_records_usual ─ answer's frame
   └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
@@ -16,7 +16,6 @@ from collections.abc import Container
 from engine.api.admission import Session
 from engine.api.exchange import Exchange
 from engine.api.produce import ADMIN_CLIENT_ID, Produce
-from engine.api.produce_records import is_usual
 from engine.host.ports import Clock
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache
@@ -46,9 +45,7 @@ class UsualProduce:
         version, correlation_id, head, records = request
         client_id, acks, topic_partition, _, _, _ = head
         topic, index = topic_partition
-        if index not in self._metadata.topics.get(topic, _NO_PARTITIONS) or not is_usual(
-            records, version
-        ):
+        if index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
             return None
         result = self._append_usual(
             topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID

@@ -45,15 +45,31 @@ class CheckedBatch:
     Source: D21.
     """
 
-    # On the class: of a usual batch none of it is ever set.
-    computed_crc: int | None = None
+    # On the class: little of it is ever set.
     _walked: Walked = None
     _is_walked = False
+    _may_open_usual = True
     _opened: Opened | None = None
 
-    def __init__(self, data: memoryview) -> None:
+    def __init__(self, data: memoryview, computed_crc: int | None = None) -> None:
         self.data = data
+        self.computed_crc = computed_crc
         self.header = _header_in(data) if len(data) >= HEADER_BYTES else None
+
+    def note_walk(self, walked: Walked, opened: Opened | None) -> None:
+        """Take what `append_usual` has found out of records with a good checksum.
+
+        `opened` is what `open_usual` returned, None also for records that are not compressed.
+        """
+        self._is_walked = opened is not None or not self.is_compressed
+        self._walked = walked
+        self._opened = opened
+        self._may_open_usual = False
+
+    @property
+    def is_compressed(self) -> bool:
+        """Tell whether the header names a codec."""
+        return self.header is not None and self.header[5] & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
         """Raise CorruptRecord if the checksum of the batch, which is all of this, is wrong."""
@@ -87,9 +103,10 @@ class CheckedBatch:
         """
         if self._opened is None:
             assert self.header is not None
-            self._opened = open_usual(self.data, self.header[5] & CODEC_BITS) or _open(
-                self.data, self.header[5], limit_bytes
-            )
+            if self._may_open_usual:
+                self._opened = open_usual(self.data, self.header[5] & CODEC_BITS)
+            if self._opened is None:
+                self._opened = _open(self.data, self.header[5], limit_bytes)
         return self._opened
 
 

@@ -28,11 +28,11 @@ chunk larger than segment.bytes is split at batches, not refused.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from engine.host.ports import Buffer, Files
 from engine.log import log_reader, partition_metadata
-from engine.log.checked_batch import CheckedBatch
+from engine.log.checked_batch import CheckedBatch, open_usual
 from engine.log.loaded_log import LoadedLog
 from engine.log.log_config import LogConfig
 from engine.log.log_flush import LogFlush
@@ -60,20 +60,28 @@ from engine.log.retention import LogFacts, RetentionReason, plan_retention
 from engine.log.segment import Segment, create_segment
 from engine.log.segment_trash import discard_segments
 from engine.log.tasks import LogHooks
-from engine.log.txn_index import AbortedTransaction
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition
-from engine.records.batch import CHECKED_FROM, MAGIC, TRANSACTIONAL_FLAG, BatchView
+from engine.native.record_walk import WalkTier
+from engine.records.batch import (
+    CHECKED_FROM,
+    CODEC_BITS,
+    HEADER,
+    HEADER_BYTES,
+    MAGIC,
+    TRANSACTIONAL_FLAG,
+    BatchView,
+)
 from engine.records.crc import crc32c
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
 _set_base_offset = struct.Struct(">q").pack_into
 _set_leader_epoch = struct.Struct(">i").pack_into
 _LEADER_EPOCH_AT = 12
-#: Attributes of a batch that says no more than its codec, and whether it is in a transaction.
-_USUAL_ATTRIBUTES = frozenset(
-    codec | transactional for codec in range(5) for transactional in (0, TRANSACTIONAL_FLAG)
-)
+#: What the attributes of a batch in no transaction say: its codec.
+CODECS_ALONE = frozenset(range(5))
+_USUAL_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
+_header_in = HEADER.unpack_from
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
 _new_info = tuple.__new__
 
@@ -122,7 +130,6 @@ class LocalLog:
         self.config = config
         self._rules = LeaderRules(config)
         self._largest_time_usual = self._rules.largest_time_usual
-        self._limit_bytes = self._rules.limit_bytes
         self._batch_bytes_max = min(config.max_message_bytes, config.segment_bytes)
         self._flush_messages = config.flush_messages
         self._active = self.segments.active
@@ -179,41 +186,51 @@ class LocalLog:
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
         """
-        checked = CheckedBatch(batches)
-        info = self.append_usual(checked, leader_epoch, now_ms, origin)
-        return info or self._append(checked, leader_epoch, now_ms, origin)
+        looked = self.append_usual(batches, leader_epoch, now_ms, origin=origin)
+        if isinstance(looked, AppendInfo):
+            return looked
+        return self.append(looked or CheckedBatch(batches), leader_epoch, now_ms, origin)
 
     def append_usual(
-        self, checked: CheckedBatch, leader_epoch: int, now_ms: int, origin: AppendOrigin
-    ) -> AppendInfo | None:
+        self,
+        batches: memoryview,
+        leader_epoch: int,
+        now_ms: int,
+        usual_attributes: Container[int] = _USUAL_ATTRIBUTES,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+    ) -> AppendInfo | CheckedBatch | None:
         """Append one batch that only needs its offset and epoch set, as nearly all are.
 
-        None with nothing done for any other; what was found out is in `checked`. Errors: those of
-        `producer_state.py`; nothing is written then.
+        For any other nothing is done: returns what `append` need not find out again, None after a
+        look at the header alone. Errors: those of `producer_state.py`; nothing is written then.
         """
-        header = checked.header
-        if header is None or not self._may_append_usual:
+        if len(batches) < HEADER_BYTES or not self._may_append_usual:
             return None
         (
             base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
             producer_id, producer_epoch, base_sequence, count,
-        ) = header  # fmt: skip
-        batches = checked.data
+        ) = _header_in(batches)  # fmt: skip
         if not (
             length + 12 == len(batches) <= self._batch_bytes_max
             and magic == MAGIC
             and not base_offset
-            and flags in _USUAL_ATTRIBUTES
+            and flags in usual_attributes
             and 0 < count == delta + 1
             and (producer_id < 0 or base_sequence >= 0)
         ):
             return None
-        checked.computed_crc = computed_crc = crc32c(batches[CHECKED_FROM:])
+        computed_crc, opened, codec = crc32c(batches[CHECKED_FROM:]), None, flags & CODEC_BITS
         if computed_crc != crc:
-            return None
-        walked = checked.walk(self._limit_bytes)
+            return CheckedBatch(batches, computed_crc)
+        if codec:
+            opened = open_usual(batches, codec)
+            walked = None if opened is None else WalkTier.walk(opened[0], 0, count)
+        else:
+            walked = WalkTier.walk(batches, HEADER_BYTES, count)
         if self._largest_time_usual(walked, base_ms, now_ms) != max_ms:
-            return None
+            checked = CheckedBatch(batches, computed_crc)
+            checked.note_walk(walked, opened)
+            return checked
         first = self.log_end_offset
         if producer_id >= 0:
             last_sequence = increment_sequence(base_sequence, delta)
@@ -245,16 +262,20 @@ class LocalLog:
             AppendInfo, (first, last, max_ms, -1, start, length + 12, leader_epoch, False)
         )
 
-    def _append(
-        self, checked: CheckedBatch, leader_epoch: int, now_ms: int, origin: AppendOrigin
+    def append(
+        self,
+        checked: CheckedBatch,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
+        """Append whatever a leader may take, as `append_as_leader` does."""
         self._truncation.settle()
         first = self.log_end_offset
         taken = self._rules.accept(
             checked, base_offset=first, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin
         )
-        batch = taken.batch
-        size = batch.size_bytes
+        batch, size = taken.batch, taken.batch.size_bytes
         if size > self.config.segment_bytes:
             raise RecordListTooLarge(size, self.config.segment_bytes)
         marked = marker_of(batch) if batch.is_control and batch.has_producer_id else None
@@ -263,19 +284,11 @@ class LocalLog:
             return self._duplicate(known, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
-        last = batch.last_offset
-        largest = (batch.max_timestamp_ms, last)
-        self._write(batch.raw, first, last, largest, now_ms)
+        last, largest_ms = batch.last_offset, batch.max_timestamp_ms
+        self._write(batch.raw, first, last, (largest_ms, last), now_ms)
         self._note_completed(self.producers.see(batch, marked))
-        return AppendInfo(
-            first,
-            last,
-            batch.max_timestamp_ms,
-            taken.log_append_time_ms,
-            self.log_start_offset,
-            size,
-            leader_epoch,
-        )
+        start, append_time_ms = self.log_start_offset, taken.log_append_time_ms
+        return AppendInfo(first, last, largest_ms, append_time_ms, start, size, leader_epoch)
 
     def append_as_follower(self, batches: memoryview, now_ms: int) -> AppendInfo:
         """Append what a leader sent, as it is; a last batch that is cut short is left out.
@@ -324,8 +337,7 @@ class LocalLog:
         now_ms: int,
     ) -> None:
         """Append bytes to the active segment, or a new one, and move the log's end."""
-        segment = self._active
-        size = len(data)
+        segment, size = self._active, len(data)
         if segment.should_roll(size, last_offset, largest[0], now_ms):
             segment = self.roll(now_ms, first_offset)
         segment.append((data,), size, last_offset, largest, first_offset=first_offset)
@@ -388,10 +400,6 @@ class LocalLog:
             log_start_offset=self.log_start_offset,
             log_end_offset=self.log_end_offset,
         )
-
-    def collect_aborted(self, start_offset: int, upper_bound: int) -> list[AbortedTransaction]:
-        """Return the aborted transactions that touch [start, upper bound)."""
-        return log_reader.collect_aborted(self.segments, start_offset, upper_bound)
 
     def last_stable_offset(self, high_watermark: int) -> int:
         """Return where readers of committed records stop (exclusive), at most the watermark."""
@@ -574,13 +582,8 @@ class LocalLog:
         gone = list(segments)
         for segment in gone:
             self.segments.remove(segment)
-        discard_segments(
-            self._files,
-            gone,
-            self.snapshots,
-            self._hooks.tasks,
-            delay_ms=self.config.file_delete_delay_ms,
-        )
+        delay_ms, tasks = self.config.file_delete_delay_ms, self._hooks.tasks
+        discard_segments(self._files, gone, self.snapshots, tasks, delay_ms=delay_ms)
 
     def rename_directory(self, directory: str) -> None:
         """Follow the directory to its new name, after it was renamed."""
@@ -592,9 +595,3 @@ class LocalLog:
         self.epochs.directory = directory
         for segment in self.segments:
             segment.directory = directory
-
-    def remove_expired_producers(self, now_ms: int) -> int:
-        """Forget producers by producer.id.expiration.ms; counts them."""
-        return self.producers.remove_expired(
-            now_ms=now_ms, expiration_ms=self.config.producer_id_expiration_ms
-        )

@@ -465,7 +465,8 @@ class LogManager:
         """Forget producers that have been idle for too long, in every log. Source: SCH-12."""
         now_ms = self._around.clock.wall_ms()
         for log in self._all():
-            log.remove_expired_producers(now_ms)
+            expiration_ms = log.config.producer_id_expiration_ms
+            log.producers.remove_expired(now_ms=now_ms, expiration_ms=expiration_ms)
 
     def reconfigure(self, topic: str | None = None) -> None:
         """Give the logs of a topic its new settings, or all logs those of theirs."""

@@ -75,7 +75,7 @@ class LegacyMessage:
     Fields are read when asked for; what lies beyond the message raises CorruptRecord then.
     """
 
-    __slots__ = ("_buffer", "_place", "_position", "_size", "_wrapper", "offset")
+    __slots__ = ("_buffer", "_computed_crc", "_place", "_position", "_size", "_wrapper", "offset")
 
     #: What magic 0 and 1 do not have.
     headers: ClassVar[tuple[Header, ...]] = ()
@@ -96,6 +96,7 @@ class LegacyMessage:
         self._size: int = size + LENGTH_OVERHEAD_BYTES
         self._place = position
         self._wrapper: LegacyMessage | None = None
+        self._computed_crc: int | None = None
 
     @classmethod
     def inside(cls, wrapper: LegacyMessage, buffer: memoryview, position: int) -> LegacyMessage:
@@ -185,10 +186,13 @@ class LegacyMessage:
         return self.crc == self.computed_crc()
 
     def computed_crc(self) -> int:
-        """Return the CRC-32 of the bytes under the checksum."""
-        self._require_whole()
-        start = self._position
-        return zlib.crc32(self._buffer[start + CHECKED_FROM : start + self._size])
+        """Return the CRC-32 of the bytes under the checksum, which is computed once."""
+        if self._computed_crc is None:
+            self._require_whole()
+            start = self._position
+            checked = self._buffer[start + CHECKED_FROM : start + self._size]
+            self._computed_crc = zlib.crc32(checked)
+        return self._computed_crc
 
     def to_record(self) -> Record:
         """Return the message as a record; CorruptRecord if its sizes do not hold."""

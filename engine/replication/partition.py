@@ -20,7 +20,8 @@ from collections.abc import Callable
 
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
-from engine.log.local_log import LocalLog
+from engine.log.checked_batch import CheckedBatch
+from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
 from engine.log.log_types import (
@@ -85,6 +86,7 @@ ACKS_ALL = -1
 ACKS_LEADER = 1
 _NO_EPOCH = -1
 _NO_LEADER = -1
+_COMMITTED = Isolation.COMMITTED
 _NOT_APPLIED = RoleChange(is_applied=False)
 _DEFAULTS = ReplicationConfig()
 # A NamedTuple's own constructor is Python code and takes twice as long as this.
@@ -262,12 +264,17 @@ class Partition:
     def append_usual(self, batches: memoryview) -> AppendInfo | None:
         """Append as `append` would for acks=1 of a client; the caller tells who waits for it.
 
-        None with nothing done on a broker that does not lead. Errors: those of the log; nothing is
-        written then.
+        None with nothing done on a broker that does not lead, and for what a header says not to be
+        one batch in no transaction. Errors: those of the log; nothing is written then.
         """
         if self.leader_id != self.broker_id:
             return None
-        info = self.log.append_as_leader(batches, self.leader_epoch, self._clock.wall_ms())
+        log, epoch, now_ms = self.log, self.leader_epoch, self._clock.wall_ms()
+        info = log.append_usual(batches, epoch, now_ms, CODECS_ALONE)
+        if info is None:
+            return None
+        if isinstance(info, CheckedBatch):
+            info = log.append(info, epoch, now_ms)
         if not info[7]:
             if self.followers:
                 self._maybe_move_high_watermark()
@@ -372,7 +379,7 @@ class Partition:
         end = readable_end(isolation, log.log_end_offset, watermark, stable)
         records: bytes | FetchSlice | None = None
         if offset < end:
-            if isolation is not Isolation.COMMITTED or not has_aborted_behind(log, offset):
+            if isolation is not _COMMITTED or not has_aborted_behind(log, offset):
                 records = read_slice_usual(log, offset, max_bytes, end)
         elif offset == end >= log.log_start_offset:
             records = b""

@@ -243,8 +243,8 @@ class ReplicaManager:
     ) -> ProduceResult | None:
         """Append what a client sent to one partition and return its answer, without a wait.
 
-        None when nothing has been done: the partition is not here or not led, or the answer may
-        have to wait. `append_records` is then the way.
+        None when nothing has been done: the partition is not here or not led, the answer may have
+        to wait, or it is not one batch in no transaction. `append_records` is then the way.
         """
         partition = self._partitions.get(topic_partition)
         if (

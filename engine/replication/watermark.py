@@ -27,6 +27,10 @@ class Isolation(Enum):
     COMMITTED = "read_committed"
 
 
+# Members of an Enum are looked up slowly.
+_LOG_END, _HIGH_WATERMARK = Isolation.LOG_END, Isolation.HIGH_WATERMARK
+
+
 def leader_high_watermark(
     current: int, log_end_offset: int, follower_end_offsets: Iterable[int]
 ) -> int:
@@ -54,8 +58,8 @@ def readable_end(
     isolation: Isolation, log_end_offset: int, high_watermark: int, last_stable_offset: int
 ) -> int:
     """Return the offset (exclusive) up to which a reader sees. Source: HW-13."""
-    if isolation is Isolation.LOG_END:
-        return log_end_offset
-    if isolation is Isolation.HIGH_WATERMARK:
+    if isolation is _HIGH_WATERMARK:
         return high_watermark
+    if isolation is _LOG_END:
+        return log_end_offset
     return min(last_stable_offset, high_watermark)

@@ -1,4 +1,4 @@
-"""The ordinary Fetch: one partition, or none in a session; read and written as one struct each.
+"""The usual Fetch: one partition, or none in a session; read and written as one struct each.
 
 ```
 request   version 11    what librdkafka sends: one topic by name, nothing to forget, any rack

@@ -11,6 +11,7 @@ from engine.host.memory import MachineStopped, MemoryFiles
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
+from engine.log.log_reader import collect_aborted
 from engine.log.tasks import InlineTasks
 from engine.log.txn_index import AbortedTransaction, encode_txn_index
 from engine.naming import FileKind
@@ -73,7 +74,7 @@ def state(log: LocalLog) -> tuple[object, ...]:
         log.log_end_offset,
         log.epochs.entries,
         sorted(log.producers.to_entries()),
-        log.collect_aborted(0, 1 << 40),
+        collect_aborted(log.segments, 0, 1 << 40),
     )
 
 

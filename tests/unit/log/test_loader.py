@@ -9,6 +9,7 @@ from engine.host.ports import Files
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.loader import SegmentOffsetOverflow
 from engine.log.log_config import LogConfig
+from engine.log.log_reader import collect_aborted
 from engine.log.producer_snapshot import encode_producer_snapshot
 from engine.log.tasks import InlineTasks
 from engine.log.txn_index import read_txn_index
@@ -108,7 +109,7 @@ def test_lost_indexes_are_built_again(kind: FileKind, harm: str) -> None:
 def test_a_lost_transaction_index_is_built_again_in_recovery() -> None:
     files = log_of({0: batch(0) + data_of(1, 1) + marker_of(1, 2)})
     log, _ = open_log(files, CONFIG)
-    assert [(1, 1, 2, 3)] == [entry[:4] for entry in log.collect_aborted(0, 9)]
+    assert [(1, 1, 2, 3)] == [entry[:4] for entry in collect_aborted(log.segments, 0, 9)]
     assert len(read_txn_index(files, f"{DIR}/{name_of(0, FileKind.TXNINDEX)}").entries) == 1
 
 

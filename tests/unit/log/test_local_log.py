@@ -15,7 +15,14 @@ from engine.log.leader_epoch_checkpoint import read_leader_epochs
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.log_lines import LogStartReason
-from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST, LATEST_TIERED, MAX_TIMESTAMP
+from engine.log.log_reader import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+    collect_aborted,
+)
 from engine.log.log_types import OffsetOutOfRange, RecordListTooLarge, UnexpectedAppendOffset
 from engine.log.producer_state import AppendOrigin, InvalidProducerEpoch, OutOfOrderSequence
 from engine.log.retention import RetentionReason
@@ -63,10 +70,10 @@ def test_offsets_follow_each_other() -> None:
     assert [0, 3] == [base for base, _ in batches_of(log)]
 
 
-def test_the_quick_way_and_the_careful_one_write_the_same() -> None:
-    quick, careful = new_log(), new_log()
-    # What is cut short behind a batch is left out, by the careful way alone.
-    for log, behind in ((quick, b""), (careful, bytes(9))):
+def test_the_usual_way_and_the_other_write_the_same() -> None:
+    usual, other = new_log(), new_log()
+    # What is cut short behind a batch is left out, by the other way alone.
+    for log, behind in ((usual, b""), (other, bytes(9))):
         for epoch, batch in enumerate(
             (
                 sent(3),
@@ -77,9 +84,9 @@ def test_the_quick_way_and_the_careful_one_write_the_same() -> None:
         ):
             data = memoryview(bytearray(bytes(batch) + behind))
             log.append_as_leader(data, epoch, NOW_MS)
-    assert batches_of(quick) == batches_of(careful)
-    assert quick.epochs.entries == careful.epochs.entries
-    assert quick.producers.to_entries() == careful.producers.to_entries()
+    assert batches_of(usual) == batches_of(other)
+    assert usual.epochs.entries == other.epochs.entries
+    assert usual.producers.to_entries() == other.producers.to_entries()
 
 
 def test_a_refused_batch_leaves_nothing_behind() -> None:
@@ -166,7 +173,7 @@ def test_a_replica_has_the_leader_s_bytes_epochs_and_producers() -> None:
     assert batches_of(leader) == batches_of(follower)
     assert leader.epochs.entries == follower.epochs.entries
     assert leader.producers.to_entries() == follower.producers.to_entries()
-    assert leader.collect_aborted(0, 9) == follower.collect_aborted(0, 9)
+    assert collect_aborted(leader.segments, 0, 9) == collect_aborted(follower.segments, 0, 9)
 
 
 def test_a_replica_takes_gaps_and_leaves_out_a_cut_batch() -> None:
@@ -580,5 +587,5 @@ def test_a_log_follows_its_directory_to_another_name() -> None:
 def test_idle_producers_are_forgotten() -> None:
     log = new_log(SMALL._replace(producer_id_expiration_ms=50))
     log.append_as_leader(sent_by(1, 0), 0, NOW_MS)
-    assert log.remove_expired_producers(NOW_MS + 49) == 0
-    assert log.remove_expired_producers(NOW_MS + 50) == 1
+    assert log.producers.remove_expired(now_ms=NOW_MS + 49, expiration_ms=50) == 0
+    assert log.producers.remove_expired(now_ms=NOW_MS + 50, expiration_ms=50) == 1

@@ -10,10 +10,9 @@ import pytest
 from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
 from engine.host.ports import LogDirOffline
-from engine.log.checked_batch import CheckedBatch
 from engine.log.local_log import LocalLog
 from engine.log.log_lines import LogStartReason
-from engine.log.producer_state import AppendOrigin
+from engine.log.log_types import AppendInfo
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.test_local_log import SMALL, HeldTasks, fill
 from tests.unit.log.writing import NOW_MS, batches_of, open_log, sent
@@ -99,17 +98,16 @@ def test_the_next_change_of_the_log_waits_for_the_disk(
 def test_usual_appends_are_taken_again_afterwards() -> None:
     stage = Stage()
     stage.log.truncate_to(10, NOW_MS)
-    batch = CheckedBatch(sent(1))
-    assert stage.log.append_usual(batch, 0, NOW_MS, AppendOrigin.CLIENT) is None
+    assert stage.log.append_usual(sent(1), 0, NOW_MS) is None
     stage.run_held()
-    assert stage.log.append_usual(batch, 0, NOW_MS, AppendOrigin.CLIENT) is not None
+    assert isinstance(stage.log.append_usual(sent(1), 0, NOW_MS), AppendInfo)
 
 
 def test_new_settings_do_not_hide_a_truncation_that_is_not_durable() -> None:
     stage = Stage()
     stage.log.truncate_to(10, NOW_MS)
     stage.log.configure(SMALL)
-    assert stage.log.append_usual(CheckedBatch(sent(1)), 0, NOW_MS, AppendOrigin.CLIENT) is None
+    assert stage.log.append_usual(sent(1), 0, NOW_MS) is None
 
 
 def test_a_failed_sync_is_told_and_never_tried_again() -> None:
