@@ -157,6 +157,47 @@ def test_no_module_is_left_unused() -> None:
     assert [] == dead
 
 
+def test_a_class_name_has_one_owner() -> None:
+    owners: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in _tree(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners.setdefault(node.name, []).append(_name(path))
+    assert {} == {name: places for name, places in owners.items() if len(places) > 1}
+
+
+def _module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _imports(body: list[ast.stmt], modules: set[str]) -> Iterator[str]:
+    """Yield the modules of the project that statements import, at any depth."""
+    for node in ast.walk(ast.Module(body, [])):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if name in modules else node.module
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def test_no_file_imports_one_that_imports_it() -> None:
+    """Neither at the top, nor for types alone, nor within a function."""
+    paths = {_module_name(path): path for path in SOURCES}
+    left = {
+        name: {it for it in _imports(_tree(path).body, set(paths)) if it in paths and it != name}
+        for name, path in paths.items()
+        # These pick what to import by a name they are given.
+        if name not in ("kctl.__main__", "kctl.app")
+    }
+    while True:
+        leaves = {name for name, wanted in left.items() if not wanted & set(left)}
+        if not leaves:
+            break
+        left = {name: wanted for name, wanted in left.items() if name not in leaves}
+    assert {} == left
+
+
 def test_pages_have_one_title() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     fenced = re.compile(r"^```.*?^```", re.M | re.S)

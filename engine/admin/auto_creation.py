@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_outcomes import TopicOutcome, TopicOutcomes
-from engine.admin.topic_rules import NewTopic, is_name
+from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -33,10 +33,10 @@ CONSUMER_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
 
 
-def automatic_topic(topic: str, config: BrokerConfig) -> NewTopic:
+def automatic_topic(topic: str, config: BrokerConfig) -> CreatableTopic:
     """Return how a topic is created that nobody described."""
     if topic == CONSUMER_OFFSETS:
-        return NewTopic(
+        return CreatableTopic(
             topic,
             config.offsets_topic_num_partitions,
             config.offsets_topic_replication_factor,
@@ -47,7 +47,7 @@ def automatic_topic(topic: str, config: BrokerConfig) -> NewTopic:
             ),
         )
     if topic == TRANSACTION_STATE:
-        return NewTopic(
+        return CreatableTopic(
             topic,
             config.transaction_state_log_num_partitions,
             config.transaction_state_log_replication_factor,
@@ -59,7 +59,7 @@ def automatic_topic(topic: str, config: BrokerConfig) -> NewTopic:
                 ("segment.bytes", str(config.transaction_state_log_segment_bytes)),
             ),
         )
-    return NewTopic(topic, config.num_partitions, config.default_replication_factor)
+    return CreatableTopic(topic, config.num_partitions, config.default_replication_factor)
 
 
 class AutoCreation:

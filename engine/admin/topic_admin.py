@@ -24,7 +24,7 @@ from engine.admin.admin_ports import AdminPorts
 from engine.admin.topic_creation import TopicCreation
 from engine.admin.topic_growth import MorePartitions, TopicGrowth
 from engine.admin.topic_outcomes import TopicOutcome, TopicOutcomes, with_late
-from engine.admin.topic_rules import NewTopic, is_name
+from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
 from engine.controller.grouped_writes import write_groups
 from engine.errors import EngineError
@@ -52,7 +52,7 @@ class TopicAdmin:
 
     def create_topics(
         self,
-        topics: Sequence[NewTopic],
+        topics: Sequence[CreatableTopic],
         *,
         timeout_ms: int,
         validate_only: bool = False,

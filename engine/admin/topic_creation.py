@@ -21,7 +21,7 @@ from engine.admin.topic_errors import TopicRefused
 from engine.admin.topic_outcomes import TopicOutcome, refused, write_error
 from engine.admin.topic_rules import (
     BROKERS_DEFAULT,
-    NewTopic,
+    CreatableTopic,
     already_exists,
     can_collide,
     check_assignment,
@@ -69,7 +69,7 @@ class TopicCreation:
         ) = None
 
     async def create(
-        self, topics: Sequence[NewTopic], *, validate_only: bool, describe: bool
+        self, topics: Sequence[CreatableTopic], *, validate_only: bool, describe: bool
     ) -> dict[str, TopicOutcome]:
         """Check topics of distinct names, and write those that pass."""
         outcomes: dict[str, TopicOutcome] = {}
@@ -88,7 +88,7 @@ class TopicCreation:
         return {topic.name: outcomes[topic.name] for topic in topics}
 
     async def _plan(
-        self, topic: NewTopic, planned: Mapping[str, _Planned], *, describe: bool
+        self, topic: CreatableTopic, planned: Mapping[str, _Planned], *, describe: bool
     ) -> _Planned:
         """Check one topic and give it replicas, settings and an id; raises TopicRefused."""
         if topic.name in self._cache.topics:
@@ -121,7 +121,7 @@ class TopicCreation:
             self._last_described = settings, configs, told
         return self._last_described[2]
 
-    def _place(self, topic: NewTopic) -> dict[int, tuple[int, ...]]:
+    def _place(self, topic: CreatableTopic) -> dict[int, tuple[int, ...]]:
         if topic.assignments:
             return dict(topic.assignments)
         partition_count, replication_factor = topic.partition_count, topic.replication_factor

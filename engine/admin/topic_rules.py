@@ -45,7 +45,7 @@ from engine.naming import InvalidTopicName, topics_collide, validate_topic
 BROKERS_DEFAULT = -1
 
 
-class NewTopic(NamedTuple):
+class CreatableTopic(NamedTuple):
     """A topic to create: counts, or an assignment as it came, by partition."""
 
     name: str
@@ -55,7 +55,7 @@ class NewTopic(NamedTuple):
     configs: Sequence[tuple[str, str | None]] = ()
 
 
-def check_form(topic: NewTopic) -> None:
+def check_form(topic: CreatableTopic) -> None:
     """Raise TopicRefused unless the request itself makes sense."""
     nulls = [name for name, value in topic.configs if value is None]
     if nulls:

@@ -22,13 +22,13 @@ from engine.host.ports import Files
 from engine.limits import FILE_OPEN_WEIGHT_BYTES, SPLIT_BYTES, SPLIT_SEGMENTS_MAX
 from engine.log.log_dir import (
     LogDir,
-    Partition,
+    PartitionFolder,
     duplicate_partitions,
     find_log_dir,
 )
 from engine.log.offset_checkpoint import LOG_STARTS
 from engine.log.offset_index import read_offset_index
-from engine.log.segment_files import Segment
+from engine.log.segment_files import SegmentFiles
 from engine.naming import DirectoryKind, FileKind
 
 
@@ -60,7 +60,7 @@ class Selection(NamedTuple):
     topics: re.Pattern[str] | None = None
     partitions: frozenset[int] | None = None
 
-    def takes(self, partition: Partition) -> bool:
+    def takes(self, partition: PartitionFolder) -> bool:
         """Tell whether a partition is wanted; only live ones are."""
         found = partition.directory
         if found is None or found.kind is not DirectoryKind.LIVE:
@@ -115,7 +115,11 @@ def plan_splits(
 
 
 def _cut(
-    files: Files, log_dir: LogDir, partition: Partition, segment: Segment, split_bytes: int
+    files: Files,
+    log_dir: LogDir,
+    partition: PartitionFolder,
+    segment: SegmentFiles,
+    split_bytes: int,
 ) -> Iterable[Split]:
     assert partition.directory is not None
     place = partition.directory.topic_partition
@@ -137,7 +141,7 @@ def _cut(
 
 
 def _cut_positions(
-    files: Files, partition: Partition, segment: Segment, split_bytes: int
+    files: Files, partition: PartitionFolder, segment: SegmentFiles, split_bytes: int
 ) -> list[int]:
     if segment.log_bytes <= split_bytes or FileKind.INDEX not in segment.sizes:
         return []

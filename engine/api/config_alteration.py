@@ -21,9 +21,9 @@ from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.api.admission import NotAuthorized
 from engine.api.config_resources import (
     RESOURCE_TYPES,
-    Answer,
     InvalidConfiguration,
     InvalidRequest,
+    ResourceResult,
     ResourceType,
     UnknownTopic,
     answer_to,
@@ -153,7 +153,7 @@ def _check_passwords(
 def answer_each(
     resources: Sequence[Any],
     alter: Callable[[Any], Awaitable[None]],
-    reply_with: Callable[[Iterable[tuple[Any, Answer]]], Any],
+    reply_with: Callable[[Iterable[tuple[Any, ResourceResult]]], Any],
 ) -> Promise[Any]:
     """Change the resources one by one and promise the reply; each has its own answer.
 
@@ -172,11 +172,11 @@ def answer_each(
                 if times[key] > 1:
                     raise InvalidRequest("Each resource must appear at most once.")
                 await alter(resource)
-                answers.append(Answer())
+                answers.append(ResourceResult())
             except NotAuthorized as error:
                 # Kafka has words for it for loggers alone.
                 is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
-                answers.append(Answer(error.code, error.detail if is_logger else None))
+                answers.append(ResourceResult(error.code, error.detail if is_logger else None))
             except EngineError as error:
                 answers.append(answer_to(error, *key))
         return reply_with(zip(resources, answers, strict=True))

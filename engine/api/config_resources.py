@@ -107,14 +107,14 @@ def require_allowed(session: Session, resource: Any, operation: AclOperation) ->
         raise NotAuthorized(kind)
 
 
-class Answer(NamedTuple):
+class ResourceResult(NamedTuple):
     """How one resource fared."""
 
     code: int = 0
     message: str | None = None
 
 
-def answer_to(error: EngineError, resource_type: int, name: str) -> Answer:
+def answer_to(error: EngineError, resource_type: int, name: str) -> ResourceResult:
     """Return the answer for a resource that was refused.
 
     Values that a topic does not take are INVALID_CONFIG, those of a broker INVALID_REQUEST. What
@@ -122,15 +122,15 @@ def answer_to(error: EngineError, resource_type: int, name: str) -> Answer:
     """
     if isinstance(error, ApiError):
         told = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
-        return Answer(error.code, told)
+        return ResourceResult(error.code, told)
     if not isinstance(error, ConfigError):
-        return Answer(UNKNOWN_SERVER_ERROR)
+        return ResourceResult(UNKNOWN_SERVER_ERROR)
     if resource_type == ResourceType.BROKER:
-        return Answer(INVALID_REQUEST, value_message(error))
+        return ResourceResult(INVALID_REQUEST, value_message(error))
     if error.key not in topic_keys():
-        return Answer(INVALID_CONFIG, f"Unknown topic config name: {error.key}")
+        return ResourceResult(INVALID_CONFIG, f"Unknown topic config name: {error.key}")
     kind = ResourceType(resource_type).name
-    return Answer(
+    return ResourceResult(
         INVALID_CONFIG,
         f"Invalid config value for resource ConfigResource(type={kind}, name='{name}'): "
         + value_message(error),
@@ -192,7 +192,7 @@ def require_own_id(name: str, broker_id: int, *, what: str = "Node", alternative
         raise InvalidRequest(f"Unexpected broker id, expected {expected}, but received {name}")
 
 
-def alteration_reply(response: Any, answers: Iterable[tuple[Any, Answer]]) -> Any:
+def alteration_reply(response: Any, answers: Iterable[tuple[Any, ResourceResult]]) -> Any:
     """Return what became of each changed resource; both APIs that change settings answer so."""
     entry = response.AlterConfigsResourceResponse
     return response(

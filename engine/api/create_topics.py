@@ -21,7 +21,7 @@ from typing import Any
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_outcomes import TopicOutcome
-from engine.admin.topic_rules import NewTopic
+from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
@@ -122,8 +122,8 @@ def _refused(names: list[str]) -> dict[str, TopicOutcome]:
     return refused
 
 
-def _new_topic(topic: Any) -> NewTopic:
-    return NewTopic(
+def _new_topic(topic: Any) -> CreatableTopic:
+    return CreatableTopic(
         topic.name,
         topic.num_partitions,
         topic.replication_factor,

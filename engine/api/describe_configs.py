@@ -27,8 +27,8 @@ from engine.api.admission import AclOperation, Session
 from engine.api.config_loggers import LoggerLevels
 from engine.api.config_resources import (
     RESOURCE_TYPES,
-    Answer,
     InvalidRequest,
+    ResourceResult,
     ResourceType,
     UnknownTopic,
     answer_to,
@@ -79,7 +79,7 @@ class DescribeConfigs:
         unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
         if unknown:
             reason = f"Unexpected resource type {unknown[0].resource_type}"
-            refused = Answer(INVALID_REQUEST, reason)
+            refused = ResourceResult(INVALID_REQUEST, reason)
             return self._response(results=[self._refusal(each, refused) for each in resources])
         return drive(self._work(request, exchange.session))
 
@@ -92,7 +92,7 @@ class DescribeConfigs:
                 results.append(self._result(resource, entries))
             except ConfigError:
                 # A value that cannot be read is a fault of ours and not of the request.
-                results.append(self._refusal(resource, Answer(UNKNOWN_SERVER_ERROR)))
+                results.append(self._refusal(resource, ResourceResult(UNKNOWN_SERVER_ERROR)))
             except EngineError as error:
                 answer = answer_to(error, resource.resource_type, resource.resource_name)
                 if isinstance(error, UnknownTopic):
@@ -100,7 +100,7 @@ class DescribeConfigs:
                 results.append(self._refusal(resource, answer))
         return self._response(results=results)
 
-    def _refusal(self, resource: Any, answer: Answer) -> Any:
+    def _refusal(self, resource: Any, answer: ResourceResult) -> Any:
         return self._response.DescribeConfigsResult(
             error_code=answer.code,
             error_message=answer.message,

@@ -20,7 +20,7 @@ from typing import Protocol
 from engine.host.ports import Timers
 
 
-class Waiting(Protocol):
+class PurgatoryOwner(Protocol):
     """The owner of purgatories."""
 
     def advance(self) -> None:
@@ -37,12 +37,12 @@ class Deadlines:
 
     def __init__(self, timers: Timers) -> None:
         self._timers = timers
-        self._owners: list[Waiting] = []
+        self._owners: list[PurgatoryOwner] = []
         self._due_ms: int | None = None
         self._cancel: Callable[[], None] | None = None
         self._is_stopped = False
 
-    def add(self, owner: Waiting) -> None:
+    def add(self, owner: PurgatoryOwner) -> None:
         """Advance an owner of purgatories, too."""
         self._owners.append(owner)
 

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
-from engine.client.connection import Call, Connection
+from engine.client.connection import BrokerConnection, Call
 from engine.client.errors import Unreachable
 from engine.client.loop_connection import LoopConnection, message_of
 from engine.client.settings import Address
@@ -115,7 +115,7 @@ class Peers:
             self._timers,
             self._clock,
             Address(endpoint.host, endpoint.port),
-            lambda: Connection(str(self._broker_id)),
+            lambda: BrokerConnection(str(self._broker_id)),
             timeout_ms=BROKER_LINK_TIMEOUT_MS,
         )
         return FarLink(connection)

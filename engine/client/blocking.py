@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, TypeAlias, TypeVar
 
-from engine.client.connection import Call, Connection, Reply
+from engine.client.connection import BrokerConnection, Call, Reply
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.links import Links, Outcome
 from engine.client.metadata import (
@@ -103,9 +103,9 @@ class KafkaClient:
         """Close all connections."""
         self.links.close()
 
-    def _new_connection(self) -> Connection:
+    def _new_connection(self) -> BrokerConnection:
         sasl = self.settings.sasl
-        return Connection(self.settings.client_id, sasl and self._conversation(sasl))
+        return BrokerConnection(self.settings.client_id, sasl and self._conversation(sasl))
 
     def _conversation(self, sasl: SaslSettings) -> SaslConversation:
         if sasl.mechanism == "PLAIN":

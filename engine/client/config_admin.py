@@ -12,7 +12,7 @@ from engine.kafka_errors import NONE
 from engine.wire import messages
 
 
-class ResourceType(IntEnum):
+class ConfigResourceType(IntEnum):
     """What can have settings; the numbers are Kafka's."""
 
     TOPIC = 2
@@ -23,13 +23,13 @@ class ResourceType(IntEnum):
 class Resource(NamedTuple):
     """One thing with settings; a broker without a name stands for the default of all brokers."""
 
-    kind: ResourceType
+    kind: ConfigResourceType
     name: str
 
     @property
     def broker_id(self) -> int | None:
         """Return the broker that alone can answer for it, None if any can."""
-        if self.kind is ResourceType.TOPIC or not self.name:
+        if self.kind is ConfigResourceType.TOPIC or not self.name:
             return None
         return int(self.name)
 
@@ -149,7 +149,9 @@ def describe_configs(
             found |= dict.fromkeys(asked, error)
             continue
         for row in reply.message.results:
-            found[Resource(ResourceType(row.resource_type), row.resource_name)] = _entries(row)
+            found[Resource(ConfigResourceType(row.resource_type), row.resource_name)] = _entries(
+                row
+            )
     return found
 
 
@@ -196,7 +198,7 @@ def alter_configs(
         message = _alteration({r: changes[r] for r in asked}, validate_only)
         reply = client.ask("IncrementalAlterConfigs", message, to=to)
         for row in reply.message.responses:
-            resource = Resource(ResourceType(row.resource_type), row.resource_name)
+            resource = Resource(ConfigResourceType(row.resource_type), row.resource_name)
             failed = row.error_code != NONE
             found[resource] = api_error(row.error_code, row.error_message) if failed else None
     return found

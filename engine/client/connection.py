@@ -95,7 +95,7 @@ class Reply(NamedTuple):
     message: Any
 
 
-class Connection:
+class BrokerConnection:
     """The client's end of one connection.
 
     The driver calls `opened` once, passes what arrives to `receive` or `take_frame`, and sends what

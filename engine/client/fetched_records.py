@@ -19,7 +19,7 @@ from engine.records.view import batches_in
 NO_EPOCH = -1
 
 
-class AbortedTransaction(NamedTuple):
+class AbortedProducer(NamedTuple):
     """A transaction whose records do not count, from its first offset on."""
 
     producer_id: int
@@ -38,7 +38,7 @@ class SeenRecords(NamedTuple):
 
 
 def seen_records(
-    data: memoryview | bytes, position: int, aborted: Iterable[AbortedTransaction] | None = None
+    data: memoryview | bytes, position: int, aborted: Iterable[AbortedProducer] | None = None
 ) -> SeenRecords:
     """Return the records from an offset on; `aborted` None shows those of all transactions.
 
@@ -67,7 +67,7 @@ def seen_records(
 class _Isolation:
     """Knows which transactions are aborted while batches go by in order."""
 
-    def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
+    def __init__(self, aborted: Iterable[AbortedProducer]) -> None:
         self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
         self._running: set[int] = set()
 
@@ -86,8 +86,6 @@ def _is_abort(batch: BatchView) -> bool:
     return any(control_type(record) is ControlType.ABORT for record in batch.records())
 
 
-def aborted_of(row: Any) -> list[AbortedTransaction]:
+def aborted_of(row: Any) -> list[AbortedProducer]:
     """Return the aborted transactions that a Fetch answer names for a partition."""
-    return [
-        AbortedTransaction(t.producer_id, t.first_offset) for t in row.aborted_transactions or ()
-    ]
+    return [AbortedProducer(t.producer_id, t.first_offset) for t in row.aborted_transactions or ()]

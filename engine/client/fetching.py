@@ -47,7 +47,7 @@ class FetchOptions(NamedTuple):
     partition_max_bytes: int = FETCH_PARTITION_BYTES_MAX
 
 
-class FetchedRecords(NamedTuple):
+class ConsumedRecords(NamedTuple):
     """What one fetch brought of one partition: records, each with its leader epoch.
 
     `next_offset` is where the next fetch goes on, `end_offset` (exclusive) how far a consumer
@@ -103,7 +103,7 @@ class Fetcher:
         self._positions.pop(partition, None)
         self._troubles.pop(partition, None)
 
-    def poll(self, timeout_ms: int) -> list[FetchedRecords]:
+    def poll(self, timeout_ms: int) -> list[ConsumedRecords]:
         """Return what has come, after about `timeout_ms` at the latest."""
         fetched = self._send_fetches()
         if not self._under_way:
@@ -118,7 +118,7 @@ class Fetcher:
 
     # -- asking
 
-    def _send_fetches(self) -> list[FetchedRecords]:
+    def _send_fetches(self) -> list[ConsumedRecords]:
         """Ask every leader that is not asked already; returns partitions that are given up."""
         if not self._positions:
             return []
@@ -187,7 +187,7 @@ class Fetcher:
 
     # -- taking
 
-    def _take(self, fetch: _Fetch, outcome: Outcome) -> list[FetchedRecords]:
+    def _take(self, fetch: _Fetch, outcome: Outcome) -> list[ConsumedRecords]:
         if isinstance(outcome, EngineError):
             return self._fail_all(fetch, outcome)
         answer = outcome.message
@@ -203,7 +203,7 @@ class Fetcher:
                     fetched += self._take_partition(partition, row)
         return fetched
 
-    def _take_partition(self, partition: TopicPartition, row: Any) -> list[FetchedRecords]:
+    def _take_partition(self, partition: TopicPartition, row: Any) -> list[ConsumedRecords]:
         if row.error_code != NONE:
             return self._fail(partition, api_error(row.error_code))
         self._troubles.pop(partition, None)
@@ -216,21 +216,21 @@ class Fetcher:
             del self._positions[partition]
             self._positions[partition] = seen.next_offset
         end_offset = row.last_stable_offset if is_committed else row.high_watermark
-        found = FetchedRecords(partition, seen.records, seen.next_offset, end_offset, seen.damage)
+        found = ConsumedRecords(partition, seen.records, seen.next_offset, end_offset, seen.damage)
         if seen.damage is not None:
             self.stop(partition)
         return [found]
 
     # -- failing
 
-    def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[FetchedRecords]:
+    def _fail_all(self, fetch: _Fetch, error: EngineError) -> list[ConsumedRecords]:
         given_up = []
         for partition in fetch.positions:
             if partition in self._positions:
                 given_up += self._fail(partition, error)
         return given_up
 
-    def _fail(self, partition: TopicPartition, error: EngineError) -> list[FetchedRecords]:
+    def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
         """Note a failure; returns the partition with its error once it is given up."""
         now_ms = self._client.clock.monotonic_ms()
         since_ms, attempts = self._troubles.get(partition, _Trouble(now_ms, 0))
@@ -241,7 +241,7 @@ class Fetcher:
             return []
         position = self._positions[partition]
         self.stop(partition)
-        return [FetchedRecords(partition, [], position, position, error)]
+        return [ConsumedRecords(partition, [], position, position, error)]
 
     def _may_recover(self, error: EngineError, lasting_ms: int, attempts: int) -> bool:
         if isinstance(error, ApiError):

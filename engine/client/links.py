@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from engine.client.connection import READY, Call, Connection, Reply
+from engine.client.connection import READY, BrokerConnection, Call, Reply
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address, ClientSettings
 from engine.errors import EngineError
@@ -31,7 +31,11 @@ class _Link:
     """One connection, and the calls that it owes outcomes."""
 
     def __init__(
-        self, address: Address, connection: Connection, stream: Stream, connect_deadline_ms: int
+        self,
+        address: Address,
+        connection: BrokerConnection,
+        stream: Stream,
+        connect_deadline_ms: int,
     ) -> None:
         self.address = address
         self.connection = connection
@@ -60,7 +64,7 @@ class Links:
         settings: ClientSettings,
         streams: Streams,
         clock: Clock,
-        make_connection: Callable[[], Connection],
+        make_connection: Callable[[], BrokerConnection],
     ) -> None:
         self._settings = settings
         self._streams = streams
@@ -73,7 +77,7 @@ class Links:
         """Return the address of a connection that is in use already."""
         return next((a for a, link in self._links.items() if link.is_ready), None)
 
-    def connection(self, address: Address) -> Connection | None:
+    def connection(self, address: Address) -> BrokerConnection | None:
         """Return the ready connection to an address."""
         link = self._links.get(address)
         return link.connection if link is not None and link.is_ready else None

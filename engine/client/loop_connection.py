@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from engine.client.connection import READY, Call, Connection, Reply
+from engine.client.connection import READY, BrokerConnection, Call, Reply
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address
 from engine.errors import EngineError
@@ -42,7 +42,7 @@ class LoopConnection:
         timers: ports.Timers,
         clock: ports.Clock,
         address: Address,
-        make_connection: Callable[[], Connection],
+        make_connection: Callable[[], BrokerConnection],
         *,
         timeout_ms: int,
     ) -> None:
@@ -53,7 +53,7 @@ class LoopConnection:
         self._address = address
         self._make_connection = make_connection
         self._timeout_ms = timeout_ms
-        self._connection: Connection | None = None
+        self._connection: BrokerConnection | None = None
         self._wire: ports.Connection | None = None
         self._has_answered = False
         #: In the order they were asked; those not yet sent wait for the handshake.

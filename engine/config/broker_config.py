@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from engine.config.listeners import (
-    Listener,
+    ListenerAddress,
     advertised_listeners,
     inter_broker_listener,
     parse_listeners,
@@ -187,19 +187,19 @@ class BrokerConfig(NamedTuple):
         return parse_security_protocols(self.listener_security_protocol_map)
 
     @property
-    def bound_listeners(self) -> tuple[Listener, ...]:
+    def bound_listeners(self) -> tuple[ListenerAddress, ...]:
         """Where the broker accepts connections."""
         return parse_listeners("listeners", self.listeners, self.security_protocols)
 
     @property
-    def told_listeners(self) -> tuple[Listener, ...]:
+    def told_listeners(self) -> tuple[ListenerAddress, ...]:
         """Where others are told to connect: `advertised.listeners`, or the bound ones."""
         return advertised_listeners(
             self.advertised_listeners, self.bound_listeners, self.security_protocols
         )
 
     @property
-    def between_brokers(self) -> Listener:
+    def between_brokers(self) -> ListenerAddress:
         """The told listener that other brokers use."""
         return inter_broker_listener(
             self.told_listeners,

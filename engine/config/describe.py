@@ -21,7 +21,7 @@ from typing import NamedTuple
 from engine.config.key import UpdateMode, broker_keys, topic_keys
 from engine.config.settings import (
     BrokerSettings,
-    ConfigSource,
+    SettingSource,
     SettingSynonym,
     is_shown,
     known_key,
@@ -39,7 +39,7 @@ class DescribedConfig(NamedTuple):
     name: str
     value: str | None
     is_read_only: bool
-    source: ConfigSource
+    source: SettingSource
     is_sensitive: bool
     synonyms: tuple[SettingSynonym, ...]
     type: int
@@ -47,7 +47,7 @@ class DescribedConfig(NamedTuple):
     @property
     def is_default(self) -> bool:
         """Tell whether nobody set it; what version 0 of the API asks for."""
-        return self.source is ConfigSource.DEFAULT
+        return self.source is SettingSource.DEFAULT
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribedConfig]:
@@ -78,7 +78,7 @@ def describe_topic(
         value = format_value(key, config.value(name))
         synonyms = []
         if name in topic_overrides:
-            synonyms.append(SettingSynonym(name, value, ConfigSource.TOPIC))
+            synonyms.append(SettingSynonym(name, value, SettingSource.TOPIC))
         if key.broker_synonyms:
             synonyms += settings.synonyms_of(key.broker_synonyms[0])
         entries.append(
@@ -93,7 +93,7 @@ def _broker_entry(settings: BrokerSettings, name: str, *, per_broker: bool) -> D
     key = known_key(name)
     synonyms = settings.synonyms_of(name)
     if not per_broker:
-        synonyms = [s for s in synonyms if s.source is ConfigSource.DYNAMIC_DEFAULT_BROKER]
+        synonyms = [s for s in synonyms if s.source is SettingSource.DYNAMIC_DEFAULT_BROKER]
     value = None
     if is_shown(name):
         assert key is not None
@@ -123,5 +123,5 @@ def _is_dynamic(name: str) -> bool:
     )
 
 
-def _source(synonyms: list[SettingSynonym]) -> ConfigSource:
-    return synonyms[0].source if synonyms else ConfigSource.DEFAULT
+def _source(synonyms: list[SettingSynonym]) -> SettingSource:
+    return synonyms[0].source if synonyms else SettingSource.DEFAULT

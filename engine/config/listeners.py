@@ -22,7 +22,7 @@ _PORT_MAX = 65535
 _ALL_ADDRESSES = "0.0.0.0"
 
 
-class Listener(NamedTuple):
+class ListenerAddress(NamedTuple):
     """One listener; an empty host means all addresses."""
 
     name: str
@@ -47,9 +47,11 @@ def parse_security_protocols(text: str) -> dict[str, str]:
     return found
 
 
-def parse_listeners(key: str, text: str, protocols: Mapping[str, str]) -> tuple[Listener, ...]:
+def parse_listeners(
+    key: str, text: str, protocols: Mapping[str, str]
+) -> tuple[ListenerAddress, ...]:
     """Return the listeners of a list; names and ports are distinct. Raises ConfigError."""
-    found: list[Listener] = []
+    found: list[ListenerAddress] = []
     for entry in filter(None, (each.strip() for each in text.split(","))):
         match = _ENDPOINT.fullmatch(entry)
         if match is None or int(match.group(4)) not in range(_PORT_MAX + 1):
@@ -58,7 +60,7 @@ def parse_listeners(key: str, text: str, protocols: Mapping[str, str]) -> tuple[
         if name not in protocols:
             raise ConfigError(key, text, f"{name} is not in listener.security.protocol.map")
         host = match.group(2) if match.group(2) is not None else match.group(3)
-        found.append(Listener(name, host, int(match.group(4)), protocols[name]))
+        found.append(ListenerAddress(name, host, int(match.group(4)), protocols[name]))
     if not found:
         raise ConfigError(key, text, "must name a listener")
     if len({each.name for each in found}) < len(found):
@@ -67,8 +69,8 @@ def parse_listeners(key: str, text: str, protocols: Mapping[str, str]) -> tuple[
 
 
 def advertised_listeners(
-    text: str | None, bound: Sequence[Listener], protocols: Mapping[str, str]
-) -> tuple[Listener, ...]:
+    text: str | None, bound: Sequence[ListenerAddress], protocols: Mapping[str, str]
+) -> tuple[ListenerAddress, ...]:
     """Return what others are told; raises ConfigError.
 
     Each must be bound under its name, and say more than that all addresses are.
@@ -88,8 +90,8 @@ def advertised_listeners(
 
 
 def inter_broker_listener(
-    advertised: Sequence[Listener], name: str | None, protocol: str
-) -> Listener:
+    advertised: Sequence[ListenerAddress], name: str | None, protocol: str
+) -> ListenerAddress:
     """Return the listener for other brokers: by its name, else by its protocol's."""
     wanted = protocol if name is None else name.upper()
     for each in advertised:
@@ -99,7 +101,7 @@ def inter_broker_listener(
     raise ConfigError(key, wanted, "is not among the advertised listeners")
 
 
-def _on_own_hosts(listeners: Sequence[Listener]) -> bool:
+def _on_own_hosts(listeners: Sequence[ListenerAddress]) -> bool:
     """Tell whether one port is used on one IPv4 and one IPv6 address alone, which is allowed."""
     by_port: dict[int, list[str]] = {}
     for each in listeners:

@@ -31,7 +31,7 @@ from engine.config.key import ConfigKey, UpdateMode, broker_keys
 from engine.config.value import ConfigValue, parse_value
 
 
-class ConfigSource(Enum):
+class SettingSource(Enum):
     """Where a value comes from, by its number in DescribeConfigs."""
 
     TOPIC = 1
@@ -46,7 +46,7 @@ class SettingSynonym(NamedTuple):
 
     name: str
     value: str | None
-    source: ConfigSource
+    source: SettingSource
 
 
 _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
@@ -130,10 +130,10 @@ class BrokerSettings:
         defaults = broker_keys()
         found = []
         for source, texts in (
-            (ConfigSource.DYNAMIC_BROKER, self.dynamic_broker),
-            (ConfigSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
-            (ConfigSource.STATIC_BROKER, self.static),
-            (ConfigSource.DEFAULT, None),
+            (SettingSource.DYNAMIC_BROKER, self.dynamic_broker),
+            (SettingSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
+            (SettingSource.STATIC_BROKER, self.static),
+            (SettingSource.DEFAULT, None),
         ):
             for each in names:
                 text = _default_text(defaults.get(each)) if texts is None else texts.get(each)

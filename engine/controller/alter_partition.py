@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from engine.controller.context import ControllerContext, Leadership
+from engine.controller.context import ControllerContext, PartitionLeadership
 from engine.controller.machines import Machines
 from engine.controller.state_writer import Outcomes, StateWriter
 from engine.kafka_errors import (
@@ -40,7 +40,7 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition
 from engine.wire.layout import NO_UUID
 from engine.wire.structs import message_class
-from engine.znode.values import PartitionState
+from engine.znode.values import PartitionStateNode
 
 _TOPIC_IDS_SINCE = 2
 _BROKER_EPOCHS_SINCE = 3
@@ -57,8 +57,11 @@ class Proposal(NamedTuple):
 
 
 def judge(
-    proposal: Proposal, current: Leadership | None, context: ControllerContext, version: int
-) -> Leadership | int | None:
+    proposal: Proposal,
+    current: PartitionLeadership | None,
+    context: ControllerContext,
+    version: int,
+) -> PartitionLeadership | int | None:
     """Return what to write, an error code, or None where nothing changes. Pure. Source: ISR-10."""
     if current is None:
         return UNKNOWN_TOPIC_OR_PARTITION
@@ -85,14 +88,14 @@ def judge(
     for holds, answer in rows:
         if holds:
             return answer
-    new = PartitionState(
+    new = PartitionStateNode(
         proposal.leader,
         proposal.leader_epoch,
         proposal.isr,
         context.epoch,
         proposal.leader_recovery_state,
     )
-    return Leadership(new, current.partition_epoch)
+    return PartitionLeadership(new, current.partition_epoch)
 
 
 class AlterPartition:
@@ -120,7 +123,7 @@ class AlterPartition:
         unknown: list[Any] = []
         proposals = self._proposals(request, version, unknown)
         codes: dict[TopicPartition, int] = {}
-        decided: dict[TopicPartition, Leadership] = {}
+        decided: dict[TopicPartition, PartitionLeadership] = {}
         outcomes: Outcomes = {}
         for partition, proposal in proposals.items():
             current = self._context.leaderships.get(partition)
@@ -210,7 +213,7 @@ class AlterPartition:
         return self._response.TopicData(topic_name=topic)
 
 
-def _is_already(proposal: Proposal, state: PartitionState) -> bool:
+def _is_already(proposal: Proposal, state: PartitionStateNode) -> bool:
     return (
         proposal.leader == state.leader
         and proposal.isr == state.isr

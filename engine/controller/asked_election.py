@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engine.controller.context import Leadership
+from engine.controller.context import PartitionLeadership
 from engine.controller.elections import ElectionReason
 from engine.controller.machines import Machines
 from engine.controller.states import PartitionPhase
@@ -101,9 +101,9 @@ class AskedElection:
         return _NOT_NEEDED if (leader,) == preferred else None
 
     def _outcome(
-        self, partition: TopicPartition, written: Leadership | str | None
+        self, partition: TopicPartition, written: PartitionLeadership | str | None
     ) -> PartitionElection:
-        if isinstance(written, Leadership):
+        if isinstance(written, PartitionLeadership):
             return PartitionElection(leader_id=written.state.leader)
         code, rule = (
             (ELIGIBLE_LEADERS_NOT_AVAILABLE, _UNCLEAN_RULE)

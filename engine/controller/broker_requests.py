@@ -25,7 +25,7 @@ from engine.wire.structs import message_class
 from engine.znode.errors import BadVersion
 from engine.znode.paths import PRODUCER_ID_BLOCK
 from engine.znode.values import (
-    ProducerIdBlock,
+    ProducerIdBlockNode,
     decode_producer_id_block,
     encode_producer_id_block,
 )
@@ -135,7 +135,7 @@ class AllocateProducerIds:
         block = await self._next_block(request.broker_id)
         return self._response(producer_id_start=block.first_producer_id, producer_id_len=_BLOCK_IDS)
 
-    async def _next_block(self, broker_id: int) -> ProducerIdBlock:
+    async def _next_block(self, broker_id: int) -> ProducerIdBlockNode:
         # Brokers before 3.0 write the node themselves: whoever is first has the block.
         while True:
             data, stat = await self._client.get(PRODUCER_ID_BLOCK)
@@ -143,7 +143,7 @@ class AllocateProducerIds:
             first = 0 if last is None else last.last_producer_id + 1
             if first > _ID_MAX - _BLOCK_IDS:
                 raise ProducerIdsExhausted(first - 1)
-            block = ProducerIdBlock(broker_id, first, first + _BLOCK_IDS - 1)
+            block = ProducerIdBlockNode(broker_id, first, first + _BLOCK_IDS - 1)
             try:
                 await self._client.set(
                     PRODUCER_ID_BLOCK, encode_producer_id_block(block), stat.version

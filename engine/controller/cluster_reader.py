@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from engine.controller.context import Leadership, LiveBroker
+from engine.controller.context import LiveBroker, PartitionLeadership
 from engine.model import TopicPartition
 from engine.naming import uuid_bytes
 from engine.replication.metadata_cache import BrokerNode, Endpoint
@@ -93,7 +93,7 @@ async def read_topic(client: ZnodeClient, topic: str) -> StoredTopic | None:
 
 async def read_leaderships(
     client: ZnodeClient, partitions: Iterable[TopicPartition]
-) -> dict[TopicPartition, Leadership]:
+) -> dict[TopicPartition, PartitionLeadership]:
     """Return leader and ISR of those partitions that have a state.
 
     One that cannot be understood counts as none, as in Kafka: it stays what it is, and only its
@@ -104,7 +104,7 @@ async def read_leaderships(
         path = partition_state_path(partition)
         try:
             data, stat = await client.get(path)
-            found[partition] = Leadership(decode_partition_state(data, path), stat.version)
+            found[partition] = PartitionLeadership(decode_partition_state(data, path), stat.version)
         except (NoNode, InvalidZnodeValue):
             continue
     return found

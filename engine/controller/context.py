@@ -13,7 +13,7 @@ from typing import NamedTuple
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode
-from engine.znode.values import NO_LEADER, PartitionAssignment, PartitionState
+from engine.znode.values import NO_LEADER, PartitionAssignment, PartitionStateNode
 
 #: Told in place of a leader, and of its epoch, while a topic is being deleted.
 DELETED = -2
@@ -28,10 +28,10 @@ class LiveBroker(NamedTuple):
     epoch: int
 
 
-class Leadership(NamedTuple):
+class PartitionLeadership(NamedTuple):
     """Leader and ISR with the version of their node, the partition epoch."""
 
-    state: PartitionState
+    state: PartitionStateNode
     partition_epoch: int
 
 
@@ -50,7 +50,7 @@ class ControllerContext:
         self.topics: dict[str, dict[int, PartitionAssignment]] = {}
         self.topic_ids: dict[str, bytes] = {}
         self.topic_names: dict[bytes, str] = {}
-        self.leaderships: dict[TopicPartition, Leadership] = {}
+        self.leaderships: dict[TopicPartition, PartitionLeadership] = {}
         self.reassigning: set[TopicPartition] = set()
         self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
         self.replica_phases: dict[Replica, ReplicaPhase] = {}
@@ -196,7 +196,7 @@ class ControllerContext:
             )
         }
 
-    def load_leaderships(self, found: Mapping[TopicPartition, Leadership]) -> None:
+    def load_leaderships(self, found: Mapping[TopicPartition, PartitionLeadership]) -> None:
         """Note what was read of leaders and ISRs."""
         self.leaderships.update(found)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from engine.controller.guarded_znodes import ControllerMoved
 from engine.znode.client import ZnodeClient
-from engine.znode.errors import BadVersion, ConnectionLost, NodeExists, NoNode
+from engine.znode.errors import BadVersion, NodeExists, NoNode, ZnodeConnectionLost
 from engine.znode.model import Create, SetData, Stat
 from engine.znode.paths import CONTROLLER, CONTROLLER_EPOCH
 from engine.znode.values import (
@@ -45,7 +45,7 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
         )
     except (NodeExists, BadVersion, NoNode) as error:
         raise ControllerMoved("another broker was first") from error
-    except ConnectionLost:
+    except ZnodeConnectionLost:
         # The transaction may have been done all the same.
         if await _is_ours(client, epoch):
             return epoch, version + 1

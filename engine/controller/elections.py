@@ -19,7 +19,7 @@ from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import NamedTuple
 
-from engine.znode.values import NO_LEADER, PartitionState
+from engine.znode.values import NO_LEADER, PartitionStateNode
 
 _RECOVERING = 1
 
@@ -46,19 +46,21 @@ class Candidates(NamedTuple):
 class Elected(NamedTuple):
     """The outcome: the state to write, and the replicas to tell."""
 
-    state: PartitionState
+    state: PartitionStateNode
     recipients: tuple[int, ...]
     is_unclean: bool = False
 
 
 def elect(
-    reason: ElectionReason, state: PartitionState, candidates: Candidates, controller_epoch: int
+    reason: ElectionReason, state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
     """Return the new state, None if nobody may lead."""
     return _RULES[reason](state, candidates, controller_epoch)
 
 
-def without_replica(state: PartitionState, replica: int, controller_epoch: int) -> PartitionState:
+def without_replica(
+    state: PartitionStateNode, replica: int, controller_epoch: int
+) -> PartitionStateNode:
     """Return the state once a replica is offline: out of ISR, and nobody leads if it led.
 
     The last member of the ISR stays in it, so that only it can bring the partition back.
@@ -75,13 +77,13 @@ def without_replica(state: PartitionState, replica: int, controller_epoch: int) 
     )
 
 
-def first_state(live: Sequence[int], controller_epoch: int) -> PartitionState:
+def first_state(live: Sequence[int], controller_epoch: int) -> PartitionStateNode:
     """Return the state of a new partition; its live replicas are in the order of assignment."""
-    return PartitionState(live[0], 0, tuple(live), controller_epoch)
+    return PartitionStateNode(live[0], 0, tuple(live), controller_epoch)
 
 
 def _elect_offline(
-    state: PartitionState, candidates: Candidates, controller_epoch: int
+    state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
@@ -95,7 +97,7 @@ def _elect_offline(
 
 
 def _elect_among(
-    state: PartitionState, candidates: Candidates, controller_epoch: int
+    state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
     live = _in_order(candidates.replicas, candidates.live)
     leader = _first(live, state.isr)
@@ -105,7 +107,7 @@ def _elect_among(
 
 
 def _elect_preferred(
-    state: PartitionState, candidates: Candidates, controller_epoch: int
+    state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
     preferred = candidates.replicas[0] if candidates.replicas else NO_LEADER
     if preferred not in candidates.live or preferred not in state.isr:
@@ -114,7 +116,7 @@ def _elect_preferred(
 
 
 def _elect_around_shutdown(
-    state: PartitionState, candidates: Candidates, controller_epoch: int
+    state: PartitionStateNode, candidates: Candidates, controller_epoch: int
 ) -> Elected | None:
     live = _in_order(candidates.replicas, candidates.live)
     isr = _without(state.isr, candidates.shutting_down)
@@ -125,8 +127,8 @@ def _elect_around_shutdown(
 
 
 def _led(
-    state: PartitionState, leader: int, isr: tuple[int, ...], controller_epoch: int
-) -> PartitionState:
+    state: PartitionStateNode, leader: int, isr: tuple[int, ...], controller_epoch: int
+) -> PartitionStateNode:
     return state._replace(
         leader=leader,
         isr=isr,
@@ -147,7 +149,7 @@ def _without(replicas: Sequence[int], gone: AbstractSet[int]) -> tuple[int, ...]
     return tuple(each for each in replicas if each not in gone)
 
 
-_Rule = Callable[[PartitionState, Candidates, int], Elected | None]
+_Rule = Callable[[PartitionStateNode, Candidates, int], Elected | None]
 _RULES: dict[ElectionReason, _Rule] = {
     ElectionReason.OFFLINE: _elect_offline,
     ElectionReason.REASSIGN: _elect_among,

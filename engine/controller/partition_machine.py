@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
-from engine.controller.context import Leadership
+from engine.controller.context import PartitionLeadership
 from engine.controller.elections import Candidates, Elected, ElectionReason, elect, first_state
 from engine.controller.machinery import Machinery
 from engine.controller.request_batch import RequestBatch
@@ -34,7 +34,7 @@ from engine.znode.paths import (
     partitions_path,
     topic_config_path,
 )
-from engine.znode.values import PartitionState, decode_config, encode_partition_state
+from engine.znode.values import PartitionStateNode, decode_config, encode_partition_state
 
 
 class PartitionMachine:
@@ -113,7 +113,7 @@ class PartitionMachine:
 
     async def _initialize(self, partitions: list[TopicPartition], batch: RequestBatch) -> None:
         context = self._context
-        states: dict[TopicPartition, PartitionState] = {}
+        states: dict[TopicPartition, PartitionStateNode] = {}
         for partition in partitions:
             replicas = context.assignment(partition).replicas
             live = [each for each in replicas if context.is_online(each, partition)]
@@ -126,14 +126,14 @@ class PartitionMachine:
             if error is not None:
                 self._refused(partition, PartitionPhase.ONLINE, str(error))
                 continue
-            leadership = Leadership(state, 0)
+            leadership = PartitionLeadership(state, 0)
             context.leaderships[partition] = leadership
             context.partition_phases[partition] = PartitionPhase.ONLINE
             assignment = context.assignment(partition)
             batch.add_leader_and_isr(state.isr, partition, leadership, assignment, is_new=True)
 
     async def _create_states(
-        self, states: dict[TopicPartition, PartitionState]
+        self, states: dict[TopicPartition, PartitionStateNode]
     ) -> dict[TopicPartition, NodeError | None]:
         """Create the nodes of new partitions: parents of all, partitions of all, states of all.
 
@@ -182,7 +182,9 @@ class PartitionMachine:
             await self._ask_topics(unclean)
         elected: dict[TopicPartition, Elected] = {}
 
-        def decide(partition: TopicPartition, state: PartitionState) -> PartitionState | str:
+        def decide(
+            partition: TopicPartition, state: PartitionStateNode
+        ) -> PartitionStateNode | str:
             candidates = self._candidates(partition, reason, unclean[partition.topic])
             outcome = elect(reason, state, candidates, context.epoch)
             if outcome is None:

@@ -16,14 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from engine.controller.context import Leadership
+from engine.controller.context import PartitionLeadership
 from engine.controller.elections import without_replica
 from engine.controller.machinery import Machinery
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateWriter
 from engine.controller.states import REPLICA_COMES_FROM, Replica, ReplicaPhase
 from engine.model import TopicPartition
-from engine.znode.values import PartitionAssignment, PartitionState
+from engine.znode.values import PartitionAssignment, PartitionStateNode
 
 
 class ReplicaMachine:
@@ -125,7 +125,12 @@ class ReplicaMachine:
         del self._context.replica_phases[replica]
 
     def _tell(
-        self, replica: Replica, leadership: Leadership, batch: RequestBatch, *, is_new: bool
+        self,
+        replica: Replica,
+        leadership: PartitionLeadership,
+        batch: RequestBatch,
+        *,
+        is_new: bool,
     ) -> None:
         partition, broker_id = replica
         assignment = self._context.assignment(partition)
@@ -151,11 +156,13 @@ class ReplicaMachine:
 
     async def _shrink_isr(
         self, broker_id: int, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, Leadership]:
+    ) -> dict[TopicPartition, PartitionLeadership]:
         """Take a broker out of ISRs; returns what then holds, changed or not."""
         context = self._context
 
-        def decide(partition: TopicPartition, state: PartitionState) -> PartitionState | None:
+        def decide(
+            partition: TopicPartition, state: PartitionStateNode
+        ) -> PartitionStateNode | None:
             if broker_id not in state.isr:
                 return None
             return without_replica(state, broker_id, context.epoch)

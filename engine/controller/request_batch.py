@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
-from engine.controller.context import DELETED, ControllerContext, Leadership
+from engine.controller.context import DELETED, ControllerContext, PartitionLeadership
 from engine.controller.ports import BrokerChannel
 from engine.errors import ApiError
 from engine.host.promise import Promise
@@ -62,7 +62,7 @@ class RequestBatch:
         self,
         broker_ids: Iterable[int],
         partition: TopicPartition,
-        leadership: Leadership,
+        leadership: PartitionLeadership,
         assignment: PartitionAssignment,
         *,
         is_new: bool,
@@ -209,7 +209,7 @@ class RequestBatch:
             for broker_id, broker in sorted(self._context.live_brokers.items())
         ]
 
-    def _metadata_state(self, partition: TopicPartition, leadership: Leadership) -> Any:
+    def _metadata_state(self, partition: TopicPartition, leadership: PartitionLeadership) -> Any:
         context = self._context
         state, partition_epoch = leadership
         leader, leader_epoch = state.leader, state.leader_epoch
@@ -230,7 +230,7 @@ class RequestBatch:
 
 def _leader_and_isr_state(
     partition: TopicPartition,
-    leadership: Leadership,
+    leadership: PartitionLeadership,
     assignment: PartitionAssignment,
     *,
     is_new: bool,

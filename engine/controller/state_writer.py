@@ -19,18 +19,20 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from engine.controller.cluster_reader import read_leaderships
-from engine.controller.context import ControllerContext, Leadership
+from engine.controller.context import ControllerContext, PartitionLeadership
 from engine.controller.guarded_znodes import GuardedZnodes
 from engine.model import TopicPartition
 from engine.znode.errors import BadVersion, NodeError
 from engine.znode.model import Operation, SetData, Stat
 from engine.znode.paths import partition_state_path
-from engine.znode.values import PartitionState, encode_partition_state
+from engine.znode.values import PartitionStateNode, encode_partition_state
 
 #: Decides on one partition: the state to write, None to leave it, or why there is none.
-Decide: TypeAlias = Callable[[TopicPartition, PartitionState], "PartitionState | str | None"]
+Decide: TypeAlias = Callable[
+    [TopicPartition, PartitionStateNode], "PartitionStateNode | str | None"
+]
 #: What became of each partition: the state that holds now, or why it was refused.
-Outcomes: TypeAlias = "dict[TopicPartition, Leadership | str]"
+Outcomes: TypeAlias = "dict[TopicPartition, PartitionLeadership | str]"
 
 
 class StateWriter:
@@ -50,7 +52,7 @@ class StateWriter:
         return outcomes
 
     async def write(
-        self, decided: dict[TopicPartition, Leadership], outcomes: Outcomes
+        self, decided: dict[TopicPartition, PartitionLeadership], outcomes: Outcomes
     ) -> list[TopicPartition]:
         """Write states over the versions they were decided on; returns those that were newer."""
         outdated = []
@@ -71,7 +73,7 @@ class StateWriter:
 
     async def _decide(
         self, partitions: list[TopicPartition], decide: Decide, outcomes: Outcomes
-    ) -> dict[TopicPartition, Leadership]:
+    ) -> dict[TopicPartition, PartitionLeadership]:
         found = await read_leaderships(self._znodes.client, partitions)
         decided = {}
         for partition in partitions:
@@ -88,10 +90,12 @@ class StateWriter:
             elif new is None:
                 outcomes[partition] = self._note(partition, current)
             else:
-                decided[partition] = Leadership(new, current.partition_epoch)
+                decided[partition] = PartitionLeadership(new, current.partition_epoch)
         return decided
 
-    def _note(self, partition: TopicPartition, leadership: Leadership) -> Leadership:
+    def _note(
+        self, partition: TopicPartition, leadership: PartitionLeadership
+    ) -> PartitionLeadership:
         """Note what holds; what an earlier controller wrote is told as this one's."""
         state = leadership.state._replace(controller_epoch=self._context.epoch)
         noted = leadership._replace(state=state)
@@ -99,6 +103,6 @@ class StateWriter:
         return noted
 
 
-def _replacement(partition: TopicPartition, leadership: Leadership) -> list[Operation]:
+def _replacement(partition: TopicPartition, leadership: PartitionLeadership) -> list[Operation]:
     data = encode_partition_state(leadership.state)
     return [SetData(partition_state_path(partition), data, leadership.partition_epoch)]

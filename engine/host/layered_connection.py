@@ -13,7 +13,7 @@ import os
 import socket
 
 from engine.host.ports import FileRegion, PauseReason
-from engine.host.real_connection import Origin, RealConnection, Switchboard
+from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
 from engine.host.stream_layer import LayerOf, WantsRead, WantsWrite
 from engine.limits import HALF_FRAME_DEADLINE_MS, LAYER_SEND_BYTES
 
@@ -26,7 +26,7 @@ class LayeredConnection(RealConnection):
     def __init__(
         self,
         network: Switchboard,
-        origin: Origin,
+        origin: ConnectionOrigin,
         sock: socket.socket,
         peer: str,
         layer_of: LayerOf,

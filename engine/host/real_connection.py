@@ -52,7 +52,7 @@ _MORE = getattr(socket, "MSG_MORE", 0)
 _MEMORY = int(PauseReason.MEMORY)
 
 
-class Origin(Protocol):
+class ConnectionOrigin(Protocol):
     """Where a connection comes from: a listener, or the network for those that go out."""
 
     limits: ConnectionLimits
@@ -112,7 +112,7 @@ class RealConnection:
     )
 
     def __init__(
-        self, network: Switchboard, origin: Origin, sock: socket.socket, peer: str
+        self, network: Switchboard, origin: ConnectionOrigin, sock: socket.socket, peer: str
     ) -> None:
         self.peer = peer
         self.on_frame: Callable[[memoryview], None] = _drop_frame

@@ -22,7 +22,7 @@ from engine.limits import RECEIVE_BUFFER_BYTES, RECEIVE_BUFFERS_KEPT
 _OWN_BYTES_MIN = 4096
 
 
-class Waiting(Protocol):
+class WaitingReader(Protocol):
     """A connection that may have to wait for room."""
 
     def go_on(self) -> bool:
@@ -41,8 +41,8 @@ class ReceiveBuffers:
         # Those of frames that have come to their end, the one that was used last behind.
         self._spare: list[memoryview] = []
         # Who goes on beyond the bound, and who waits until there is room or it is their turn.
-        self._turn: Waiting | None = None
-        self._waiting: deque[Waiting] = deque()
+        self._turn: WaitingReader | None = None
+        self._waiting: deque[WaitingReader] = deque()
 
     @property
     def is_full(self) -> bool:
@@ -72,7 +72,7 @@ class ReceiveBuffers:
         if self._waiting:
             self._wake()
 
-    def has_room_for(self, connection: Waiting, size: int) -> bool:
+    def has_room_for(self, connection: WaitingReader, size: int) -> bool:
         """Tell whether a connection may take a buffer of this size; if not, it is woken later."""
         if self.in_flight_bytes + size <= self.in_flight_bytes_max:
             return True
@@ -83,7 +83,7 @@ class ReceiveBuffers:
         self._waiting.append(connection)
         return False
 
-    def end_turn(self, connection: Waiting) -> None:
+    def end_turn(self, connection: WaitingReader) -> None:
         """Let the next one go on beyond the bound: the frame is whole, or given up."""
         if self._turn is connection:
             self._turn = None

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from engine.errors import CorruptFile, StorageError
 from engine.host.ports import Files
 from engine.log import offset_checkpoint, partition_metadata
-from engine.log.log_dir import LogDirState, Partition
+from engine.log.log_dir import LogDirState, PartitionFolder
 from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.partition_metadata import read_partition_metadata
-from engine.log.segment_files import Segment
+from engine.log.segment_files import SegmentFiles
 from engine.log.segment_lookup import find_end
 from engine.naming import FileKind
 
@@ -37,7 +37,7 @@ class PartitionSummary(NamedTuple):
     path: str
 
 
-def summarize(files: Files, partition: Partition, state: LogDirState) -> PartitionSummary:
+def summarize(files: Files, partition: PartitionFolder, state: LogDirState) -> PartitionSummary:
     """Return the row for one partition; unreadable side files leave their columns empty."""
     layout = partition.files
     key = partition.topic_partition
@@ -63,7 +63,7 @@ def summarize(files: Files, partition: Partition, state: LogDirState) -> Partiti
     )
 
 
-def _topic_id(files: Files, partition: Partition) -> str | None:
+def _topic_id(files: Files, partition: PartitionFolder) -> str | None:
     name = partition_metadata.FILE_NAME
     if name not in partition.files.side_files:
         return None
@@ -73,7 +73,7 @@ def _topic_id(files: Files, partition: Partition) -> str | None:
         return None
 
 
-def _end_offset(files: Files, partition: Partition) -> int | None:
+def _end_offset(files: Files, partition: PartitionFolder) -> int | None:
     if not partition.files.segments:
         return None
     last = partition.files.segments[-1]
@@ -84,7 +84,7 @@ def _end_offset(files: Files, partition: Partition) -> int | None:
         file.close()
 
 
-def _index(files: Files, partition: Partition, segment: Segment) -> OffsetIndex:
+def _index(files: Files, partition: PartitionFolder, segment: SegmentFiles) -> OffsetIndex:
     path = partition.files.segment_path(segment, FileKind.INDEX)
     if FileKind.INDEX not in segment.sizes:
         return OffsetIndex(segment.base_offset)

@@ -53,7 +53,7 @@ from engine.log.leader_epoch_checkpoint import (
     read_leader_epochs,
     truncated_from_end,
 )
-from engine.log.log_dir import Partition
+from engine.log.log_dir import PartitionFolder
 from engine.log.offset_index import read_offset_index
 from engine.log.producer_snapshot import read_producer_snapshot
 from engine.log.swap_recovery import plan_swaps
@@ -64,7 +64,7 @@ from engine.naming import FileKind, SegmentFileName, parse_segment_file
 
 def plan_repair(
     files: Files,
-    partition: Partition,
+    partition: PartitionFolder,
     options: RepairOptions | None = None,
     *,
     on_read: Callable[[int], object] | None = None,
@@ -80,7 +80,7 @@ class _Planner:
     def __init__(
         self,
         files: Files,
-        partition: Partition,
+        partition: PartitionFolder,
         options: RepairOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:

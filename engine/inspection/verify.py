@@ -39,11 +39,11 @@ from engine.log.batch_scan import BatchScan, resync, scan_batches, zero_tail_sta
 from engine.log.log_dir import (
     LogDir,
     LogDirState,
-    Partition,
+    PartitionFolder,
     duplicate_partitions,
 )
 from engine.log.offset_index import OffsetIndex, read_offset_index
-from engine.log.segment_files import Segment
+from engine.log.segment_files import SegmentFiles
 from engine.log.time_index import TimeIndex, read_time_index
 from engine.log.txn_index import TransactionIndex, read_txn_index
 from engine.naming import COMPACTED_TOPICS, FileKind
@@ -78,7 +78,7 @@ class PartitionReport(NamedTuple):
 
 def verify_partition(
     files: Files,
-    partition: Partition,
+    partition: PartitionFolder,
     state: LogDirState | None = None,
     options: VerifyOptions | None = None,
     *,
@@ -126,7 +126,7 @@ class _PartitionScan:
     def __init__(
         self,
         files: Files,
-        partition: Partition,
+        partition: PartitionFolder,
         options: VerifyOptions,
         on_read: Callable[[int], object] | None,
     ) -> None:
@@ -190,7 +190,7 @@ class _PartitionScan:
             message = "the batches have leader epochs, but there is no checkpoint of them"
             self._findings.add(Severity.WARNING, "epochs-absent", path, message)
 
-    def _segment(self, segment: Segment) -> None:
+    def _segment(self, segment: SegmentFiles) -> None:
         self._path = self._layout.segment_path(segment, FileKind.LOG)
         self._segment_base = segment.base_offset
         self._offsets.enter(self._path, segment.base_offset)
@@ -207,7 +207,7 @@ class _PartitionScan:
             self._time_index.finish()
         self._transactions.leave()
 
-    def _open_indexes(self, segment: Segment) -> None:
+    def _open_indexes(self, segment: SegmentFiles) -> None:
         """Read the three indexes; a missing or unreadable one is a finding of its own."""
         self._index = self._time_index = None
         path = self._layout.segment_path(segment, FileKind.INDEX)
@@ -228,7 +228,7 @@ class _PartitionScan:
             self._transaction_index(segment),
         )
 
-    def _transaction_index(self, segment: Segment) -> TransactionIndex | None:
+    def _transaction_index(self, segment: SegmentFiles) -> TransactionIndex | None:
         if FileKind.TXNINDEX not in segment.sizes:
             return None
         path = self._layout.segment_path(segment, FileKind.TXNINDEX)
@@ -244,7 +244,7 @@ class _PartitionScan:
             self._findings.add(Severity.WARNING, "txnindex-corrupt", path, problem)
         return index
 
-    def _is_there(self, segment: Segment, kind: FileKind) -> bool:
+    def _is_there(self, segment: SegmentFiles, kind: FileKind) -> bool:
         if kind in segment.sizes:
             return True
         # A broker makes the indexes of a new segment when it first needs them.
@@ -380,7 +380,7 @@ def _is_whole(batch: RecordBatch) -> bool:
         return False
 
 
-def _is_known_compacted(partition: Partition, state: LogDirState | None) -> bool:
+def _is_known_compacted(partition: PartitionFolder, state: LogDirState | None) -> bool:
     """Tell whether the topic's name or the cleaner's checkpoint says that it is compacted."""
     key = partition.topic_partition
     if key is None:

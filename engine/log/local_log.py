@@ -47,7 +47,7 @@ from engine.log.log_types import (
     OffsetOutOfRange,
     RecordListTooLarge,
 )
-from engine.log.partition_metadata import PartitionMetadata, encode_partition_metadata
+from engine.log.partition_metadata import PartitionMetadataFile, encode_partition_metadata
 from engine.log.producer_recovery import rebuild_producers, repeated_batch
 from engine.log.producer_state import (
     AppendOrigin,
@@ -168,7 +168,7 @@ class LocalLog:
 
     def assign_topic_id(self, topic_id: str) -> None:
         """Write the id of the topic down, before any record of it is there."""
-        content = encode_partition_metadata(PartitionMetadata(topic_id))
+        content = encode_partition_metadata(PartitionMetadataFile(topic_id))
         self._files.replace_file(f"{self.directory}/{partition_metadata.FILE_NAME}", content)
         self.topic_id = topic_id
 

@@ -62,7 +62,7 @@ class NoLogDirectory(StorageError):
         self.path = path
 
 
-class Partition(NamedTuple):
+class PartitionFolder(NamedTuple):
     """A partition directory: its name taken apart (None when it is another name), its files."""
 
     directory: PartitionDirectory | None
@@ -106,7 +106,7 @@ class LogDir(NamedTuple):
 
     path: str
     state: LogDirState
-    partitions: tuple[Partition, ...]
+    partitions: tuple[PartitionFolder, ...]
     unknown: tuple[str, ...]
     is_whole: bool = True
 
@@ -123,7 +123,9 @@ def read_log_dir(files: Files, path: str) -> LogDir:
         if directory is None or not files.is_dir(f"{path}/{name}"):
             unknown.append(name)
         else:
-            partitions.append(Partition(directory, list_partition_files(files, f"{path}/{name}")))
+            partitions.append(
+                PartitionFolder(directory, list_partition_files(files, f"{path}/{name}"))
+            )
     return LogDir(path, read_state(files, path, names), tuple(partitions), tuple(unknown))
 
 
@@ -165,7 +167,7 @@ def find_log_dir(files: Files, path: str) -> LogDir:
         return found
     directory = _directory(posixpath.basename(path))
     parent = posixpath.normpath(f"{path}/..") if directory is None else posixpath.dirname(path)
-    partition = Partition(directory, list_partition_files(files, path))
+    partition = PartitionFolder(directory, list_partition_files(files, path))
     # What lies beside other copies of a partition says nothing about this one.
     is_live = directory is not None and directory.kind is DirectoryKind.LIVE
     beside = files.list_dir(parent or ".") if is_live else []

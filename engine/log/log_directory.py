@@ -27,7 +27,7 @@ from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
 from engine.log.loader import LoadReport, LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import LOCK_FILE, Partition, read_log_dir
+from engine.log.log_dir import LOCK_FILE, PartitionFolder, read_log_dir
 from engine.log.meta_properties import (
     MetaProperties,
     encode_meta_properties,
@@ -250,7 +250,7 @@ def is_failure_of_directory(error: StorageError) -> bool:
     return isinstance(error, LogDirOffline | FileMissing | FileRefused)
 
 
-def _key_of(partition: Partition) -> tuple[TopicPartition | None, DirectoryKind]:
+def _key_of(partition: PartitionFolder) -> tuple[TopicPartition | None, DirectoryKind]:
     directory = partition.directory
     if directory is None:
         return None, DirectoryKind.LIVE

@@ -26,14 +26,14 @@ VERSION = 0
 _ZERO_ID = bytes(16)
 
 
-class PartitionMetadata(NamedTuple):
+class PartitionMetadataFile(NamedTuple):
     """The topic id as text, as Kafka's tools show it."""
 
     topic_id: str
     version: int = VERSION
 
 
-def parse_partition_metadata(content: bytes, path: str) -> PartitionMetadata:
+def parse_partition_metadata(content: bytes, path: str) -> PartitionMetadataFile:
     """Return what a file's content says; raises CorruptFile."""
     try:
         lines = content.decode("utf-8").splitlines()
@@ -52,14 +52,14 @@ def parse_partition_metadata(content: bytes, path: str) -> PartitionMetadata:
         raise CorruptFile(path, "a topic id of 22 characters", repr(topic_id)[:100]) from error
     if raw == _ZERO_ID:
         raise CorruptFile(path, "a topic id other than zero", topic_id)
-    return PartitionMetadata(str(topic_id))
+    return PartitionMetadataFile(str(topic_id))
 
 
-def encode_partition_metadata(metadata: PartitionMetadata) -> bytes:
+def encode_partition_metadata(metadata: PartitionMetadataFile) -> bytes:
     """Return a file's content."""
     return f"version: {metadata.version}\ntopic_id: {metadata.topic_id}".encode()
 
 
-def read_partition_metadata(files: Files, path: str) -> PartitionMetadata:
+def read_partition_metadata(files: Files, path: str) -> PartitionMetadataFile:
     """Return what a file says; raises CorruptFile."""
     return parse_partition_metadata(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)

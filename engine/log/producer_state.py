@@ -133,7 +133,7 @@ class WrittenBatch(NamedTuple):
         return self.last_offset - self.offset_delta
 
 
-class Producer:
+class KnownProducer:
     """One producer's state; only `ProducerState` changes it."""
 
     __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp_ms", "txn_first_offset")
@@ -192,7 +192,7 @@ class ProducerState:
     """The producers of one log, up to some offset of it."""
 
     def __init__(self) -> None:
-        self._producers: dict[int, Producer] = {}
+        self._producers: dict[int, KnownProducer] = {}
         # First offsets rise as they are added, so the first one is the lowest.
         self._ongoing: dict[int, int] = {}
         self._completed: dict[int, int] = {}
@@ -201,7 +201,7 @@ class ProducerState:
         return len(self._producers)
 
     @property
-    def producers(self) -> Mapping[int, Producer]:
+    def producers(self) -> Mapping[int, KnownProducer]:
         """Return the producers by id, for DescribeProducers."""
         return self._producers
 
@@ -263,7 +263,7 @@ class ProducerState:
         """Note a producer's batch."""
         producer = self._producers.get(producer_id)
         if producer is None:
-            producer = self._producers[producer_id] = Producer()
+            producer = self._producers[producer_id] = KnownProducer()
         if producer.epoch != epoch:
             producer.enter_epoch(epoch)
         batches = producer.batches
@@ -287,7 +287,7 @@ class ProducerState:
         """Note a transaction's end; returns the transaction unless it was empty."""
         producer = self._producers.get(producer_id)
         if producer is None:
-            producer = self._producers[producer_id] = Producer()
+            producer = self._producers[producer_id] = KnownProducer()
         producer.enter_epoch(epoch)
         producer.coordinator_epoch = marker.coordinator_epoch
         producer.last_timestamp_ms = timestamp_ms
@@ -373,7 +373,7 @@ class ProducerState:
         """Take a snapshot's producers over, without those that have expired."""
         self.clear()
         for entry in entries:
-            producer = Producer()
+            producer = KnownProducer()
             producer.epoch = entry.producer_epoch
             producer.coordinator_epoch = entry.coordinator_epoch
             producer.last_timestamp_ms = entry.timestamp
@@ -424,7 +424,7 @@ def marker_of(batch: BatchView) -> Marked:
     return None, NO_TIMESTAMP
 
 
-def _check_sequence(producer_id: int, known: Producer, epoch: int, base_sequence: int) -> None:
+def _check_sequence(producer_id: int, known: KnownProducer, epoch: int, base_sequence: int) -> None:
     if known.epoch == NO_EPOCH:
         return
     last = known.last_sequence
@@ -435,6 +435,6 @@ def _check_sequence(producer_id: int, known: Producer, epoch: int, base_sequence
         raise OutOfOrderSequence(producer_id, base_sequence, last)
 
 
-def _is_expired(producer: Producer, now_ms: int, expiration_ms: int) -> bool:
+def _is_expired(producer: KnownProducer, now_ms: int, expiration_ms: int) -> bool:
     is_idle = now_ms - producer.last_timestamp_ms >= expiration_ms
     return is_idle and producer.txn_first_offset == NO_OFFSET

@@ -39,7 +39,7 @@ SIDE_FILES = (
 INDEX_KINDS = (FileKind.INDEX, FileKind.TIMEINDEX, FileKind.TXNINDEX)
 
 
-class Segment(NamedTuple):
+class SegmentFiles(NamedTuple):
     """One segment: the sizes of its live files by kind; LOG is always there."""
 
     base_offset: int
@@ -67,7 +67,7 @@ class PartitionFiles(NamedTuple):
     """The content of one partition directory; sizes in bytes."""
 
     path: str
-    segments: tuple[Segment, ...]
+    segments: tuple[SegmentFiles, ...]
     snapshots: Mapping[int, int]
     checkpoints: tuple[SegmentFileName, ...]
     orphans: tuple[SegmentFileName, ...]
@@ -84,7 +84,7 @@ class PartitionFiles(NamedTuple):
         """Return the path of a file in this directory."""
         return f"{self.path}/{name}"
 
-    def segment_path(self, segment: Segment, kind: FileKind) -> str:
+    def segment_path(self, segment: SegmentFiles, kind: FileKind) -> str:
         """Return the path of a segment's file, whether it exists or not."""
         return self.file_path(segment.name(kind))
 
@@ -122,7 +122,7 @@ def list_partition_files(files: Files, path: str) -> PartitionFiles:
     ]
     return PartitionFiles(
         path,
-        tuple(Segment(base, sizes) for base, sizes in whole.items()),
+        tuple(SegmentFiles(base, sizes) for base, sizes in whole.items()),
         dict(sorted(snapshots.items())),
         tuple(checkpoints),
         tuple(orphans),

@@ -19,13 +19,13 @@ from engine.replication.partition import Partition
 from engine.timing.purgatory import DelayedOperation
 
 
-class Answer(Protocol):
+class PartitionResult(Protocol):
     """One partition's answer; a named tuple."""
 
     def _replace(self, *, error: ApiError | None) -> Self: ...
 
 
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A", bound=PartitionResult)
 
 
 class DelayedOffsets(DelayedOperation, Generic[A]):

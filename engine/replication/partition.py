@@ -97,9 +97,7 @@ class Partition:
     """The only place that knows a partition's watermark and in-sync set.
 
     `is_alive` tells whether a broker is up; `high_watermark` is the checkpointed one and is
-    brought within the log (PART-2).
-
-    Source: HW-2.
+    brought within the log (HW-2, PART-2).
     """
 
     def __init__(
@@ -309,10 +307,7 @@ class Partition:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
-        """Tell whether acks=-1 is fulfilled up to an offset (exclusive).
-
-        Source: ISR-7, ISR-9, PART-6.
-        """
+        """Tell whether acks=-1 is fulfilled up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
         self.require(None, is_leader_required=True)
         return EnoughReplicas(
             self.high_watermark >= required_offset,
@@ -461,11 +456,9 @@ class Partition:
     def record_follower_fetch(
         self, replica_id: int, spec: FetchSpec, leader_log_end_offset: int
     ) -> tuple[Effect, ...]:
-        """Note how far a follower is: its fetch offset is its log's end (HW-5, ISR-5).
+        """Note how far a follower is: its fetch offset is its log's end (HW-5, ISR-5, R6).
 
         `leader_log_end_offset` is the end when the fetch was read.
-
-        Source: R6.
         """
         self._require_assigned(replica_id, spec.current_leader_epoch)
         before = self.followers[replica_id]
@@ -546,7 +539,7 @@ class Partition:
         A live follower out of the set that is caught up counts too: without it the watermark
         would run away from one that is about to join. With fewer than min.insync.replicas in
         sync nothing is committed.
-        Source: HW-7; REPL-19; Partition.maybeIncrementLeaderHW of 3.9.
+        Source: HW-7, REPL-19; Partition.maybeIncrementLeaderHW of 3.9.
         """
         end, current = self.log.log_end_offset, self.high_watermark
         if self.followers:

@@ -44,7 +44,7 @@ def _has_records(layout: StructLayout) -> bool:
     )
 
 
-class Codec:
+class MessageCodec:
     """Turns one version of one message into bytes and back. Shared: holds no state of a message."""
 
     __slots__ = (
@@ -158,6 +158,6 @@ class Codec:
 
 
 @cache
-def message_codec(name: str, version: int, release: str = ENGINE_RELEASE) -> Codec:
+def message_codec(name: str, version: int, release: str = ENGINE_RELEASE) -> MessageCodec:
     """Return the codec of one version of a message; raises UnknownMessage, UnsupportedVersion."""
-    return Codec(name, version, release)
+    return MessageCodec(name, version, release)

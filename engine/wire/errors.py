@@ -55,7 +55,7 @@ class BadUtf8(MalformedMessage):
     """A string is not UTF-8."""
 
 
-class VarintTooLong(MalformedMessage):
+class WireVarintTooLong(MalformedMessage):
     """An unsigned varint goes on after its fifth byte."""
 
 

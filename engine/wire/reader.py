@@ -21,7 +21,7 @@ from engine.wire.errors import (
     LengthOutOfBounds,
     MalformedMessage,
     NullNotAllowed,
-    VarintTooLong,
+    WireVarintTooLong,
 )
 from engine.wire.layout import FIXED, FieldLayout, StructLayout
 from engine.wire.structs import Struct, struct_classes
@@ -86,7 +86,7 @@ class Reader:
             value |= (byte & 0x7F) << 7 * index
             if byte < 0x80:
                 return value
-        raise self.wrong(VarintTooLong, start, f"a varint of {VARINT_BYTES_MAX} bytes", "more")
+        raise self.wrong(WireVarintTooLong, start, f"a varint of {VARINT_BYTES_MAX} bytes", "more")
 
     def length(self, field: FieldLayout, *, classic_is_short: bool) -> int | None:
         """Read the length or count in front of a value; None stands for null."""

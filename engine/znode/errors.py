@@ -112,7 +112,7 @@ class SessionExpired(ZnodeError):
         self.session_id = session_id
 
 
-class ConnectionLost(ZnodeError):
+class ZnodeConnectionLost(ZnodeError):
     """No answer came: the operation may or may not have been done."""
 
     code: ClassVar[int] = -4

@@ -48,10 +48,10 @@ from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.limits import ZNODE_DATA_BYTES_MAX, ZOOKEEPER_RETRY_DELAY_MAX_MS
 from engine.znode.errors import (
-    ConnectionLost,
     InvalidZnodePath,
     NoNode,
     SessionExpired,
+    ZnodeConnectionLost,
     ZnodeLimitExceeded,
 )
 from engine.znode.kazoo_errors import engine_error, refusal_of_multi
@@ -205,7 +205,7 @@ class KazooZnodeClient:
             if self._address.chroot:
                 await self._ask(lambda k: k.ensure_path_async(self._address.chroot), "/")
                 kazoo.chroot = self._address.chroot
-        except (ConnectionLost, SessionExpired):
+        except (ZnodeConnectionLost, SessionExpired):
             self._let_go()
             raise
         finally:
@@ -217,7 +217,7 @@ class KazooZnodeClient:
         if kazoo is self._kazoo and connecting is not None:
             self._connecting = None
             waited = f"no server of {self._address} within {self._connection_timeout_ms} ms"
-            connecting.fail(ConnectionLost(waited))
+            connecting.fail(ZnodeConnectionLost(waited))
 
     def _state_changed(self, kazoo: KazooClient, state: str) -> None:
         if kazoo is not self._kazoo:
@@ -384,7 +384,7 @@ class KazooZnodeClient:
         except NoNode:
             self._forget(armed)
             raise
-        except ConnectionLost:
+        except ZnodeConnectionLost:
             if self._armed.get(armed.key) is armed and not armed.is_lost:
                 self._forget(armed)
             raise
@@ -422,7 +422,7 @@ class KazooZnodeClient:
             armed.is_lost = False
             try:
                 await self._set_again(armed)
-            except (ConnectionLost, SessionExpired):
+            except (ZnodeConnectionLost, SessionExpired):
                 armed.is_lost = True
                 return
         self.on_session(SessionEvent.RECONNECTED)

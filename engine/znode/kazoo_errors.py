@@ -19,7 +19,6 @@ from kazoo.handlers.threading import KazooTimeoutError
 from engine.errors import ZnodeError
 from engine.znode.errors import (
     BadVersion,
-    ConnectionLost,
     InvalidZnodePath,
     NoChildrenForEphemerals,
     NodeError,
@@ -27,6 +26,7 @@ from engine.znode.errors import (
     NoNode,
     NotEmpty,
     SessionExpired,
+    ZnodeConnectionLost,
 )
 from engine.znode.model import ANY_VERSION, Create, Operation
 from engine.znode.zookeeper_wire import RUNTIME_INCONSISTENCY, RequestRefused
@@ -58,7 +58,7 @@ def engine_error(error: Exception, path: str, version: int, session_id: int) -> 
     if isinstance(error, exceptions.SessionExpiredError):
         return SessionExpired(session_id)
     if isinstance(error, _LOST):
-        return ConnectionLost(str(error) or type(error).__name__)
+        return ZnodeConnectionLost(str(error) or type(error).__name__)
     code = getattr(error, "code", -1)
     return RequestRefused(code, f"{path}: {type(error).__name__} ({code})")
 

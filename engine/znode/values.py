@@ -82,7 +82,7 @@ class TopicAssignment(NamedTuple):
     partitions: Mapping[int, PartitionAssignment]
 
 
-class PartitionState(NamedTuple):
+class PartitionStateNode(NamedTuple):
     """Leader and ISR; the partition epoch is the node's version."""
 
     leader: int
@@ -101,7 +101,7 @@ class ControllerRegistration(NamedTuple):
     kraft_controller_epoch: int = -1
 
 
-class ProducerIdBlock(NamedTuple):
+class ProducerIdBlockNode(NamedTuple):
     """Producer ids given to a broker, both ends inclusive."""
 
     broker_id: int
@@ -200,7 +200,7 @@ def decode_topic(data: bytes | None, path: str) -> TopicAssignment:
     return TopicAssignment(topic_id, dict(sorted(found.items())))
 
 
-def encode_partition_state(state: PartitionState) -> bytes:
+def encode_partition_state(state: PartitionStateNode) -> bytes:
     """Return the text of a partition's state."""
     fields: dict[str, Json] = {
         "controller_epoch": state.controller_epoch,
@@ -213,11 +213,11 @@ def encode_partition_state(state: PartitionState) -> bytes:
     return encode_json(fields)
 
 
-def decode_partition_state(data: bytes | None, path: str) -> PartitionState:
+def decode_partition_state(data: bytes | None, path: str) -> PartitionStateNode:
     """Return a partition's state."""
     fields = decode_object(data, path)
     recovery = "leader_recovery_state"
-    return PartitionState(
+    return PartitionStateNode(
         leader=fields.integer("leader"),
         leader_epoch=fields.integer("leader_epoch"),
         isr=fields.integers("isr"),
@@ -279,7 +279,7 @@ def decode_features(data: bytes | None, path: str) -> dict[str, int]:
     return found if fields.integer("status") == 1 else {}
 
 
-def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
+def encode_producer_id_block(block: ProducerIdBlockNode) -> bytes:
     """Return the text of `/latest_producer_id_block`."""
     return encode_json(
         {
@@ -291,12 +291,12 @@ def encode_producer_id_block(block: ProducerIdBlock) -> bytes:
     )
 
 
-def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlock | None:
+def decode_producer_id_block(data: bytes | None, path: str) -> ProducerIdBlockNode | None:
     """Return the last block that was given out, or None before the first."""
     if data is None:
         return None
     fields = decode_object(data, path)
-    return ProducerIdBlock(
+    return ProducerIdBlockNode(
         fields.integer("broker"), fields.integer("block_start"), fields.integer("block_end")
     )
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.cluster_admin import LogDirView, api_versions, describe_log_dirs
-from engine.client.config_admin import ConfigEntry, Resource, ResourceType, describe_configs
+from engine.client.config_admin import ConfigEntry, ConfigResourceType, Resource, describe_configs
 from engine.client.connection import VersionRange
 from engine.client.metadata import BrokerView, ClusterView
 from engine.errors import EngineError
@@ -147,7 +147,7 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
 
 
 def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry] | EngineError]:
-    resources = [Resource(ResourceType.BROKER, str(broker_id)) for broker_id in ids]
+    resources = [Resource(ConfigResourceType.BROKER, str(broker_id)) for broker_id in ids]
     found = describe_configs(client, resources)
     return {int(resource.name): entries for resource, entries in found.items()}
 

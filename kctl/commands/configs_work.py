@@ -10,8 +10,8 @@ from engine.client.config_admin import (
     ConfigChange,
     ConfigEntry,
     ConfigOp,
+    ConfigResourceType,
     Resource,
-    ResourceType,
     Synonym,
 )
 from engine.errors import EngineError
@@ -25,9 +25,9 @@ from kctl.selection import select_topics
 from kctl.words import UnreadableWord
 
 _KINDS = {
-    ResourceType.TOPIC: "topic",
-    ResourceType.BROKER: "broker",
-    ResourceType.BROKER_LOGGER: "broker-logger",
+    ConfigResourceType.TOPIC: "topic",
+    ConfigResourceType.BROKER: "broker",
+    ConfigResourceType.BROKER_LOGGER: "broker-logger",
 }
 _DEFAULTS = "default"
 
@@ -90,10 +90,10 @@ def named_resources(
     loggers: list[int] | None,
 ) -> list[Resource]:
     """Return what options name; raises NoResource."""
-    found = [Resource(ResourceType.TOPIC, name) for name in topics or ()]
-    found += [Resource(ResourceType.BROKER, str(number)) for number in brokers or ()]
-    found += [Resource(ResourceType.BROKER, "")] * broker_defaults
-    found += [Resource(ResourceType.BROKER_LOGGER, str(number)) for number in loggers or ()]
+    found = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
+    found += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
+    found += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
+    found += [Resource(ConfigResourceType.BROKER_LOGGER, str(number)) for number in loggers or ()]
     if not found:
         raise NoResource
     return list(dict.fromkeys(found))
@@ -136,7 +136,7 @@ def describe_topic_configs(
         report_error(error)
     if not topics:
         return end_with(CONFIG_COLUMNS, [], output, failures=len(errors))
-    resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
+    resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     request = DescribeRequest(resources, [], all=all_, doc=doc, output=output)
     code = describe_configs(options, request)
     return exits.FAILED if errors else code

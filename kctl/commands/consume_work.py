@@ -6,7 +6,7 @@ import sys
 from typing import NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
-from engine.client.fetching import FetchedRecords, Fetcher, FetchOptions
+from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.records.record import Record
@@ -169,7 +169,7 @@ class _Run:
                 self._take(fetcher, fetched)
             self._sink.flush()
 
-    def _take(self, fetcher: Fetcher, fetched: FetchedRecords) -> None:
+    def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
         partition = fetched.partition
         end = self.ends.get(partition)
         for record, leader_epoch in fetched.records:

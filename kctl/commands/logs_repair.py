@@ -10,7 +10,7 @@ from engine.host.real import RealFiles
 from engine.inspection.repair import copy_state_files, repair_in_place, repair_into
 from engine.inspection.repair_actions import RepairOptions, RepairPlan
 from engine.inspection.repair_plan import plan_repair
-from engine.log.log_dir import LOCK_FILE, LogDir, Partition, find_log_dir
+from engine.log.log_dir import LOCK_FILE, LogDir, PartitionFolder, find_log_dir
 from engine.log.offset_checkpoint import RECOVERY_POINTS
 from kctl import exits
 from kctl.asking import confirm, report_error, say
@@ -102,7 +102,9 @@ def _plan_all(found: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], 
     return plans, failures
 
 
-def _recovery_point(found: LogDir, partition: Partition, request: RepairRequest) -> int | None:
+def _recovery_point(
+    found: LogDir, partition: PartitionFolder, request: RepairRequest
+) -> int | None:
     if not request.from_recovery_point:
         return None
     return found.state.offset(RECOVERY_POINTS, partition.topic_partition) or 0

@@ -13,7 +13,7 @@ from engine.inspection.verify import (
     verify_log_dir,
     verify_partition,
 )
-from engine.log.log_dir import LogDir, Partition, find_log_dir
+from engine.log.log_dir import LogDir, PartitionFolder, find_log_dir
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.logs_progress import Progress
@@ -138,12 +138,12 @@ def log_bytes(dirs: Iterable[LogDir]) -> int:
     return sum(partition.files.log_bytes for _, partition in _kept(dirs))
 
 
-def _kept(dirs: Iterable[LogDir]) -> list[tuple[LogDir, Partition]]:
+def _kept(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
     """Return what is checked: not what a broker is about to remove."""
     return [(log_dir, found) for log_dir in dirs for found in log_dir.partitions if found.is_kept]
 
 
-def _one_partition(path: str) -> Partition:
+def _one_partition(path: str) -> PartitionFolder:
     partitions = find_log_dir(RealFiles(), path).partitions
     if len(partitions) != 1:
         raise NotOnePartition(path, len(partitions))

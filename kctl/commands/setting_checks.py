@@ -18,9 +18,9 @@ from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
     ConfigChange,
     ConfigEntry,
+    ConfigResourceType,
     ConfigSource,
     Resource,
-    ResourceType,
 )
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import INVALID_CONFIG, INVALID_REQUEST
@@ -51,11 +51,11 @@ def missing(
     resource: Resource, keys: Sequence[str], entries: Sequence[ConfigEntry]
 ) -> list[NoSuchSetting]:
     """Return an error for each key that was asked for and is not among the answers."""
-    if resource == Resource(ResourceType.BROKER, ""):
+    if resource == Resource(ConfigResourceType.BROKER, ""):
         return []
     found = {entry.name for entry in entries}
     absent = [key for key in keys if key not in found]
-    if resource.kind is ResourceType.BROKER:
+    if resource.kind is ConfigResourceType.BROKER:
         absent = [key for key in absent if not _is_of_brokers(key)]
     return [NoSuchSetting(key, resource) for key in absent]
 
@@ -64,9 +64,9 @@ def known_settings(resource: Resource) -> Iterable[str]:
     """Return the keys that resources of a kind have, by the tables of this release."""
     from engine.config.key import broker_keys, topic_keys
 
-    if resource.kind is ResourceType.TOPIC:
+    if resource.kind is ConfigResourceType.TOPIC:
         return topic_keys()
-    return broker_keys() if resource.kind is ResourceType.BROKER else ()
+    return broker_keys() if resource.kind is ConfigResourceType.BROKER else ()
 
 
 def unset_errors(
@@ -76,7 +76,7 @@ def unset_errors(
 
     A resource that cannot be read is in neither: changing it will tell why.
     """
-    asked = [each for each in resources if each.kind is not ResourceType.BROKER_LOGGER]
+    asked = [each for each in resources if each.kind is not ConfigResourceType.BROKER_LOGGER]
     refused: dict[Resource, NoSuchSetting] = {}
     not_set: dict[Resource, list[str]] = {}
     if not asked or not keys:
@@ -84,7 +84,9 @@ def unset_errors(
     for resource, entries in config_admin.describe_configs(client, asked, names=keys).items():
         if isinstance(entries, EngineError):
             continue
-        errors = missing(resource, keys, entries) if resource.kind is ResourceType.TOPIC else []
+        errors = (
+            missing(resource, keys, entries) if resource.kind is ConfigResourceType.TOPIC else []
+        )
         if errors:
             refused[resource] = errors[0]
         own = {entry.name for entry in entries if _is_own(resource, entry)}
@@ -93,7 +95,7 @@ def unset_errors(
 
 
 def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
-    if resource.kind is ResourceType.BROKER and resource.name:
+    if resource.kind is ConfigResourceType.BROKER and resource.name:
         # What is set for all brokers stays when it is unset for one.
         return entry.source is ConfigSource.DYNAMIC_BROKER_CONFIG
     return entry.source in _OWN_SOURCES
@@ -101,7 +103,7 @@ def _is_own(resource: Resource, entry: ConfigEntry) -> bool:
 
 def note_on_unknown(resource: Resource, keys: Iterable[str]) -> list[str]:
     """Return a line for each key that was kept for a broker and is of no release we know."""
-    if resource.kind is not ResourceType.BROKER:
+    if resource.kind is not ConfigResourceType.BROKER:
         return []
     lines = []
     for key in keys:
@@ -118,7 +120,7 @@ def with_hint(
     """Return an error that says what may be meant by the settings that were refused."""
     if isinstance(error, ApiError) and error.code in _REFUSED_CODES:
         settings = {change.name: change.value for change in changes}
-        is_logger = resource.kind is ResourceType.BROKER_LOGGER
+        is_logger = resource.kind is ConfigResourceType.BROKER_LOGGER
         meant = None if is_logger else hint_on_settings(settings, known_settings(resource))
         error.hint = meant or _listing(resource)
     return error
@@ -126,9 +128,9 @@ def with_hint(
 
 def _listing(resource: Resource) -> str:
     """Return which command shows what a resource can be set to."""
-    if resource.kind is ResourceType.TOPIC:
+    if resource.kind is ConfigResourceType.TOPIC:
         return f"`kctl topics configs {resource.name} --all --doc` says what there is"
-    if resource.kind is ResourceType.BROKER_LOGGER:
+    if resource.kind is ConfigResourceType.BROKER_LOGGER:
         return f"`kctl configs describe --broker-logger {resource.name}` shows the loggers"
     broker = resource.name or "ID"
     return f"`kctl configs describe --broker {broker} --all -o wide` says what can be changed"

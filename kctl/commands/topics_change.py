@@ -9,8 +9,8 @@ from engine.client.blocking import KafkaClient
 from engine.client.config_admin import (
     ConfigChange,
     ConfigOp,
+    ConfigResourceType,
     Resource,
-    ResourceType,
     alter_configs,
 )
 from engine.client.metadata import TopicView
@@ -38,7 +38,7 @@ from kctl.selection import select_topics
 from kctl.words import UnreadableWord, counted
 
 # A topic that is not there yet, in hints.
-_ANY_TOPIC = Resource(ResourceType.TOPIC, "TOPIC")
+_ANY_TOPIC = Resource(ConfigResourceType.TOPIC, "TOPIC")
 
 CREATE_COLUMNS = (
     Column("name", "TOPIC"),
@@ -230,7 +230,7 @@ def _configure(
     request: AlterRequest,
     rows: list[dict[str, Any]],
 ) -> int:
-    resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
+    resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = unset_errors(client, resources, request.delete_configs)
     wanted = {each: changes for each in resources if each not in refused}
     results: dict[Resource, EngineError | None] = dict(refused)

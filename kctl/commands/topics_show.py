@@ -210,12 +210,17 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
 def _facts(
     client: KafkaClient, topics: list[TopicView], request: DescribeRequest
 ) -> tuple[_Facts, int]:
-    from engine.client.config_admin import ConfigSource, Resource, ResourceType, describe_configs
+    from engine.client.config_admin import (
+        ConfigResourceType,
+        ConfigSource,
+        Resource,
+        describe_configs,
+    )
 
     configs: dict[str, dict[str, str | None]] = {}
     min_isr: dict[str, int] = {}
     failures = 0
-    resources = [Resource(ResourceType.TOPIC, topic.name) for topic in topics]
+    resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     for resource, entries in describe_configs(client, resources).items():
         if isinstance(entries, EngineError):
             report_error(entries, resource.name)

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.errors import WireError
-from engine.wire.codec import Codec, message_codec
+from engine.wire.codec import MessageCodec, message_codec
 from engine.wire.json_form import json_node, json_text
 from engine.wire.layout import FieldLayout, StructLayout, message_layout
 from engine.wire.read_source import compile_decoder
@@ -32,7 +32,7 @@ class Tiers:
     """The walking and the compiled codec of one version, side by side."""
 
     def __init__(self, name: str, version: int, release: str) -> None:
-        self.codec = Codec(name, version, release)
+        self.codec = MessageCodec(name, version, release)
         self.layout = self.codec.layout
         self.decoder = compile_decoder(name, release, self.layout)
         self.encoder = compile_encoder(name, release, self.layout)

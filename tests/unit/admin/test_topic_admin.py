@@ -8,7 +8,7 @@ import pytest
 
 from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_outcomes import TopicOutcome
-from engine.admin.topic_rules import NewTopic
+from engine.admin.topic_rules import CreatableTopic
 from engine.naming import uuid_bytes
 from engine.znode.values import PartitionAssignment, decode_config, decode_topic, encode_topic
 from tests.unit.controller.admin import AdminBench
@@ -17,7 +17,7 @@ from tests.unit.controller.cluster import now
 OK = (0, None)
 
 
-def create(bench: AdminBench, *topics: NewTopic, **options: Any) -> Any:
+def create(bench: AdminBench, *topics: CreatableTopic, **options: Any) -> Any:
     return bench.outcomes(bench.admin.create_topics, *topics, **{"timeout_ms": 1000, **options})
 
 
@@ -45,7 +45,7 @@ def stored(bench: AdminBench, topic: str) -> dict[int, tuple[int, ...]]:
 def test_a_topic_is_answered_when_all_partitions_have_leaders() -> None:
     bench = AdminBench(3)
     bench.cluster.store.take()
-    outcomes = create(bench, NewTopic("t", 2, 2, configs=[("retention.ms", "1")]))
+    outcomes = create(bench, CreatableTopic("t", 2, 2, configs=[("retention.ms", "1")]))
     outcome = outcomes["t"]
     assert OK == outcome[:2]
     assert (2, 2) == (outcome.partition_count, outcome.replication_factor)
@@ -65,7 +65,7 @@ def test_a_topic_is_answered_when_all_partitions_have_leaders() -> None:
 def test_the_topics_of_a_request_are_written_together() -> None:
     bench = AdminBench(1)
     bench.cluster.store.take()
-    outcomes = create(bench, *(NewTopic(f"t{index}", 3, 1) for index in range(50)))
+    outcomes = create(bench, *(CreatableTopic(f"t{index}", 3, 1) for index in range(50)))
     assert {0} == {each.code for each in outcomes.values()}
     first, second = bench.cluster.store.take()
     assert (100, 1 + 50 + 150 + 150) == (len(first), len(second))
@@ -73,13 +73,13 @@ def test_the_topics_of_a_request_are_written_together() -> None:
 
 def test_defaults_come_from_the_broker() -> None:
     bench = AdminBench(2, num_partitions="3", default_replication_factor="2")
-    outcome = create(bench, NewTopic("t"))["t"]
+    outcome = create(bench, CreatableTopic("t"))["t"]
     assert (3, 2) == (outcome.partition_count, outcome.replication_factor)
 
 
 def test_replicas_spread_over_racks() -> None:
     bench = AdminBench(4, racks={1: "a", 2: "a", 3: "b", 4: "b"})
-    create(bench, NewTopic("t", 8, 2))
+    create(bench, CreatableTopic("t", 8, 2))
     for replicas in stored(bench, "t").values():
         assert {True, False} == {broker_id <= 2 for broker_id in replicas}
 
@@ -87,14 +87,14 @@ def test_replicas_spread_over_racks() -> None:
 def test_an_assignment_is_taken_as_it_comes_even_with_unknown_brokers() -> None:
     bench = AdminBench(1)
     assignments = [(1, (1, 9)), (0, (9, 1))]
-    assert OK == create(bench, NewTopic("t", assignments=assignments))["t"][:2]
+    assert OK == create(bench, CreatableTopic("t", assignments=assignments))["t"][:2]
     assert {0: (9, 1), 1: (1, 9)} == stored(bench, "t")
 
 
 def test_only_validating_writes_nothing_and_gives_no_id() -> None:
     bench = AdminBench(1)
     bench.cluster.store.take()
-    outcome = create(bench, NewTopic("t", 2, 1), validate_only=True)["t"]
+    outcome = create(bench, CreatableTopic("t", 2, 1), validate_only=True)["t"]
     assert (0, None, None, 2, 1) == outcome[:5]
     assert [] == bench.cluster.store.take()
 
@@ -102,7 +102,7 @@ def test_only_validating_writes_nothing_and_gives_no_id() -> None:
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_without_time_to_wait_a_created_topic_timed_out(timeout_ms: int) -> None:
     bench = AdminBench(1)
-    outcome = create(bench, NewTopic("t", 1, 1), timeout_ms=timeout_ms)["t"]
+    outcome = create(bench, CreatableTopic("t", 1, 1), timeout_ms=timeout_ms)["t"]
     assert (7, None) == outcome[:2]
     assert (-1, -1) == (outcome.partition_count, outcome.replication_factor)
     assert outcome.topic_id is not None
@@ -113,7 +113,7 @@ def test_topics_that_are_late_time_out_alone() -> None:
     bench = AdminBench(1)
     answers: list[dict[str, TopicOutcome]] = []
     bench.admin.create_topics(
-        [NewTopic("t", 1, 1), NewTopic("u", assignments=[(0, (9,))])],
+        [CreatableTopic("t", 1, 1), CreatableTopic("u", assignments=[(0, (9,))])],
         timeout_ms=1000,
     ).then(answers.append)
     bench.settle()
@@ -126,84 +126,84 @@ def test_topics_that_are_late_time_out_alone() -> None:
 
 
 TOO_LONG = "x" * 250
-CASES: list[tuple[NewTopic, int, str]] = [
-    (NewTopic("t", 1, 1), 36, "Topic 't' already exists."),
+CASES: list[tuple[CreatableTopic, int, str]] = [
+    (CreatableTopic("t", 1, 1), 36, "Topic 't' already exists."),
     (
-        NewTopic("n", 1, 1, configs=[("a", None), ("b", None)]),
+        CreatableTopic("n", 1, 1, configs=[("a", None), ("b", None)]),
         40,
         "Null value not supported for topic configs: a,b",
     ),
     (
-        NewTopic("n", 1, assignments=[(0, (1,))]),
+        CreatableTopic("n", 1, assignments=[(0, (1,))]),
         42,
         "Both numPartitions or replicationFactor and replicasAssignments were set. "
         "Both cannot be used at the same time.",
     ),
-    (NewTopic("n", 0, 1), 37, "Number of partitions must be larger than 0."),
-    (NewTopic("n", -5, 1), 37, "Number of partitions must be larger than 0."),
-    (NewTopic("n", 1 << 30, 1), 37, "Number of partitions must not be larger than 100000."),
-    (NewTopic("n", 1, 0), 38, "Replication factor must be larger than 0."),
-    (NewTopic("n", 1, 4), 38, "Replication factor: 4 larger than available brokers: 1."),
-    (NewTopic("", 1, 1), 17, "Topic name is invalid: the empty string is not allowed"),
-    (NewTopic(".", 1, 1), 17, "Topic name is invalid: '.' is not allowed"),
-    (NewTopic("..", 1, 1), 17, "Topic name is invalid: '..' is not allowed"),
+    (CreatableTopic("n", 0, 1), 37, "Number of partitions must be larger than 0."),
+    (CreatableTopic("n", -5, 1), 37, "Number of partitions must be larger than 0."),
+    (CreatableTopic("n", 1 << 30, 1), 37, "Number of partitions must not be larger than 100000."),
+    (CreatableTopic("n", 1, 0), 38, "Replication factor must be larger than 0."),
+    (CreatableTopic("n", 1, 4), 38, "Replication factor: 4 larger than available brokers: 1."),
+    (CreatableTopic("", 1, 1), 17, "Topic name is invalid: the empty string is not allowed"),
+    (CreatableTopic(".", 1, 1), 17, "Topic name is invalid: '.' is not allowed"),
+    (CreatableTopic("..", 1, 1), 17, "Topic name is invalid: '..' is not allowed"),
     (
-        NewTopic("bad name!", 1, 1),
+        CreatableTopic("bad name!", 1, 1),
         17,
         "Topic name is invalid: 'bad name!' contains one or more characters other than "
         "ASCII alphanumerics, '.', '_' and '-'",
     ),
     (
-        NewTopic(TOO_LONG, 1, 1),
+        CreatableTopic(TOO_LONG, 1, 1),
         17,
         f"Topic name is invalid: the length of '{TOO_LONG}' is longer than the max allowed "
         "length 249",
     ),
     (
-        NewTopic("app_events", 1, 1),
+        CreatableTopic("app_events", 1, 1),
         17,
         "Topic 'app_events' collides with existing topics: app.events",
     ),
     (
-        NewTopic("n", assignments=[(0, (1,)), (1, (1, 2))]),
+        CreatableTopic("n", assignments=[(0, (1,)), (1, (1, 2))]),
         39,
         "All partitions should have the same number of replicas",
     ),
     (
-        NewTopic("n", assignments=[(0, (1, 1))]),
+        CreatableTopic("n", assignments=[(0, (1, 1))]),
         39,
         "Duplicate replica assignment found: HashMap(0 -> ArrayBuffer(1, 1))",
     ),
     (
-        NewTopic("n", assignments=[(0, (1,)), (2, (1,))]),
+        CreatableTopic("n", assignments=[(0, (1,)), (2, (1,))]),
         39,
         "partitions should be a consecutive 0-based integer sequence",
     ),
-    (NewTopic("n", 1, 1, configs=[("no.key", "1")]), 40, "Unknown topic config name: no.key"),
+    (CreatableTopic("n", 1, 1, configs=[("no.key", "1")]), 40, "Unknown topic config name: no.key"),
     (
-        NewTopic("n", 1, 1, configs=[("retention.ms", "abc")]),
+        CreatableTopic("n", 1, 1, configs=[("retention.ms", "abc")]),
         40,
         "Invalid value abc for configuration retention.ms: Not a number of type LONG",
     ),
     (
-        NewTopic("n", 1, 1, configs=[("min.insync.replicas", "0")]),
+        CreatableTopic("n", 1, 1, configs=[("min.insync.replicas", "0")]),
         40,
         "Invalid value 0 for configuration min.insync.replicas: Value must be at least 1",
     ),
     (
-        NewTopic("n", 1, 1, configs=[("min.cleanable.dirty.ratio", "7")]),
+        CreatableTopic("n", 1, 1, configs=[("min.cleanable.dirty.ratio", "7")]),
         40,
         "Invalid value 7.0 for configuration min.cleanable.dirty.ratio: "
         "Value must be no more than 1",
     ),
     (
-        NewTopic("n", 1, 1, configs=[("cleanup.policy", "shred")]),
+        CreatableTopic("n", 1, 1, configs=[("cleanup.policy", "shred")]),
         40,
         "Invalid value shred for configuration cleanup.policy: "
         "String must be one of: compact, delete",
     ),
     (
-        NewTopic("n", 1, 1, configs=[("preallocate", "maybe")]),
+        CreatableTopic("n", 1, 1, configs=[("preallocate", "maybe")]),
         40,
         "Invalid value maybe for configuration preallocate: "
         "Expected value to be either true or false",
@@ -212,45 +212,45 @@ CASES: list[tuple[NewTopic, int, str]] = [
 
 
 @pytest.mark.parametrize(("topic", "code", "message"), CASES, ids=[c[2][:50] for c in CASES])
-def test_what_is_refused_and_how(topic: NewTopic, code: int, message: str) -> None:
+def test_what_is_refused_and_how(topic: CreatableTopic, code: int, message: str) -> None:
     bench = AdminBench(1)
-    create(bench, NewTopic("t", 1, 1), NewTopic("app.events", 1, 1))
+    create(bench, CreatableTopic("t", 1, 1), CreatableTopic("app.events", 1, 1))
     bench.cluster.store.take()
-    outcomes = create(bench, topic, NewTopic("good", 1, 1))
+    outcomes = create(bench, topic, CreatableTopic("good", 1, 1))
     assert {topic.name: (code, message), "good": OK} == told(outcomes)
     assert not bench.cluster.exists("/brokers/topics/n")
 
 
 def test_topics_of_one_request_collide_as_well() -> None:
     bench = AdminBench(1)
-    outcomes = create(bench, NewTopic("a.b", 1, 1), NewTopic("a_b", 1, 1))
+    outcomes = create(bench, CreatableTopic("a.b", 1, 1), CreatableTopic("a_b", 1, 1))
     message = "Topic 'a_b' collides with existing topics: a.b"
     assert {"a.b": OK, "a_b": (17, message)} == told(outcomes)
 
 
 def test_a_topic_that_goes_cannot_be_created() -> None:
     bench = AdminBench(1)
-    create(bench, NewTopic("t", 1, 1))
+    create(bench, CreatableTopic("t", 1, 1))
     bench.node.channel.silent = {1}
     delete(bench, "t", timeout_ms=0)
     assert {"t": (36, "Topic 't' is marked for deletion.")} == told(
-        create(bench, NewTopic("t", 1, 1))
+        create(bench, CreatableTopic("t", 1, 1))
     )
 
 
 def test_a_topic_that_only_the_store_has_exists() -> None:
     bench = AdminBench(1)
     bench.is_listening = False
-    create(bench, NewTopic("t", 1, 1), timeout_ms=0)
+    create(bench, CreatableTopic("t", 1, 1), timeout_ms=0)
     expected = {"t": (36, "Topic 't' already exists."), "u": (7, None)}
-    topics = (NewTopic("t", 1, 1), NewTopic("u", 1, 1))
+    topics = (CreatableTopic("t", 1, 1), CreatableTopic("u", 1, 1))
     assert expected == told(create(bench, *topics, timeout_ms=0))
 
 
 def test_a_config_that_was_left_behind_is_replaced() -> None:
     bench = AdminBench(1)
     now(bench.cluster.admin.create("/config/topics/t", b"old"))
-    assert OK == create(bench, NewTopic("t", 1, 1))["t"][:2]
+    assert OK == create(bench, CreatableTopic("t", 1, 1))["t"][:2]
     path = "/config/topics/t"
     assert {} == decode_config(now(bench.cluster.admin.get(path))[0], path)
 
@@ -258,7 +258,7 @@ def test_a_config_that_was_left_behind_is_replaced() -> None:
 def test_a_store_that_fails_fails_all_topics() -> None:
     bench = AdminBench(1)
     now(bench.node.client.close())
-    assert {"t": (-1, None)} == told(create(bench, NewTopic("t", 1, 1)))
+    assert {"t": (-1, None)} == told(create(bench, CreatableTopic("t", 1, 1)))
     assert {"t": (-1, None)} == told(delete(bench, "t"))
     assert {"t": (-1, None)} == told(grow(bench, MorePartitions("t", 2)))
 
@@ -267,7 +267,9 @@ def test_two_requests_for_one_topic_create_it_once() -> None:
     bench = AdminBench(1, answers_later=True)
     answers: list[dict[str, TopicOutcome]] = []
     for _ in range(2):
-        bench.admin.create_topics([NewTopic("t.t", 1, 1)], timeout_ms=1000).then(answers.append)
+        bench.admin.create_topics([CreatableTopic("t.t", 1, 1)], timeout_ms=1000).then(
+            answers.append
+        )
     codes: list[dict[str, int]] = []
     bench.auto.auto_create(["u"]).then(codes.append)
     bench.auto.auto_create(["u"]).then(codes.append)
@@ -282,7 +284,7 @@ def test_two_requests_for_one_topic_create_it_once() -> None:
 
 def test_a_topic_too_large_for_a_node_is_the_brokers_fault() -> None:
     bench = AdminBench(1)
-    outcomes = create(bench, NewTopic("big", 99_999, 1), NewTopic("good", 1, 1))
+    outcomes = create(bench, CreatableTopic("big", 99_999, 1), CreatableTopic("good", 1, 1))
     assert {"big": (-1, None), "good": OK} == told(outcomes)
 
 
@@ -291,15 +293,15 @@ def test_a_topic_too_large_for_a_node_is_the_brokers_fault() -> None:
 
 def test_deletion_is_answered_when_the_metadata_has_no_such_topic() -> None:
     bench = AdminBench(2)
-    create(bench, NewTopic("t", 2, 2), NewTopic("u", 1, 1))
+    create(bench, CreatableTopic("t", 2, 2), CreatableTopic("u", 1, 1))
     assert {"t": OK, "none": (3, None), "a/b": (3, None)} == told(delete(bench, "t", "none", "a/b"))
     assert ["u"] == list(bench.cache.topics)
-    assert OK == create(bench, NewTopic("t", 1, 1))["t"][:2]
+    assert OK == create(bench, CreatableTopic("t", 1, 1))["t"][:2]
 
 
 def test_a_deletion_that_is_under_way_is_waited_for() -> None:
     bench = AdminBench(1)
-    create(bench, NewTopic("t", 1, 1))
+    create(bench, CreatableTopic("t", 1, 1))
     bench.is_listening = False
     bench.node.channel.silent = {1}
     assert {"t": (7, None)} == told(delete(bench, "t", timeout_ms=0))
@@ -320,7 +322,7 @@ def test_a_deletion_that_is_under_way_is_waited_for() -> None:
 
 def test_added_partitions_go_on_where_the_topic_ends() -> None:
     bench = AdminBench(3)
-    create(bench, NewTopic("t", assignments=[(0, (2, 3)), (1, (3, 1))]))
+    create(bench, CreatableTopic("t", assignments=[(0, (2, 3)), (1, (3, 1))]))
     version = now(bench.cluster.admin.get("/brokers/topics/t"))[1].version
     assert {"t": OK} == told(grow(bench, MorePartitions("t", 4)))
     assert {0: (2, 3), 1: (3, 1), 2: (1, 3), 3: (2, 3)} == stored(bench, "t")
@@ -330,7 +332,7 @@ def test_added_partitions_go_on_where_the_topic_ends() -> None:
 
 def test_replicas_of_new_partitions_may_be_given() -> None:
     bench = AdminBench(3)
-    create(bench, NewTopic("t", 1, 1))
+    create(bench, CreatableTopic("t", 1, 1))
     more = MorePartitions("t", 3, [(3,), (2,)])
     assert {"t": OK} == told(grow(bench, more, validate_only=True))
     assert 1 == len(stored(bench, "t"))
@@ -341,7 +343,7 @@ def test_replicas_of_new_partitions_may_be_given() -> None:
 @pytest.mark.parametrize("name", ["", ".", "..", "a/", "a//b", "a/./b", "a\0"])
 def test_a_name_that_no_path_can_have_fails_all_that_grow(name: str) -> None:
     bench = AdminBench()
-    create(bench, NewTopic("t", 1, 1))
+    create(bench, CreatableTopic("t", 1, 1))
     outcomes = grow(bench, MorePartitions("t", 2), MorePartitions(name, 2))
     assert {"t": (-1, None), name: (-1, None)} == told(outcomes)
     assert {"t": OK} == told(grow(bench, MorePartitions("t", 2)))
@@ -349,14 +351,14 @@ def test_a_name_that_no_path_can_have_fails_all_that_grow(name: str) -> None:
 
 def test_without_time_to_wait_added_partitions_timed_out() -> None:
     bench = AdminBench(1)
-    create(bench, NewTopic("t", 1, 1))
+    create(bench, CreatableTopic("t", 1, 1))
     assert {"t": (7, None)} == told(grow(bench, MorePartitions("t", 2), timeout_ms=0))
     assert 2 == len(stored(bench, "t"))
 
 
 def test_growth_begins_anew_over_what_another_wrote() -> None:
     bench = AdminBench(1, answers_later=True)
-    create(bench, NewTopic("t", 1, 1))
+    create(bench, CreatableTopic("t", 1, 1))
     answers: list[dict[str, TopicOutcome]] = []
     for count in (3, 2, 4):
         more = [MorePartitions("t", count)]
@@ -409,8 +411,13 @@ GROWTH: list[tuple[MorePartitions, int, str | None]] = [
 @pytest.mark.parametrize(("more", "code", "message"), GROWTH, ids=[str(g[2])[:50] for g in GROWTH])
 def test_growth_that_is_refused(more: MorePartitions, code: int, message: str | None) -> None:
     bench = AdminBench(2)
-    create(bench, NewTopic("t", 4, 1), NewTopic("good", 1, 1), NewTopic("moving", 1, 1))
-    create(bench, NewTopic("headless", 1, 1))
+    create(
+        bench,
+        CreatableTopic("t", 4, 1),
+        CreatableTopic("good", 1, 1),
+        CreatableTopic("moving", 1, 1),
+    )
+    create(bench, CreatableTopic("headless", 1, 1))
     for topic, partitions in (
         ("moving", {0: PartitionAssignment((1, 2), (2,))}),
         ("headless", {3: PartitionAssignment((1,))}),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.admin.topic_rules import NewTopic
+from engine.admin.topic_rules import CreatableTopic
 from engine.api.create_partitions import CreatePartitions
 from engine.wire.structs import message_class
 from tests.unit.controller.admin import AdminBench, exchange, over_the_wire, reply_of
@@ -17,7 +17,7 @@ REQUEST = message_class("CreatePartitionsRequest")
 def with_topics(*topics: str, brokers: int = 1) -> AdminBench:
     bench = AdminBench(brokers)
     bench.outcomes(
-        bench.admin.create_topics, *(NewTopic(each, 1, 1) for each in topics), timeout_ms=1000
+        bench.admin.create_topics, *(CreatableTopic(each, 1, 1) for each in topics), timeout_ms=1000
     )
     return bench
 

@@ -15,7 +15,7 @@ from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 from engine.limits import CONFIG_CHANGE_KEPT_MS, CONFIG_CHANGES_RETRY_MS
 from engine.znode.embedded import EmbeddedZnodeClient
-from engine.znode.errors import ConnectionLost
+from engine.znode.errors import ZnodeConnectionLost
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.paths import (
     CONFIG_CHANGE_PREFIX,
@@ -38,7 +38,7 @@ class LosingClient(EmbeddedZnodeClient):
     async def get(self, path: str) -> Any:
         if self.lost:
             self.lost -= 1
-            raise ConnectionLost("cut")
+            raise ZnodeConnectionLost("cut")
         return await super().get(path)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.client.connection import AUTHENTICATING, NEGOTIATING, READY, Connection, Reply
+from engine.client.connection import AUTHENTICATING, NEGOTIATING, READY, BrokerConnection, Reply
 from engine.client.errors import AuthenticationFailed, NoCommonVersion, NotKafka
 from engine.client.sasl import PlainConversation
 from engine.wire.codec import message_codec
@@ -17,7 +17,7 @@ from engine.wire.structs import message_class
 class Peer:
     """The broker's end, by hand."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: BrokerConnection) -> None:
         self.connection = connection
 
     def asked(self) -> list[tuple[str, int, int, Any]]:
@@ -56,8 +56,8 @@ def rows(**ranges: tuple[int, int]) -> list[Any]:
     ]
 
 
-def opened(**ranges: tuple[int, int]) -> tuple[Connection, Peer]:
-    connection = Connection("me")
+def opened(**ranges: tuple[int, int]) -> tuple[BrokerConnection, Peer]:
+    connection = BrokerConnection("me")
     connection.opened()
     peer = Peer(connection)
     peer.say_versions(**({"Metadata": (0, 9), "ApiVersions": (0, 4)} | ranges))
@@ -65,7 +65,7 @@ def opened(**ranges: tuple[int, int]) -> tuple[Connection, Peer]:
 
 
 def test_the_first_request_tells_our_software() -> None:
-    connection = Connection("me")
+    connection = BrokerConnection("me")
     connection.opened()
     ((name, version, _, message),) = Peer(connection).asked()
     assert ("ApiVersions", 4, "kctl") == (name, version, message.client_software_name)
@@ -78,7 +78,7 @@ def test_versions_known_is_ready() -> None:
 
 
 def test_a_broker_that_names_its_versions_is_asked_in_them() -> None:
-    connection = Connection("me")
+    connection = BrokerConnection("me")
     connection.opened()
     peer = Peer(connection)
     ((_, _, correlation_id, _),) = peer.asked()
@@ -88,7 +88,7 @@ def test_a_broker_that_names_its_versions_is_asked_in_them() -> None:
 
 
 def test_a_broker_that_names_nothing_is_asked_in_version_0() -> None:
-    connection = Connection("me")
+    connection = BrokerConnection("me")
     connection.opened()
     peer = Peer(connection)
     ((_, _, correlation_id, _),) = peer.asked()
@@ -160,14 +160,14 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
     [b"HTTP/1.1 400 Bad Request", b"\x15\x03\x03\x00\x02\x02\x46", b"\xff\xff\xff\xff", bytes(4)],
 )
 def test_another_protocol_is_told_from_its_first_bytes(data: bytes) -> None:
-    connection = Connection("me")
+    connection = BrokerConnection("me")
     connection.opened()
     with pytest.raises(NotKafka, match="length of an answer"):
         connection.receive(data)
 
 
 def test_a_broken_answer_is_malformed() -> None:
-    connection = Connection("me")
+    connection = BrokerConnection("me")
     connection.opened()
     with pytest.raises(MalformedMessage):
         connection.receive(struct.pack(">iihi", 10, 0, 0, 1 << 30))
@@ -182,8 +182,8 @@ def test_a_request_without_a_reply_is_not_waited_for() -> None:
 
 
 class TestSasl:
-    def start(self) -> tuple[Connection, Peer]:
-        connection = Connection("me", PlainConversation("bob", "secret"))
+    def start(self) -> tuple[BrokerConnection, Peer]:
+        connection = BrokerConnection("me", PlainConversation("bob", "secret"))
         connection.opened()
         peer = Peer(connection)
         peer.say_versions(SaslHandshake=(0, 1), SaslAuthenticate=(0, 2))

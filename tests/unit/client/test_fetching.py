@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from engine.client.fetched_records import AbortedTransaction, seen_records
-from engine.client.fetching import FetchedRecords, Fetcher, FetchOptions
+from engine.client.fetched_records import AbortedProducer, seen_records
+from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.errors import ApiError
 from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
@@ -67,7 +67,7 @@ class TestSeenRecords:
         assert [(0, b"aborted"), (1, b"other"), (3, b"later")] == values(found)
 
     def test_committed_leaves_out_what_was_aborted_until_its_marker(self) -> None:
-        found = seen_records(self.transactions(), 0, [AbortedTransaction(1, 0)])
+        found = seen_records(self.transactions(), 0, [AbortedProducer(1, 0)])
         assert [(1, b"other"), (3, b"later")] == values(found)
         assert 4 == found.next_offset
 
@@ -109,8 +109,8 @@ class Log(FakeCluster):
         return response(responses=topics) if is_news else None
 
 
-def poll_all(fetcher: Fetcher, count: int) -> list[FetchedRecords]:
-    found: list[FetchedRecords] = []
+def poll_all(fetcher: Fetcher, count: int) -> list[ConsumedRecords]:
+    found: list[ConsumedRecords] = []
     for _ in range(50):
         found += fetcher.poll(1_000)
         if len([f for f in found if f.records or f.error]) >= count:

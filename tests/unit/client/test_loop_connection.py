@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.client.connection import Call, Connection, Reply
+from engine.client.connection import BrokerConnection, Call, Reply
 from engine.client.errors import ConnectionLost, NoCommonVersion, NotKafka, TimedOut, Unreachable
 from engine.client.loop_connection import LoopConnection
 from engine.client.settings import Address
@@ -38,7 +38,7 @@ class Stage:
             self.timers,
             self.clock,
             Address("there", 9092),
-            lambda: Connection("7"),
+            lambda: BrokerConnection("7"),
             timeout_ms=TIMEOUT_MS,
         )
 

@@ -9,7 +9,7 @@ import pytest
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import check_broker_change, check_thread_counts
 from engine.config.key import ConfigKey, ConfigType, broker_keys, topic_keys
-from engine.config.listeners import Listener
+from engine.config.listeners import ListenerAddress
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig, check_topic_overrides
 from engine.errors import ConfigError
@@ -184,9 +184,9 @@ def test_listeners_are_bound_and_told() -> None:
             }
         )
     )
-    assert Listener("OUTSIDE", "::1", 9092, "SASL_SSL") == config.bound_listeners[1]
+    assert ListenerAddress("OUTSIDE", "::1", 9092, "SASL_SSL") == config.bound_listeners[1]
     assert "OUTSIDE://[::1]:9092" == str(config.bound_listeners[1])
-    assert Listener("INSIDE", "a", 1, "PLAINTEXT") == config.between_brokers
+    assert ListenerAddress("INSIDE", "a", 1, "PLAINTEXT") == config.between_brokers
     assert (3, ("/a", "/b")) == (config.broker_id, config.data_dirs)
 
 

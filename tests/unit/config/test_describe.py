@@ -15,7 +15,7 @@ from engine.config.describe import (
     describe_broker_defaults,
     describe_topic,
 )
-from engine.config.settings import BrokerSettings, ConfigSource
+from engine.config.settings import BrokerSettings, SettingSource
 
 
 @cache
@@ -66,11 +66,11 @@ def test_hours_alone_are_the_value_but_no_synonym() -> None:
     """As a broker without dynamic settings answered."""
     plain = BrokerSettings({"broker.id": "0"})
     [entry] = [each for each in describe_topic(plain, {}) if each.name == "retention.ms"]
-    assert ("604800000", ConfigSource.DEFAULT, ()) == (entry.value, entry.source, entry.synonyms)
+    assert ("604800000", SettingSource.DEFAULT, ()) == (entry.value, entry.source, entry.synonyms)
     assert entry.is_default
     mine = describe_topic(plain, {"retention.ms": "5"})
     [entry] = [each for each in mine if each.name == "retention.ms"]
-    assert [("retention.ms", "5", ConfigSource.TOPIC)] == [tuple(each) for each in entry.synonyms]
+    assert [("retention.ms", "5", SettingSource.TOPIC)] == [tuple(each) for each in entry.synonyms]
     assert not entry.is_default
 
 

@@ -19,7 +19,7 @@ from engine.naming import uuid_text
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.structs import message_class
 from engine.znode.embedded import EmbeddedZnodeClient
-from engine.znode.errors import ConnectionLost, NoNode
+from engine.znode.errors import NoNode, ZnodeConnectionLost
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Check, Create, Delete, Operation, OperationResult, SetData
 from engine.znode.paths import (
@@ -33,7 +33,7 @@ from engine.znode.store import ZnodeStore
 from engine.znode.values import (
     BrokerRegistration,
     PartitionAssignment,
-    PartitionState,
+    PartitionStateNode,
     TopicAssignment,
     decode_partition_state,
     encode_broker,
@@ -167,7 +167,7 @@ class LaterClient:
             lost = self.lost.pop(0) if name == "multi" and self.lost else None
             result = None if lost is False else await call(*arguments, **options)
             if lost is not None:
-                raise ConnectionLost("the test wants it")
+                raise ZnodeConnectionLost("the test wants it")
             return result
 
         return later
@@ -298,7 +298,7 @@ class Cluster:
         if settle:
             self.settle()
 
-    def state(self, topic: str, index: int = 0) -> PartitionState:
+    def state(self, topic: str, index: int = 0) -> PartitionStateNode:
         """Return leader and ISR as they are stored."""
         path = partition_state_path(TopicPartition(topic, index))
         return decode_partition_state(now(self.admin.get(path))[0], path)

@@ -9,7 +9,7 @@ import pytest
 from engine.controller.broker_requests import ProducerIdsExhausted
 from engine.model import TopicPartition
 from engine.wire.structs import message_class
-from engine.znode.values import ProducerIdBlock, encode_producer_id_block
+from engine.znode.values import ProducerIdBlockNode, encode_producer_id_block
 from tests.unit.controller.cluster import Cluster, now
 
 ALTER = message_class("AlterPartitionRequest")
@@ -238,7 +238,7 @@ def test_producer_ids_are_for_brokers_that_are_registered() -> None:
 def test_no_producer_id_is_given_twice_when_all_are_used() -> None:
     cluster = Cluster(1)
     last = (1 << 63) - 900
-    block = encode_producer_id_block(ProducerIdBlock(1, last - 999, last))
+    block = encode_producer_id_block(ProducerIdBlockNode(1, last - 999, last))
     now(cluster.admin.set("/latest_producer_id_block", block))
     assert -1 == allocate(cluster).error_code
     (failure,) = cluster.failures()

@@ -19,16 +19,18 @@ from engine.controller.states import (
     PartitionPhase,
     ReplicaPhase,
 )
-from engine.znode.values import NO_LEADER, PartitionState
+from engine.znode.values import NO_LEADER, PartitionStateNode
 
 EPOCH = 7
 
 
-def state(leader: int, *isr: int, recovery: int = 0) -> PartitionState:
-    return PartitionState(leader, 4, isr, 3, recovery)
+def state(leader: int, *isr: int, recovery: int = 0) -> PartitionStateNode:
+    return PartitionStateNode(leader, 4, isr, 3, recovery)
 
 
-def run(reason: ElectionReason, current: PartitionState, candidates: Candidates) -> Elected | None:
+def run(
+    reason: ElectionReason, current: PartitionStateNode, candidates: Candidates
+) -> Elected | None:
     return elect(reason, current, candidates, EPOCH)
 
 
@@ -41,7 +43,7 @@ def test_assignment_order_decides_who_leads() -> None:
     elected = run(ElectionReason.OFFLINE, state(0, 0, 2, 1), candidates)
     assert elected is not None
     assert (1, (2, 1)) == outcome(elected)
-    assert PartitionState(1, 5, (2, 1), EPOCH) == elected.state
+    assert PartitionStateNode(1, 5, (2, 1), EPOCH) == elected.state
     assert (1, 2) == elected.recipients
 
 
@@ -110,7 +112,7 @@ def test_the_last_isr_member_stays_when_it_goes_offline() -> None:
 
 
 def test_a_new_partition_is_led_by_its_first_live_replica() -> None:
-    assert PartitionState(3, 0, (3, 2), EPOCH) == first_state([3, 2], EPOCH)
+    assert PartitionStateNode(3, 0, (3, 2), EPOCH) == first_state([3, 2], EPOCH)
 
 
 replica_ids = st.integers(0, 5)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.controller.elections import ElectionReason
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.model import TopicPartition
-from engine.znode.values import PartitionAssignment, PartitionState, encode_partition_state
+from engine.znode.values import PartitionAssignment, PartitionStateNode, encode_partition_state
 from tests.unit.controller.cluster import Cluster, now
 
 T0 = TopicPartition("t", 0)
@@ -33,7 +33,7 @@ def test_phases_that_do_not_follow_are_refused_and_stay() -> None:
 
 def test_a_state_that_a_newer_controller_wrote_is_left_alone() -> None:
     cluster = with_topic(1, 2)
-    newer = PartitionState(1, 3, (1, 2), 9)
+    newer = PartitionStateNode(1, 3, (1, 2), 9)
     now(cluster.admin.set(STATE, encode_partition_state(newer)))
     machines = cluster.controller._machines
     outcomes = now(
@@ -56,7 +56,7 @@ def test_a_partition_whose_state_is_gone_is_not_elected() -> None:
 def test_a_state_that_is_there_already_is_not_overwritten() -> None:
     cluster = Cluster(1)
     cluster.create_topic("t", (1,), settle=False)
-    there = encode_partition_state(PartitionState(1, 7, (1,), 1))
+    there = encode_partition_state(PartitionStateNode(1, 7, (1,), 1))
     for path in ("/brokers/topics/t/partitions", "/brokers/topics/t/partitions/0"):
         now(cluster.admin.create(path))
     now(cluster.admin.create(STATE, there))

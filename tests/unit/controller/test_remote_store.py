@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.wire.structs import message_class
-from engine.znode.errors import ConnectionLost
+from engine.znode.errors import ZnodeConnectionLost
 from tests.unit.controller.cluster import Cluster, now
 
 
@@ -57,7 +57,7 @@ def test_an_election_whose_answer_was_lost_is_looked_up(was_done: bool) -> None:
         assert (1, (1,), 0) == cluster.leader_isr_epoch("t")
     else:
         assert not node.controller.is_active
-        assert [ConnectionLost] == [type(error) for _, error in cluster.failures()]
+        assert [ZnodeConnectionLost] == [type(error) for _, error in cluster.failures()]
         node.controller.session_began()
         cluster.settle()
         assert node.controller.is_active

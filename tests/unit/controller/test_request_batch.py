@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.controller.context import ControllerContext, Leadership, LiveBroker
+from engine.controller.context import ControllerContext, LiveBroker, PartitionLeadership
 from engine.controller.request_batch import BatchSender, RequestBatch, ResponseTakers
 from engine.errors import api_error
 from engine.host.memory import ManualClock
@@ -13,7 +13,7 @@ from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint
-from engine.znode.values import PartitionAssignment, PartitionState
+from engine.znode.values import PartitionAssignment, PartitionStateNode
 from tests.unit.controller.admin import over_the_wire
 from tests.unit.controller.cluster import Cluster, FakeChannel, now
 
@@ -46,7 +46,7 @@ def bench() -> tuple[RequestBatch, FakeChannel, ControllerContext]:
         context.live_brokers[broker_id] = LiveBroker(node, 100 + broker_id)
         channel.open(node)
     context.topics = {"t": {0: PartitionAssignment((1, 2, 3), (3,), (2,))}}
-    context.leaderships[T0] = Leadership(PartitionState(1, 5, (1, 2), 4, 1), 9)
+    context.leaderships[T0] = PartitionLeadership(PartitionStateNode(1, 5, (1, 2), 4, 1), 9)
     handlers = ResponseTakers(lambda *_: None, lambda *_: None)
     return RequestBatch(BatchSender(8, "INTERNAL", context, channel, handlers)), channel, context
 

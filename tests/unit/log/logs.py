@@ -10,7 +10,7 @@ from engine.host.ports import Files
 from engine.log.batch_scan import scan_batches
 from engine.log.index_builder import IndexBuilder
 from engine.log.leader_epoch_checkpoint import EpochStart, encode_leader_epochs
-from engine.log.log_dir import Partition, find_log_dir
+from engine.log.log_dir import PartitionFolder, find_log_dir
 from engine.naming import FileKind, SegmentFileName
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
@@ -102,5 +102,5 @@ def log_of(
     return files
 
 
-def partition_of(files: Files, path: str = DIR) -> Partition:
+def partition_of(files: Files, path: str = DIR) -> PartitionFolder:
     return find_log_dir(files, path).partitions[0]

@@ -19,7 +19,7 @@ from engine.inspection.repair import repair_into
 from engine.inspection.repair_actions import RepairOptions, RepairPlan
 from engine.inspection.repair_plan import plan_repair
 from engine.inspection.verify import VerifyOptions, verify_log_dir, verify_partition
-from engine.log.log_dir import LogDir, Partition, find_log_dir
+from engine.log.log_dir import LogDir, PartitionFolder, find_log_dir
 from engine.log.offset_checkpoint import RECOVERY_POINTS
 from engine.naming import FileKind
 from tests.golden_cases import GOLDEN, case_dir
@@ -101,7 +101,7 @@ def _dir(case: str, state: str) -> LogDir:
     return find_log_dir(RealFiles(), str(case_dir(case) / state))
 
 
-def _problems(found: LogDir, partition: Partition) -> list[Finding]:
+def _problems(found: LogDir, partition: PartitionFolder) -> list[Finding]:
     options = VerifyOptions(deep=True)
     report = verify_partition(RealFiles(), partition, found.state, options)
     return [finding for finding in report.findings if finding.is_problem]
@@ -151,7 +151,7 @@ def _truth(case: str, state: str) -> dict[str, Any]:
 
 
 @cache
-def _plans(case: str, state: str) -> dict[str, tuple[Partition, RepairPlan]]:
+def _plans(case: str, state: str) -> dict[str, tuple[PartitionFolder, RepairPlan]]:
     """Return a plan for each topic, looking at what a broker's recovery looks at."""
     found = _dir(case, state)
     plans = {}
@@ -183,7 +183,7 @@ def test_logs_are_cut_where_a_broker_cut_them(case: str) -> None:
         assert (topic, plan.log_bytes) == (topic, logs)
 
 
-def _rebuilt_files(partition: Partition, plan: RepairPlan) -> dict[str, bytes]:
+def _rebuilt_files(partition: PartitionFolder, plan: RepairPlan) -> dict[str, bytes]:
     """Return the files of a repaired copy, made on a disk in memory."""
     files = MemoryFiles()
     files.make_dir(plan.path)
@@ -193,7 +193,7 @@ def _rebuilt_files(partition: Partition, plan: RepairPlan) -> dict[str, bytes]:
     return {name: files.read_bytes(f"/out/{name}") for name in files.list_dir("/out")}
 
 
-def _recovered_by_a_broker(case: str, state: str, partition: Partition) -> set[int]:
+def _recovered_by_a_broker(case: str, state: str, partition: PartitionFolder) -> set[int]:
     """Return the base offsets of the segments that a broker reads and indexes anew at start.
 
     After a crash those from its recovery point on; else those whose .index is missing.

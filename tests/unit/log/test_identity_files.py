@@ -17,7 +17,7 @@ from engine.log.meta_properties import (
     parse_meta_properties,
 )
 from engine.log.partition_metadata import (
-    PartitionMetadata,
+    PartitionMetadataFile,
     encode_partition_metadata,
     parse_partition_metadata,
 )
@@ -117,9 +117,9 @@ def test_meta_properties_that_no_broker_takes_are_refused(content: bytes) -> Non
 
 
 def test_partition_metadata_has_no_newline_at_its_end() -> None:
-    content = encode_partition_metadata(PartitionMetadata(UUID))
+    content = encode_partition_metadata(PartitionMetadataFile(UUID))
     assert content == b"version: 0\ntopic_id: 8K4IcCorRNC2tJ_T-wo19A"
-    assert parse_partition_metadata(content, "x") == PartitionMetadata(UUID)
+    assert parse_partition_metadata(content, "x") == PartitionMetadataFile(UUID)
     assert parse_partition_metadata(content + b"\n", "x").topic_id == UUID
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine.limits import WALKED_BYTES
-from engine.wire.codec import Codec, message_codec
+from engine.wire.codec import MessageCodec, message_codec
 from engine.wire.errors import (
     BadTag,
     BadUtf8,
@@ -20,21 +20,21 @@ from engine.wire.errors import (
     TrailingBytes,
     UnencodableValue,
     UnsupportedVersion,
-    VarintTooLong,
+    WireVarintTooLong,
 )
 from engine.wire.structs import message_class
 
 
-def warmed(name: str, version: int, release: str = "3.9.1") -> Codec:
+def warmed(name: str, version: int, release: str = "3.9.1") -> MessageCodec:
     """Return a codec that has compiled both directions."""
-    codec = Codec(name, version, release)
+    codec = MessageCodec(name, version, release)
     raw = codec.encode(message_class(name, release)())
     for _ in range(WALKED_BYTES // max(1, len(raw)) + 2):
         codec.encode(codec.decode(raw))
     return codec
 
 
-TIERS = pytest.mark.parametrize("make", [Codec, warmed], ids=["walked", "compiled"])
+TIERS = pytest.mark.parametrize("make", [MessageCodec, warmed], ids=["walked", "compiled"])
 
 
 @TIERS
@@ -227,7 +227,7 @@ def test_version_that_does_not_exist_is_refused() -> None:
 
 HOSTILE = [
     ("MetadataRequest", 12, "ffffffff0f", LengthOutOfBounds, "topics", 0),
-    ("MetadataRequest", 12, "ffffffffff01", VarintTooLong, "topics", 0),
+    ("MetadataRequest", 12, "ffffffffff01", WireVarintTooLong, "topics", 0),
     ("MetadataRequest", 4, "7fffffff", LengthOutOfBounds, "topics", 0),
     ("MetadataResponse", 1, "fffffffe", LengthOutOfBounds, "brokers", 0),
     ("MetadataRequest", 4, "00000001 7fff", LengthOutOfBounds, "topics.name", 4),
@@ -239,7 +239,7 @@ HOSTILE = [
     ("MetadataRequest", 12, "00 01 00 01 05 7f", LengthOutOfBounds, "", 4),
     ("MetadataRequest", 12, "00 01 00 ffffffff0f", FrameTruncated, "", 8),
     ("HeartbeatRequest", 4, "8080 02", LengthOutOfBounds, "groupId", 0),
-    ("HeartbeatRequest", 4, "81808080 80", VarintTooLong, "groupId", 0),
+    ("HeartbeatRequest", 4, "81808080 80", WireVarintTooLong, "groupId", 0),
     ("SyncGroupResponse", 3, "00000000 0000 fffffffe", LengthOutOfBounds, "assignment", 6),
     ("SyncGroupResponse", 3, "00000000 0000 ffffffff", NullNotAllowed, "assignment", 6),
     ("SyncGroupResponse", 3, "00000000 0000 00000009 00", LengthOutOfBounds, "assignment", 6),
@@ -314,7 +314,7 @@ def test_zero_in_several_bytes_is_still_null(make: Any) -> None:
 
 
 def test_codec_compiles_only_the_direction_in_use() -> None:
-    codec = Codec("HeartbeatResponse", 4, "3.9.1")
+    codec = MessageCodec("HeartbeatResponse", 4, "3.9.1")
     message = message_class("HeartbeatResponse")()
     for _ in range(WALKED_BYTES):
         raw = codec.encode(message)

@@ -8,7 +8,7 @@ from engine.wire.errors import (
     FrameTruncated,
     LengthOutOfBounds,
     UnknownMessage,
-    VarintTooLong,
+    WireVarintTooLong,
 )
 from engine.wire.headers import (
     RequestHeader,
@@ -106,7 +106,7 @@ def test_every_negative_client_id_length_is_null() -> None:
 
 
 def test_endless_varint_is_refused() -> None:
-    with pytest.raises(VarintTooLong):
+    with pytest.raises(WireVarintTooLong):
         read_request_header(V2[:-1] + b"\xff" * 9)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from engine.znode.errors import (
     BadVersion,
-    ConnectionLost,
     InvalidZnodePath,
     NoChildrenForEphemerals,
     NodeError,
@@ -16,6 +15,7 @@ from engine.znode.errors import (
     NoNode,
     NotEmpty,
     SessionExpired,
+    ZnodeConnectionLost,
     ZnodeLimitExceeded,
 )
 from engine.znode.kazoo_client import KazooZnodeClient
@@ -220,5 +220,5 @@ def test_a_chroot_is_made_and_is_the_root(server: LoopServer) -> None:
 def test_nobody_there_is_an_error_in_time(server: LoopServer) -> None:
     server.network.close()
     client = server.client(connection_timeout_ms=100)
-    with pytest.raises(ConnectionLost, match="within 100 ms"):
+    with pytest.raises(ZnodeConnectionLost, match="within 100 ms"):
         server.run(client.connect())

@@ -14,8 +14,8 @@ from engine.znode.values import (
     BrokerRegistration,
     ControllerRegistration,
     PartitionAssignment,
-    PartitionState,
-    ProducerIdBlock,
+    PartitionStateNode,
+    ProducerIdBlockNode,
     TopicAssignment,
 )
 
@@ -160,9 +160,9 @@ def test_values_are_read_as_meant() -> None:
     assert moving == V.decode_topic(text, "/t")
     assert text == V.encode_topic(moving)
     state = V.decode_partition_state(GOLDEN[5][2].encode(), "/s")
-    assert PartitionState(393, 0, (393, 392), 1) == state
+    assert PartitionStateNode(393, 0, (393, 392), 1) == state
     block = V.decode_producer_id_block(GOLDEN[11][2].encode(), "/b")
-    assert ProducerIdBlock(1, 0, 999) == block
+    assert ProducerIdBlockNode(1, 0, 999) == block
     reassigned = V.decode_reassignment(GOLDEN[16][2].encode(), "/r")
     assert {TopicPartition("t1", 0): (3, 2, 1)} == reassigned
 
