@@ -54,7 +54,7 @@ from engine.znode.store import ZnodeStore
 from engine.znode.values import (
     BrokerRegistration,
     PartitionAssignment,
-    PartitionState,
+    PartitionStateNode,
     TopicAssignment,
     decode_partition_state,
     encode_broker,
@@ -365,7 +365,7 @@ class Stage:
         """Return what a topic's in-sync sets go by."""
         return ReplicationConfig(self.settings.replica_lag_time_max_ms, self.min_isr[topic])
 
-    def stored(self, partition: TopicPartition) -> PartitionState:
+    def stored(self, partition: TopicPartition) -> PartitionStateNode:
         """Return leader and ISR as they stand in the store."""
         path = partition_state_path(partition)
         return decode_partition_state(now(self.admin.get(path))[0], path)

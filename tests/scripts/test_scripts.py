@@ -55,8 +55,8 @@ def first_of_the_isr(patch: pytest.MonkeyPatch) -> None:
 def new_leaders_alone(patch: pytest.MonkeyPatch) -> None:
     """Begin with the leader alone in the in-sync set."""
 
-    def first_state(live: Any, controller_epoch: int) -> values.PartitionState:
-        return values.PartitionState(live[0], 0, (live[0],), controller_epoch)
+    def first_state(live: Any, controller_epoch: int) -> values.PartitionStateNode:
+        return values.PartitionStateNode(live[0], 0, (live[0],), controller_epoch)
 
     patch.setattr(partition_machine, "first_state", first_state)
 
