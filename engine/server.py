@@ -43,15 +43,13 @@ from engine.host.ports import (
 )
 from engine.host.promise import Promise
 from engine.limits import JOINED_SEND_BYTES_MAX, OPEN_REQUESTS_PER_CONNECTION_MAX
+from engine.model import new_tuple
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
     read_request_header,
     response_header_bytes,
 )
-
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new_exchange = tuple.__new__
 
 
 class ServerEvents(NamedTuple):
@@ -160,7 +158,7 @@ class ClientConnection:
             if not is_served and key != API_VERSIONS_KEY:
                 self._end(f"version {version} of {row.name} is not served")
                 return
-            exchange = _new_exchange(
+            exchange = new_tuple(
                 Exchange,
                 (
                     self._session,

@@ -50,7 +50,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import FetchParams, FetchSpec
@@ -73,8 +73,6 @@ _LAST_WITH_HARD_LIMIT = 2
 _LAST_WITHOUT_STORAGE_ERROR = 5
 _FIRST_WITH_LEADERS = 16
 _NO_PARTITIONS: Container[int] = ()
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new = tuple.__new__
 
 
 class FetchDeps(NamedTuple):
@@ -258,7 +256,7 @@ class Fetch:
         )
         if refused:
             return _refused(index, refused, None)
-        return _new(
+        return new_tuple(
             FetchedPartition,
             (
                 index,

@@ -32,7 +32,7 @@ from engine.kafka_errors import (
     INVALID_FETCH_SESSION_EPOCH,
 )
 from engine.limits import FETCH_SESSION_EVICTION_MS
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.naming import uuid_text
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import FetchSpec
@@ -51,7 +51,6 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 _EPOCH_MAX = 0x7FFFFFFF
 _SESSION_IDS = 0x7FFFFFFE
-_new = tuple.__new__
 
 #: A topic's name or id as the client said it, and the partition.
 SessionKey: TypeAlias = tuple[str | bytes, int]
@@ -84,7 +83,7 @@ class SessionPartition:
             self.topic_id_text = uuid_text(topic)
             self.resolve(metadata)
         else:
-            self.topic_partition = _new(TopicPartition, (topic, index))
+            self.topic_partition = new_tuple(TopicPartition, (topic, index))
 
     def resolve(self, metadata: MetadataCache) -> None:
         """Look again for the name behind an id."""
@@ -123,7 +122,7 @@ Answers: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 def spec_of(asked: AskedPartition) -> FetchSpec:
     """Return what a replica is asked for."""
     _, leader_epoch, offset, fetched_epoch, log_start, max_bytes = asked
-    return _new(
+    return new_tuple(
         FetchSpec,
         (
             offset,

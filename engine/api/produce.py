@@ -37,7 +37,7 @@ from engine.errors import ApiError
 from engine.host.promise import Promise
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
 from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.metadata_cache import MetadataCache
@@ -57,8 +57,6 @@ _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_LOG_START = 5
 _FIRST_WITH_LEADERS = 10
 _NO_PARTITIONS: Container[int] = ()
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new_topic_partition = tuple.__new__
 
 
 class Produce:
@@ -96,7 +94,7 @@ class Produce:
             or index not in self._metadata.topics.get(topic, _NO_PARTITIONS)
         ):
             return None
-        topic_partition = _new_topic_partition(TopicPartition, (topic, index))
+        topic_partition = new_tuple(TopicPartition, (topic, index))
         is_internal_allowed = exchange[4] == ADMIN_CLIENT_ID
         result = self.manager.append_records_usual(
             topic_partition, records, request[1], is_internal_allowed=is_internal_allowed
@@ -149,7 +147,7 @@ class Produce:
             known = self._metadata.topics.get(topic, _NO_PARTITIONS)
             may_write = session.may(AclOperation.WRITE, AclResource.TOPIC, topic)
             for index, records in partitions:
-                topic_partition = _new_topic_partition(TopicPartition, (topic, index))
+                topic_partition = new_tuple(TopicPartition, (topic, index))
                 error: ApiError | None = None
                 if not is_usual(records, version):
                     error = judged(records, id_ if may_use_id else None, version)

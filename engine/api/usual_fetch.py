@@ -30,6 +30,7 @@ from engine.host.ports import FileRegion
 from engine.host.promise import Promise
 from engine.limits import JOINED_FETCH_BYTES_MAX
 from engine.log.log_types import FetchSlice, OffsetMetadata
+from engine.model import new_tuple
 from engine.replication.delayed_fetch import WaitingPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import CONSUMER_ID, FetchParams, FetchSpec, UsualRead
@@ -50,8 +51,6 @@ _FIRST_USUAL = 10
 _READERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
 _COMMITTED = Isolation.COMMITTED
 _NO_PARTITIONS: Container[int] = ()
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new = tuple.__new__
 
 
 class Asked(NamedTuple):
@@ -130,7 +129,7 @@ class UsualFetch:
             if size:
                 _release(records)
                 return None
-            params = _new(
+            params = new_tuple(
                 FetchParams,
                 (
                     CONSUMER_ID,
@@ -200,9 +199,9 @@ class UsualFetch:
             epoch = self._sessions.go_on(session, received_ms)
             partition.spec = spec
         active = log.active_segment
-        start = _new(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
-        waiting = _new(WaitingPartition, (topic_partition, spec, start))
-        asked = _new(Asked, (partition, spec, params, session, epoch, exchange))
+        start = new_tuple(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
+        waiting = new_tuple(WaitingPartition, (topic_partition, spec, start))
+        asked = new_tuple(Asked, (partition, spec, params, session, epoch, exchange))
         return self._manager.wait_usual(
             received_ms + params[1], params, waiting, lambda: self._after(asked)
         )
@@ -270,7 +269,7 @@ def _encoded(
     if size <= JOINED_FETCH_BYTES_MAX and isinstance(part, bytes):
         return head + part + TAGS_BEHIND_RECORDS if version >= FIRST_FLEXIBLE else head + part
     parts = [head, part, TAGS_BEHIND_RECORDS] if version >= FIRST_FLEXIBLE else [head, part]
-    return _new(EncodedReply, (parts, on_sent))
+    return new_tuple(EncodedReply, (parts, on_sent))
 
 
 def _region_of(
@@ -283,4 +282,4 @@ def _region_of(
         data = found.read()
         found.release()
         return data, len(data), None
-    return _new(FileRegion, (descriptor, found.position, size)), size, found.release
+    return new_tuple(FileRegion, (descriptor, found.position, size)), size, found.release

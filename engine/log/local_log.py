@@ -61,7 +61,7 @@ from engine.log.segment import Segment, create_segment
 from engine.log.segment_trash import discard_segments
 from engine.log.tasks import LogHooks
 from engine.log.validation import LeaderRules
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.native.record_walk import WalkTier
 from engine.records.batch import (
     CHECKED_FROM,
@@ -82,8 +82,6 @@ _LEADER_EPOCH_AT = 12
 CODECS_ALONE = frozenset(range(5))
 _USUAL_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
 _header_in = HEADER.unpack_from
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new_info = tuple.__new__
 
 
 class LocalLog:
@@ -258,7 +256,7 @@ class LocalLog:
                 is_transactional=flags & TRANSACTIONAL_FLAG != 0,
             )
         start = self.log_start_offset
-        return _new_info(
+        return new_tuple(
             AppendInfo, (first, last, max_ms, -1, start, length + 12, leader_epoch, False)
         )
 

@@ -40,14 +40,13 @@ from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.segment_lookup import find_timestamp
 from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset, read_time_index
 from engine.log.txn_index import AbortedTransaction, encode_txn_index, read_txn_index
+from engine.model import new_tuple
 from engine.naming import FileKind, FileState, SegmentFileName
 from engine.records.batch import MAGIC
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
 _NOTHING_SURE = -1
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new = tuple.__new__
 # baseOffset batchLength … magic, and for magic 2 lastOffsetDelta: what a walk over batches needs.
 _prologue_in = struct.Struct(">qi4xb").unpack_from
 _delta_in = struct.Struct(">i").unpack_from
@@ -253,7 +252,7 @@ class Segment:
         if position == 0:
             self._rolling_timestamp_ms = largest[0]
         if largest[0] > (self._largest or self.largest)[0]:
-            self._largest = _new(TimestampOffset, largest)
+            self._largest = new_tuple(TimestampOffset, largest)
         if self._bytes_since_entry > self.config.index_interval_bytes:
             self._add_entry(last_offset, position)
         self._bytes_since_entry += size_bytes

@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from engine.errors import CorruptRecord
+from engine.model import new_tuple
 from engine.records.record import (
     NO_SEQUENCE,
     SEQUENCE_MAX,
@@ -93,7 +94,7 @@ def decode_records(
     kind, base_time, factor = _time_rule(origin)
     has_producer = base_sequence >= 0
     may_wrap = max(abs(base_offset), abs(base_time)) >= _PLAIN_BASE_MAX
-    new, position, last = tuple.__new__, 0, origin.record_count - 1
+    new, position, last = new_tuple, 0, origin.record_count - 1
     for index in range(origin.record_count):
         start = position
         # A slice past the end comes out short, but moves the position past `end` all the

@@ -32,6 +32,7 @@ from engine.log.log_types import (
 )
 from engine.log.producer_state import AppendOrigin
 from engine.log.usual_log_reader import has_aborted_behind, read_slice_usual
+from engine.model import new_tuple
 from engine.records.record import NO_TIMESTAMP
 from engine.replication.effects import (
     Effect,
@@ -89,8 +90,6 @@ _NO_LEADER = -1
 _COMMITTED = Isolation.COMMITTED
 _NOT_APPLIED = RoleChange(is_applied=False)
 _DEFAULTS = ReplicationConfig()
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new = tuple.__new__
 
 
 class Partition:
@@ -257,7 +256,7 @@ class Partition:
             effects = self._maybe_move_high_watermark() or (
                 LogEndMoved(self.topic_partition, log.log_end_offset),
             )
-        return _new(LeaderAppend, (info, end, effects))
+        return new_tuple(LeaderAppend, (info, end, effects))
 
     def append_usual(self, batches: memoryview) -> AppendInfo | None:
         """Append as `append` would for acks=1 of a client; the caller tells who waits for it.
@@ -342,7 +341,7 @@ class Partition:
                 at_least_one_batch=at_least_one_batch,
                 with_aborted=params.isolation is Isolation.COMMITTED,
             )
-        return _new(
+        return new_tuple(
             PartitionRead,
             (
                 records,
@@ -380,7 +379,7 @@ class Partition:
             records = b""
         if records is None:
             return None
-        return _new(UsualRead, (records, watermark, stable, log.log_start_offset))
+        return new_tuple(UsualRead, (records, watermark, stable, log.log_start_offset))
 
     def _require_assigned(self, replica_id: int, current_leader_epoch: int | None) -> None:
         if replica_id in self.followers:
@@ -552,7 +551,7 @@ class Partition:
         if moved == current:
             return ()
         self.high_watermark = moved
-        return (_new(HighWatermarkMoved, (self.topic_partition, moved)),)
+        return (new_tuple(HighWatermarkMoved, (self.topic_partition, moved)),)
 
     def _counted_ends(self, leader_log_end_offset: int) -> list[int]:
         maximal_isr, now_ms = self.in_sync.maximal_isr, self._clock.monotonic_ms()

@@ -31,7 +31,7 @@ from engine.host.ports import Clock, LogDirOffline
 from engine.host.promise import Promise
 from engine.log.log_types import FetchSlice
 from engine.log.producer_state import AppendOrigin
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.naming import INTERNAL_TOPICS
 from engine.replication.delayed_delete_records import (
     DelayedDeleteRecords,
@@ -76,8 +76,6 @@ _VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
 #: not leader, too large (a batch, an append), no topic to write to, storage.
 _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new_result = tuple.__new__
 
 
 T = TypeVar("T")
@@ -220,7 +218,7 @@ class ReplicaManager:
                 results[topic_partition] = self._failed_append(topic_partition, failure)
                 continue
             first_offset, _, _, log_append_time_ms, log_start_offset, _, _, _ = info
-            results[topic_partition] = _new_result(
+            results[topic_partition] = new_tuple(
                 ProduceResult, (None, first_offset, log_append_time_ms, log_start_offset)
             )
             effects += moved
@@ -262,7 +260,7 @@ class ReplicaManager:
             return None
         if (self._fetch_keys or self._produce_keys or self._delete_keys) and not info[7]:
             self._tell_waiting(partition, watermark)
-        return _new_result(ProduceResult, (None, info[0], info[3], info[4]))
+        return new_tuple(ProduceResult, (None, info[0], info[3], info[4]))
 
     def _tell_waiting(self, partition: Partition, earlier_watermark: int) -> None:
         """Complete what waits for the records that have just been appended."""
@@ -372,7 +370,7 @@ class ReplicaManager:
                 records.release()
                 records = FetchSlice(records.start)
             _, watermark, stable_offset, log_start_offset, log_end_offset, diverging = read
-            result = _new_result(
+            result = new_tuple(
                 FetchResult,
                 (None, records, watermark, stable_offset, log_start_offset, diverging),
             )

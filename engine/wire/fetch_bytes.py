@@ -32,6 +32,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from engine.host.ports import FileRegion, SendPart
 from engine.limits import FETCHED_TOPICS_KEPT
+from engine.model import new_tuple
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint
 from engine.wire.read_parts import Refused, array_count, compact_string
@@ -74,8 +75,6 @@ _HEAD_OF_ANSWER: Final = Format(">ihi").pack
 #: Tag 0 and tag 1 with their sizes and an empty tagged section inside.
 _DIVERGING_EPOCH: Final = Format(">BBiqB").pack
 _CURRENT_LEADER: Final = Format(">BBiiB").pack
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new: Final = tuple.__new__
 _EPOCH_END_BYTES: Final = 13
 _LEADER_BYTES: Final = 9
 
@@ -192,7 +191,7 @@ def _read_flexible(body: bytes, version: int) -> FetchRequest:
     at += 1
     if tag_count:
         replica_id, replica_epoch, at = _replica_state(body, at - 1, version)
-    return _new(
+    return new_tuple(
         FetchRequest,
         (replica_id, max_wait, min_bytes, max_bytes, isolation, session_id, epoch, topics,
          forgotten, rack_id, replica_epoch),
@@ -217,7 +216,7 @@ def _asked_12(body: bytes, at: int) -> tuple[list[AskedPartition], int]:
         if tag_count:
             raise Refused
         at += _ASKED_12.size
-        partitions.append(_new(AskedPartition, asked))
+        partitions.append(new_tuple(AskedPartition, asked))
     if body[at]:
         raise Refused
     return partitions, at + 1
@@ -257,7 +256,7 @@ def _read_classic(body: bytes, version: int) -> FetchRequest:
         forgotten.append((topic, list(struct.unpack_from(f">{size}i", body, at))))
         at += 4 * size
     rack_id, at = _classic_string(body, at) if version >= 11 else ("", at)
-    return _new(
+    return new_tuple(
         FetchRequest,
         (replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
          forgotten, rack_id, -1),
@@ -272,7 +271,7 @@ def _classic_asked(values: tuple[int, ...]) -> AskedPartition:
         partition, offset, log_start, max_bytes = values
         return AskedPartition(partition, -1, offset, -1, log_start, max_bytes)
     partition, leader_epoch, offset, log_start, max_bytes = values
-    return _new(AskedPartition, (partition, leader_epoch, offset, -1, log_start, max_bytes))
+    return new_tuple(AskedPartition, (partition, leader_epoch, offset, -1, log_start, max_bytes))
 
 
 def _classic_count(body: bytes, at: int) -> tuple[int, int]:

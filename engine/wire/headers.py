@@ -26,6 +26,7 @@ from struct import Struct as Format
 from typing import Final, NamedTuple
 
 from engine.limits import HEADER_FORMS_KEPT
+from engine.model import new_tuple
 from engine.wire import messages
 from engine.wire.errors import UnknownMessage
 from engine.wire.layout import message_layout
@@ -49,8 +50,6 @@ _INT32_NO_TAGS: Final = Format(">ix")
 _PREFIX: Final = Format(">hhi")
 _PREFIX_AND_LENGTH: Final = Format(">hhih")
 _read_prefix_and_length: Final = _PREFIX_AND_LENGTH.unpack_from
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new_header: Final = tuple.__new__
 
 
 class RequestHeader(NamedTuple):
@@ -154,7 +153,7 @@ def read_request_header(frame: bytes | memoryview) -> RequestHeader:
             position += 1
             if tags:
                 position = skip_tags(frame, position, len(frame), tags)
-        return _new_header(RequestHeader, (key, version, correlation_id, client_id, position))
+        return new_tuple(RequestHeader, (key, version, correlation_id, client_id, position))
     except (Refused, struct.error, IndexError, UnicodeDecodeError):
         return _walk_request_header(frame)
 

@@ -23,6 +23,7 @@ from struct import Struct as Format
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from engine.limits import PRODUCED_TOPICS_KEPT
+from engine.model import new_tuple
 from engine.wire.codec import message_codec
 from engine.wire.read_parts import (
     Refused,
@@ -51,8 +52,6 @@ _USUAL_NAME_AT: Final = 9
 #: Count of partitions, index; one byte of the records' size behind them, less that of the name.
 _USUAL_PARTITION: Final = Format(">Bi").unpack_from
 _USUAL_PARTITION_BYTES: Final = 5
-# A NamedTuple's own constructor is Python code and takes twice as long as this.
-_new_request: Final = tuple.__new__
 
 #: PART without an error, per version; behind the numbers stand no errors, no message, no tags.
 _PARTITION_FORMS: Final = {
@@ -153,7 +152,7 @@ def _read_flexible_usual(body: memoryview) -> ProduceRequest | None:
     if size < 1 or body[end] or body[end + 1] or body[end + 2]:
         # Tags behind the partition, the topic or the request; or records that are null.
         return None
-    return _new_request(ProduceRequest, (None, acks, timeout_ms, [(name, [(index, body[at:end])])]))
+    return new_tuple(ProduceRequest, (None, acks, timeout_ms, [(name, [(index, body[at:end])])]))
 
 
 @lru_cache(maxsize=PRODUCED_TOPICS_KEPT)
@@ -203,7 +202,7 @@ def _read_flexible(body: memoryview) -> ProduceRequest:
         topics.append((name, partitions))
     if body[at]:
         raise Refused
-    return _new_request(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
+    return new_tuple(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
 
 
 def _read_classic(body: memoryview, version: int) -> ProduceRequest:
@@ -233,7 +232,7 @@ def _read_classic(body: memoryview, version: int) -> ProduceRequest:
             raise Refused
         partitions, at = _classic_partitions(body, at, partition_count)
         topics.append((name, partitions))
-    return _new_request(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
+    return new_tuple(ProduceRequest, (transactional_id, acks, timeout_ms, topics))
 
 
 def _classic_partitions(body: memoryview, at: int, count: int) -> tuple[list[ProducedRecords], int]:
