@@ -221,7 +221,7 @@ class ProducerState:
 
         Errors: InvalidProducerEpoch, OutOfOrderSequence, InvalidTxnState.
 
-        Source: T6.
+        Source: T4, T6.
         """
         known = self._producers.get(producer_id)
         if known is None:
