@@ -65,6 +65,8 @@ def ids_in(text: str) -> set[str]:
 def words_of(path: Path) -> tuple[tuple[int, str], ...]:
     """Return the comments and docstrings of a file of Python, each with its line."""
     source = path.read_text()
+    if not _WORD.search(source):
+        return ()
     said = [
         (token.start[0], token.string)
         for token in tokenize.generate_tokens(io.StringIO(source).readline)
