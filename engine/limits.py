@@ -2,6 +2,8 @@
 
 A limit is a module constant with a comment above it that says why it has this value;
 tests/test_tidy.py fails on one without. Each stands in the section of the lowest room that uses it.
+
+Source: P3.
 """
 
 from __future__ import annotations

@@ -39,7 +39,10 @@ class OpenedMemory:
 
 
 class CheckedBatch:
-    """Bytes that should be one batch of magic 2; `header` is None if there is no room for one."""
+    """Bytes that should be one batch of magic 2; `header` is None if there is no room for one.
+
+    Source: D21.
+    """
 
     # On the class: little of it is ever set.
     _walked: Walked = None

@@ -82,7 +82,7 @@ _USUAL_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODE
 
 
 class LocalLog:
-    """The log of one partition in one directory."""
+    """The log of one partition in one directory. Source: HW-2."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append what a producer sent, as one batch, and return where it is.
+        """Append what a producer sent, as one batch, and return where it is (HW-4).
 
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
@@ -543,7 +543,7 @@ class LocalLog:
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Remove the segments that retention takes; returns how many for each reason."""
+        """Remove segments by retention (RET-4); returns how many for each reason."""
         segments = self.segments.facts(self.log_end_offset)
         log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
         steps = plan_retention(log, self.config)

@@ -16,7 +16,7 @@ A segment rolls when the next chunk would make it larger than segment.bytes, whe
 segment.ms (less a jitter) newer than the first one (a segment without times: older than that by
 the clock), when an index is full, and when an offset is 2^31 or more above the base.
 
-Source: LOG-2 … LOG-6; Kafka's LogSegment.
+Source: D6, LOG-2 … LOG-6; Kafka's LogSegment.
 """
 
 from __future__ import annotations
@@ -239,6 +239,8 @@ class Segment:
         `largest` is the largest timestamp in the chunk and the last offset of its first batch
         with it. The caller has made sure that offsets rise and fit (`should_roll`). A known
         `first_offset` is remembered, for readers want the newest chunk next.
+
+        Source: LOG-2.
         """
         self._last_position = position = self._file.append(buffers)
         self._last_base = first_offset
@@ -284,7 +286,10 @@ class Segment:
     def should_roll(
         self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
     ) -> bool:
-        """Tell whether a chunk belongs into a new segment; see the module's rules."""
+        """Tell whether a chunk belongs into a new segment; see the module's rules.
+
+        Source: LOG-6.
+        """
         size = self.size_bytes
         if (
             size + size_bytes <= self._sure_bytes

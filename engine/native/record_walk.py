@@ -15,6 +15,8 @@ Two tiers give the same answers: `walk_plainly`, 1.4 µs a record and a tenth of
 of records of one kind (`uniform_run.py`), and code compiled from `walk_kernel.py`, 1 µs a call and
 10 ns a record, once `use_compiled` was given it. `WalkTier` has the one to use. Source:
 `DefaultRecord.readFrom`.
+
+Source: D16.
 """
 
 from __future__ import annotations

@@ -53,6 +53,8 @@ class BatchView:
     """One batch inside a buffer, which is neither copied nor, unless patched, changed.
 
     Only the header has to be in the buffer; `records`, `raw` and the checksum need the rest.
+
+    Source: D5.
     """
 
     __slots__ = ("_buffer", "_header", "_position")

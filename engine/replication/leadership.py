@@ -45,7 +45,7 @@ class StaleControllerEpoch(FencedError):
 
 
 class InconsistentTopicId(ApiError):
-    """A log belongs to an earlier topic of the same name."""
+    """A log belongs to an earlier topic of the same name. Source: REPL-10."""
 
     def __init__(self, topic_partition: TopicPartition, found: str, expected: str) -> None:
         super().__init__(
@@ -65,7 +65,7 @@ class StopOrder(NamedTuple):
 
 
 class Leadership:
-    """Applies orders of the controller to the partitions of one broker."""
+    """Applies orders of the controller to the partitions of one broker. Source: PART-2."""
 
     def __init__(
         self,
@@ -89,7 +89,10 @@ class Leadership:
         self.is_informed = False
 
     def admit(self, controller_epoch: int) -> None:
-        """Take note of a controller; raises StaleControllerEpoch for one that is past."""
+        """Take note of a controller; raises StaleControllerEpoch for one that is past.
+
+        Source: CTL-3, C2.
+        """
         if controller_epoch < self.controller_epoch:
             raise StaleControllerEpoch(controller_epoch, self.controller_epoch)
         self.controller_epoch = controller_epoch
@@ -154,7 +157,7 @@ class Leadership:
     def stop(
         self, orders: Mapping[TopicPartition, StopOrder]
     ) -> dict[TopicPartition, ApiError | None]:
-        """Stop using replicas, and delete those that are to go."""
+        """Stop using replicas, and delete those that are to go. Source: PART-7."""
         results: dict[TopicPartition, ApiError | None] = {}
         doomed: list[TopicPartition] = []
         for topic_partition, order in orders.items():

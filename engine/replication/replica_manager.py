@@ -12,7 +12,7 @@ delete_records ─ each log start rises ─┬─ on all live replicas ───
 What is there at once is returned as it is, what is not as a promise. One is kept on the thread of
 the loop, possibly before the call returns; what watches it must not raise, for it runs amid what
 others asked. One partition's failure is an error in its own
-answer and never fails the request (PUR-4, PART-9). Effects are performed in the order they came,
+answer and never fails the request (PUR-4). Effects are performed in the order they came,
 those of nested calls behind those before.
 
 Source: PART-5, FET-2, FET-3, HW-14, PUR-4 … PUR-12; Kafka's ReplicaManager.
@@ -91,7 +91,7 @@ class ReplicaManagerConfig(NamedTuple):
 
 
 class ReplicaManager:
-    """All partitions that have a replica on this broker."""
+    """All partitions that have a replica on this broker. Source: LOG-10."""
 
     def __init__(
         self,
@@ -451,6 +451,8 @@ class ReplicaManager:
         """Perform effects: answer what they complete, and have others do what is theirs.
 
         What watches a promise may call back into the manager: what that leads to is done after it.
+
+        Source: HW-14, D22.
         """
         waiting = self._effects
         waiting.extend(effects)

@@ -1,4 +1,4 @@
-"""Brokers on the machine itself: fifty are opened and closed, and nothing is left."""
+"""Brokers on the machine itself: fifty are opened and closed, and nothing is left. Source: P4."""
 
 from __future__ import annotations
 
