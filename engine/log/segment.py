@@ -245,9 +245,10 @@ class Segment:
         self._last_position = position = self._file.append(buffers)
         self._last_base = first_offset
         self.size_bytes = position + size_bytes
+        largest_ms, _ = largest
         if position == 0:
-            self._rolling_timestamp_ms = largest[0]
-        if largest[0] > (self._largest or self.largest)[0]:
+            self._rolling_timestamp_ms = largest_ms
+        if largest_ms > (self._largest or self.largest).timestamp:
             self._largest = new_tuple(TimestampOffset, largest)
         if self._bytes_since_entry > self.config.index_interval_bytes:
             self._add_entry(last_offset, position)
