@@ -92,9 +92,10 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
                 if run is None:
                     look_from = index + _LOOKED_IN_VAIN
                 else:
-                    index += run[0]
-                    position += size * run[0]
-                    least, greatest = min(least, run[1]), max(greatest, run[2])
+                    length, run_least, run_greatest = run
+                    index += length
+                    position += size * length
+                    least, greatest = min(least, run_least), max(greatest, run_greatest)
             size_before = size
     except IndexError:
         return None
