@@ -10,7 +10,7 @@ completed   -> first and marker's offset of transactions whose marker is not bel
 A leader asks before it writes (`check_data`, `check_marker`), and everyone tells what was written
 (`append_data`, `append_marker`, `see`). The rules of a leader, for an append by a client:
 
-| what came                                    | answer                                        |
+| what came                                    | result                                        |
 |----------------------------------------------|-----------------------------------------------|
 | both sequences of one of the last 5 batches  | that batch's offsets, nothing is written      |
 | an epoch below the producer's                | InvalidProducerEpoch 47                       |
@@ -20,7 +20,7 @@ A leader asks before it writes (`check_data`, `check_marker`), and everyone tell
 | plain records inside an open transaction     | InvalidTxnState 48                            |
 
 Appends by a coordinator are held to the epoch alone, replicated ones to nothing.
-UNKNOWN_PRODUCER_ID 59 is never answered, as in 3.9.
+UNKNOWN_PRODUCER_ID 59 is never returned, as in 3.9.
 
 Source: TXN-4, T5; Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
 """

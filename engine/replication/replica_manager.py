@@ -158,7 +158,7 @@ class ReplicaManager:
         return partition
 
     def mark_offline(self, topic_partition: TopicPartition) -> None:
-        """Answer KAFKA_STORAGE_ERROR for a partition whose directory has failed, until `add`."""
+        """Respond KAFKA_STORAGE_ERROR for a partition whose directory has failed, until `add`."""
         self._partitions.pop(topic_partition, None)
         self._offline.add(topic_partition)
         self._ports.fetching.stop(topic_partition)
