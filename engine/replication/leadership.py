@@ -27,6 +27,7 @@ from engine.replication.errors import FencedLeaderEpoch, answer_to
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.role_lines import tell_role
 
 #: Leader epochs that a StopReplica may carry in place of one: no epoch, and a deleted topic.
 NO_EPOCH = -1
@@ -136,10 +137,13 @@ class Leadership:
         return partition
 
     def _become(self, partition: Partition, state: PartitionState) -> None:
+        former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch
         if state.leader_id == self._broker_id:
             change = partition.become_leader(state)
         else:
             change = partition.become_follower(state)
+        if change.is_new_leader_epoch:
+            tell_role(partition, former_leader_id, former_leader_epoch)
         self._replicas.add(partition)
         self._replicas.perform(change.effects)
 
