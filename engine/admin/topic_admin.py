@@ -18,7 +18,6 @@ Source: ZkAdminManager, AdminZkClient; ZN delete topic.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.topic_creation import TopicCreation
@@ -139,7 +138,7 @@ class TopicAdmin:
 
 
 async def _written(
-    names: Sequence[str], work: Coroutine[Any, None, TopicOutcomes]
+    names: Sequence[str], work: Coroutine[object, None, TopicOutcomes]
 ) -> TopicOutcomes:
     """Return the outcomes of the writing part; a store that fails fails all its topics."""
     try:

@@ -63,7 +63,7 @@ class TopicCreation:
         self._config = config
         self._ports = ports
         self._client = ports.znodes
-        self._cache = ports.cache
+        self._metadata_cache = ports.metadata_cache
         self._last_described: (
             tuple[BrokerSettings, dict[str, str], Sequence[DescribedConfig]] | None
         ) = None
@@ -91,7 +91,7 @@ class TopicCreation:
         self, topic: CreatableTopic, planned: Mapping[str, _Planned], *, describe: bool
     ) -> _Planned:
         """Check one topic and give it replicas, settings and an id; raises TopicRefused."""
-        if topic.name in self._cache.topics:
+        if topic.name in self._metadata_cache.topics:
             raise already_exists(topic.name)
         check_form(topic)
         replicas = self._place(topic)
@@ -129,7 +129,7 @@ class TopicCreation:
             partition_count = self._config.num_partitions
         if replication_factor == BROKERS_DEFAULT:
             replication_factor = self._config.default_replication_factor
-        brokers = sorted_brokers(self._cache.brokers.values())
+        brokers = sorted_brokers(self._metadata_cache.brokers.values())
         check_counts(partition_count, replication_factor, len(brokers))
         placement = Placement.random(self._ports.entropy, len(brokers))
         return assign_replicas(brokers, partition_count, replication_factor, placement)

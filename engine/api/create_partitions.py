@@ -13,7 +13,6 @@ Source: KIP-195; KafkaApis.handleCreatePartitionsRequest.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_growth import MorePartitions
@@ -21,13 +20,14 @@ from engine.admin.topic_outcomes import TopicOutcome
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
+from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     NOT_CONTROLLER,
     TOPIC_AUTHORIZATION_FAILED,
 )
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _DUPLICATE = TopicOutcome(INVALID_REQUEST, "Duplicate topic in request.")
 _DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
@@ -40,9 +40,10 @@ class CreatePartitions:
     def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
         self._controller = controller
         self._admin = admin
-        self._response = message_class("CreatePartitionsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.CreatePartitionsRequest, exchange: Exchange
+    ) -> messages.CreatePartitionsResponse | Promise[messages.CreatePartitionsResponse]:
         """Return the answer, or what becomes it when the partitions have leaders."""
         names = list(dict.fromkeys(topic.name for topic in request.topics))
         if not self._controller.is_active:
@@ -63,11 +64,13 @@ class CreatePartitions:
         )
         return grown.then(lambda outcomes: self._reply(names, {**outcomes, **refused}))
 
-    def _reply(self, names: list[str], outcomes: dict[str, TopicOutcome]) -> Any:
+    def _reply(
+        self, names: list[str], outcomes: dict[str, TopicOutcome]
+    ) -> messages.CreatePartitionsResponse:
         """Return one result a topic, also for one that was named twice."""
-        return self._response(
+        return messages.CreatePartitionsResponse(
             results=[
-                self._response.CreatePartitionsTopicResult(
+                messages.CreatePartitionsResponse.CreatePartitionsTopicResult(
                     name=name,
                     error_code=outcomes[name].code,
                     error_message=outcomes[name].message,
@@ -77,8 +80,10 @@ class CreatePartitions:
         )
 
 
-def _more_partitions(topic: Any) -> MorePartitions:
+def _more_partitions(
+    topic: messages.CreatePartitionsRequest.CreatePartitionsTopic,
+) -> MorePartitions:
     assignments = None
     if topic.assignments is not None:
-        assignments = [tuple(each.broker_ids) for each in topic.assignments]
+        assignments = [tuple(replicas.broker_ids) for replicas in topic.assignments]
     return MorePartitions(topic.name, topic.count, assignments)

@@ -17,7 +17,6 @@ Source: KIP-4, KIP-464, KIP-525, KIP-516; KafkaApis.handleCreateTopicsRequest.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_outcomes import TopicOutcome
@@ -25,10 +24,11 @@ from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
+from engine.host.promise import Promise
 from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED
 from engine.naming import CLUSTER_METADATA_TOPIC
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
 _DUPLICATE = TopicOutcome(INVALID_REQUEST, "Found multiple entries for this topic.")
 _DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
@@ -43,9 +43,10 @@ class CreateTopics:
     def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
         self._controller = controller
         self._admin = admin
-        self._response = message_class("CreateTopicsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.CreateTopicsRequest, exchange: Exchange
+    ) -> messages.CreateTopicsResponse | Promise[messages.CreateTopicsResponse]:
         """Return the answer, or what becomes it when the topics have leaders."""
         names = [topic.name for topic in request.topics]
         if not self._controller.is_active:
@@ -70,9 +71,9 @@ class CreateTopics:
         names: list[str],
         outcomes: dict[str, TopicOutcome],
         hidden: frozenset[str] = frozenset(),
-    ) -> Any:
+    ) -> messages.CreateTopicsResponse:
         """Return the answer; of hidden topics it says nothing about their settings."""
-        return self._response(
+        return messages.CreateTopicsResponse(
             topics=[
                 self._hidden(name, outcomes[name])
                 if name in hidden
@@ -81,8 +82,10 @@ class CreateTopics:
             ]
         )
 
-    def _hidden(self, name: str, outcome: TopicOutcome) -> Any:
-        return self._response.CreatableTopicResult(
+    def _hidden(
+        self, name: str, outcome: TopicOutcome
+    ) -> messages.CreateTopicsResponse.CreatableTopicResult:
+        return messages.CreateTopicsResponse.CreatableTopicResult(
             name=name,
             topic_id=outcome.topic_id or NO_UUID,
             error_code=outcome.code,
@@ -91,19 +94,21 @@ class CreateTopics:
             configs=[],
         )
 
-    def _result(self, name: str, outcome: TopicOutcome) -> Any:
-        entry = self._response.CreatableTopicConfigs
+    def _result(
+        self, name: str, outcome: TopicOutcome
+    ) -> messages.CreateTopicsResponse.CreatableTopicResult:
+        response = messages.CreateTopicsResponse
         configs = [
-            entry(
-                name=each.name,
-                value=each.value,
-                read_only=each.is_read_only,
-                config_source=each.source.value,
-                is_sensitive=each.is_sensitive,
+            response.CreatableTopicConfigs(
+                name=config.name,
+                value=config.value,
+                read_only=config.is_read_only,
+                config_source=config.source.value,
+                is_sensitive=config.is_sensitive,
             )
-            for each in outcome.configs
+            for config in outcome.configs
         ]
-        return self._response.CreatableTopicResult(
+        return messages.CreateTopicsResponse.CreatableTopicResult(
             name=name,
             topic_id=outcome.topic_id or NO_UUID,
             error_code=outcome.code,
@@ -122,11 +127,11 @@ def _refused(names: list[str]) -> dict[str, TopicOutcome]:
     return refused
 
 
-def _new_topic(topic: Any) -> CreatableTopic:
+def _new_topic(topic: messages.CreateTopicsRequest.CreatableTopic) -> CreatableTopic:
     return CreatableTopic(
         topic.name,
         topic.num_partitions,
         topic.replication_factor,
-        [(each.partition_index, tuple(each.broker_ids)) for each in topic.assignments],
-        [(each.name, each.value) for each in topic.configs],
+        [(replicas.partition_index, tuple(replicas.broker_ids)) for replicas in topic.assignments],
+        [(config.name, config.value) for config in topic.configs],
     )

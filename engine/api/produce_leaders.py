@@ -14,11 +14,13 @@ from engine.wire.produce_bytes import NodeEndpoint
 class CurrentLeaders:
     """Collects the leaders of one answer, and where they are reached by the client's listener."""
 
-    __slots__ = ("_listener", "_manager", "_metadata", "_nodes")
+    __slots__ = ("_listener", "_metadata_cache", "_nodes", "_replica_manager")
 
-    def __init__(self, manager: ReplicaManager, metadata: MetadataCache, listener: str) -> None:
-        self._manager = manager
-        self._metadata = metadata
+    def __init__(
+        self, replica_manager: ReplicaManager, metadata_cache: MetadataCache, listener: str
+    ) -> None:
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
         self._listener = listener
         self._nodes: dict[int, NodeEndpoint] = {}
 
@@ -32,14 +34,14 @@ class CurrentLeaders:
 
         None where nobody knows: the answer leaves it out.
         """
-        known = self._manager.partitions.get(topic_partition)
-        found = known or self._metadata.partition(topic_partition)
+        known = self._replica_manager.partitions.get(topic_partition)
+        found = known or self._metadata_cache.partition(topic_partition)
         if found is None:
             return None
         leader_id, leader_epoch = found.leader_id, found.leader_epoch
         if leader_id == leader_epoch == -1:
             return None
-        broker = self._metadata.brokers.get(leader_id)
+        broker = self._metadata_cache.brokers.get(leader_id)
         endpoint = None if broker is None else broker.endpoint(self._listener)
         if broker is not None and endpoint is not None:
             self._nodes[leader_id] = NodeEndpoint(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.errors import EngineError
 from engine.host.coroutine import drive
 
-Work: TypeAlias = Callable[[], Coroutine[Any, None, None]]
+Work: TypeAlias = Callable[[], Coroutine[object, None, None]]
 
 
 class Event(NamedTuple):
@@ -32,7 +32,7 @@ class EventQueue:
     def __init__(
         self,
         call_soon: Callable[[Callable[[], None]], None],
-        on_failed: Callable[[str, EngineError], Coroutine[Any, None, None]],
+        on_failed: Callable[[str, EngineError], Coroutine[object, None, None]],
     ) -> None:
         self._call_soon = call_soon
         self._on_failed = on_failed

@@ -23,7 +23,7 @@ from engine.controller.context import PartitionLeadership
 from engine.controller.elections import Candidates, Elected, ElectionReason, elect, first_state
 from engine.controller.machinery import Machinery
 from engine.controller.request_batch import RequestBatch
-from engine.controller.state_writer import Outcomes, StateWriter
+from engine.controller.state_writer import StateResults, StateWriter
 from engine.controller.states import PARTITION_COMES_FROM, PartitionPhase
 from engine.model import TopicPartition
 from engine.znode.errors import NodeError, NoNode
@@ -59,7 +59,7 @@ class PartitionMachine:
             context.partition_phases[partition] = phase
         await self.bring_online()
 
-    async def bring_online(self, topic: str | None = None) -> Outcomes:
+    async def bring_online(self, topic: str | None = None) -> StateResults:
         """Try to give the partitions that are new or offline a leader, of one topic or of all."""
         waiting = [
             each
@@ -75,7 +75,7 @@ class PartitionMachine:
         reason: ElectionReason = ElectionReason.OFFLINE,
         *,
         allow_unclean: bool = False,
-    ) -> Outcomes:
+    ) -> StateResults:
         """Move partitions; returns what became of those that an election was held for."""
         valid = self._valid(partitions, target)
         phases = self._context.partition_phases
@@ -172,7 +172,7 @@ class PartitionMachine:
         batch: RequestBatch,
         *,
         allow_unclean: bool,
-    ) -> Outcomes:
+    ) -> StateResults:
         if not partitions:
             return {}
         context = self._context

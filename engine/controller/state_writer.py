@@ -32,7 +32,7 @@ Decide: TypeAlias = Callable[
     [TopicPartition, PartitionStateNode], "PartitionStateNode | str | None"
 ]
 #: What became of each partition: the state that holds now, or why it was refused.
-Outcomes: TypeAlias = "dict[TopicPartition, PartitionLeadership | str]"
+StateResults: TypeAlias = "dict[TopicPartition, PartitionLeadership | str]"
 
 
 class StateWriter:
@@ -42,9 +42,9 @@ class StateWriter:
         self._context = context
         self._znodes = znodes
 
-    async def change(self, partitions: Iterable[TopicPartition], decide: Decide) -> Outcomes:
+    async def change(self, partitions: Iterable[TopicPartition], decide: Decide) -> StateResults:
         """Decide on each partition and write; raises ControllerMoved."""
-        outcomes: Outcomes = {}
+        outcomes: StateResults = {}
         remaining = list(partitions)
         while remaining:
             decided = await self._decide(remaining, decide, outcomes)
@@ -52,7 +52,7 @@ class StateWriter:
         return outcomes
 
     async def write(
-        self, decided: dict[TopicPartition, PartitionLeadership], outcomes: Outcomes
+        self, decided: dict[TopicPartition, PartitionLeadership], outcomes: StateResults
     ) -> list[TopicPartition]:
         """Write states over the versions they were decided on; returns those that were newer."""
         outdated = []
@@ -72,7 +72,7 @@ class StateWriter:
         return outdated
 
     async def _decide(
-        self, partitions: list[TopicPartition], decide: Decide, outcomes: Outcomes
+        self, partitions: list[TopicPartition], decide: Decide, outcomes: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
         found = await read_leaderships(self._znodes.client, partitions)
         decided = {}
