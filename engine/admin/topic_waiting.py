@@ -52,7 +52,7 @@ class _DelayedTopics(DelayedOperation):
 
     def late(self) -> list[str]:
         """Return what is not done now."""
-        return [each for each in reversed(self.pending) if not self._is_done(each)]
+        return [topic for topic in reversed(self.pending) if not self._is_done(topic)]
 
 
 class TopicWaiting:
@@ -99,9 +99,12 @@ class TopicWaiting:
         for partition in leaders:
             topics.setdefault(partition.topic, []).append(partition)
 
+        def is_led(partition: TopicPartition) -> bool:
+            metadata = self._metadata_cache.partition(partition)
+            return metadata is not None and metadata.leader_id == leaders[partition]
+
         def is_done(topic: str) -> bool:
-            shown = ((key, self._metadata_cache.partition(key)) for key in topics[topic])
-            return all(it is not None and it.leader_id == leaders[key] for key, it in shown)
+            return all(is_led(partition) for partition in topics[topic])
 
         return self._wait(topics, timeout_ms, is_done)
 

@@ -16,7 +16,7 @@ from collections import Counter
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_growth import MorePartitions
-from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_results import TopicResult
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
@@ -29,9 +29,9 @@ from engine.kafka_errors import (
 )
 from engine.wire import messages
 
-_DUPLICATE = TopicOutcome(INVALID_REQUEST, "Duplicate topic in request.")
-_DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
-_GOING = TopicOutcome(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+_DUPLICATE = TopicResult(INVALID_REQUEST, "Duplicate topic in request.")
+_DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
+_GOING = TopicResult(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
 
 
 class CreatePartitions:
@@ -44,10 +44,10 @@ class CreatePartitions:
     def handle(
         self, request: messages.CreatePartitionsRequest, exchange: Exchange
     ) -> messages.CreatePartitionsResponse | Promise[messages.CreatePartitionsResponse]:
-        """Return the answer, or what becomes it when the partitions have leaders."""
+        """Return the response, or promise it when the partitions have leaders."""
         names = list(dict.fromkeys(topic.name for topic in request.topics))
         if not self._controller.is_active:
-            return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
+            return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
         counts = Counter(topic.name for topic in request.topics)
         refused = {name: _DUPLICATE for name, count in counts.items() if count > 1}
         for name in names:
@@ -62,18 +62,18 @@ class CreatePartitions:
             timeout_ms=request.timeout_ms,
             validate_only=request.validate_only,
         )
-        return grown.then(lambda outcomes: self._reply(names, {**outcomes, **refused}))
+        return grown.then(lambda results: self._response(names, {**results, **refused}))
 
-    def _reply(
-        self, names: list[str], outcomes: dict[str, TopicOutcome]
+    def _response(
+        self, names: list[str], results: dict[str, TopicResult]
     ) -> messages.CreatePartitionsResponse:
         """Return one result a topic, also for one that was named twice."""
         return messages.CreatePartitionsResponse(
             results=[
                 messages.CreatePartitionsResponse.CreatePartitionsTopicResult(
                     name=name,
-                    error_code=outcomes[name].code,
-                    error_message=outcomes[name].message,
+                    error_code=results[name].code,
+                    error_message=results[name].message,
                 )
                 for name in names
             ]

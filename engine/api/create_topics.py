@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
@@ -30,9 +30,9 @@ from engine.naming import CLUSTER_METADATA_TOPIC
 from engine.wire import messages
 from engine.wire.layout import NO_UUID
 
-_DUPLICATE = TopicOutcome(INVALID_REQUEST, "Found multiple entries for this topic.")
-_DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
-_PROHIBITED = TopicOutcome(
+_DUPLICATE = TopicResult(INVALID_REQUEST, "Found multiple entries for this topic.")
+_DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+_PROHIBITED = TopicResult(
     INVALID_REQUEST, f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
 )
 
@@ -47,10 +47,10 @@ class CreateTopics:
     def handle(
         self, request: messages.CreateTopicsRequest, exchange: Exchange
     ) -> messages.CreateTopicsResponse | Promise[messages.CreateTopicsResponse]:
-        """Return the answer, or what becomes it when the topics have leaders."""
+        """Return the response, or promise it when the topics have leaders."""
         names = [topic.name for topic in request.topics]
         if not self._controller.is_active:
-            return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
+            return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
         session = exchange.session
         refused = {n: _DENIED for n in names if not session.may_create(n)} | _refused(names)
         hidden = frozenset(
@@ -64,38 +64,38 @@ class CreateTopics:
             validate_only=request.validate_only,
             describe=exchange.api_version >= 5,
         )
-        return created.then(lambda outcomes: self._reply(names, {**outcomes, **refused}, hidden))
+        return created.then(lambda results: self._response(names, {**results, **refused}, hidden))
 
-    def _reply(
+    def _response(
         self,
         names: list[str],
-        outcomes: dict[str, TopicOutcome],
+        results: dict[str, TopicResult],
         hidden: frozenset[str] = frozenset(),
     ) -> messages.CreateTopicsResponse:
-        """Return the answer; of hidden topics it says nothing about their settings."""
+        """Return the response; of hidden topics it says nothing about their settings."""
         return messages.CreateTopicsResponse(
             topics=[
-                self._hidden(name, outcomes[name])
+                self._hidden(name, results[name])
                 if name in hidden
-                else self._result(name, outcomes[name])
+                else self._result(name, results[name])
                 for name in names
             ]
         )
 
     def _hidden(
-        self, name: str, outcome: TopicOutcome
+        self, name: str, result: TopicResult
     ) -> messages.CreateTopicsResponse.CreatableTopicResult:
         return messages.CreateTopicsResponse.CreatableTopicResult(
             name=name,
-            topic_id=outcome.topic_id or NO_UUID,
-            error_code=outcome.code,
-            error_message=outcome.message,
+            topic_id=result.topic_id or NO_UUID,
+            error_code=result.code,
+            error_message=result.message,
             topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
             configs=[],
         )
 
     def _result(
-        self, name: str, outcome: TopicOutcome
+        self, name: str, result: TopicResult
     ) -> messages.CreateTopicsResponse.CreatableTopicResult:
         response = messages.CreateTopicsResponse
         configs = [
@@ -106,21 +106,21 @@ class CreateTopics:
                 config_source=config.source.value,
                 is_sensitive=config.is_sensitive,
             )
-            for config in outcome.configs
+            for config in result.configs
         ]
         return messages.CreateTopicsResponse.CreatableTopicResult(
             name=name,
-            topic_id=outcome.topic_id or NO_UUID,
-            error_code=outcome.code,
-            error_message=outcome.message,
-            num_partitions=outcome.partition_count,
-            replication_factor=outcome.replication_factor,
+            topic_id=result.topic_id or NO_UUID,
+            error_code=result.code,
+            error_message=result.message,
+            num_partitions=result.partition_count,
+            replication_factor=result.replication_factor,
             # Nothing is known of the settings of a topic that was not created.
-            configs=configs if outcome.code == NONE else [],
+            configs=configs if result.code == NONE else [],
         )
 
 
-def _refused(names: list[str]) -> dict[str, TopicOutcome]:
+def _refused(names: list[str]) -> dict[str, TopicResult]:
     refused = {name: _DUPLICATE for name, count in Counter(names).items() if count > 1}
     if CLUSTER_METADATA_TOPIC in names:
         refused[CLUSTER_METADATA_TOPIC] = _PROHIBITED

@@ -16,7 +16,7 @@ Source: KIP-4, KIP-322, KIP-516; KafkaApis.handleDeleteTopicsRequest.
 from __future__ import annotations
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcomes
+from engine.admin.topic_results import TopicResults
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
@@ -58,27 +58,27 @@ class DeleteTopics:
     def handle(
         self, request: messages.DeleteTopicsRequest, exchange: Exchange
     ) -> messages.DeleteTopicsResponse | Promise[messages.DeleteTopicsResponse]:
-        """Return the answer, or what becomes it when the topics are gone."""
+        """Return the response, or promise it when the topics are gone."""
         asked = _asked(request, exchange.api_version)
         code = self._refusal(asked, exchange.api_version)
         if code != NONE:
             return messages.DeleteTopicsResponse(
                 responses=[self._result(name, topic_id, code) for name, topic_id in asked]
             )
-        results = [self._look_up(name, topic_id, exchange.session) for name, topic_id in asked]
+        rows = [self._look_up(name, topic_id, exchange.session) for name, topic_id in asked]
         going = list(
             dict.fromkeys(
-                row.name for row in results if row.error_code == NONE and row.name is not None
+                row.name for row in rows if row.error_code == NONE and row.name is not None
             )
         )
         if not going:
-            return messages.DeleteTopicsResponse(responses=results)
+            return messages.DeleteTopicsResponse(responses=rows)
 
-        def finish(outcomes: TopicOutcomes) -> messages.DeleteTopicsResponse:
-            for row in results:
+        def finish(results: TopicResults) -> messages.DeleteTopicsResponse:
+            for row in rows:
                 if row.error_code == NONE and row.name is not None:
-                    row.error_code = outcomes[row.name].code
-            return messages.DeleteTopicsResponse(responses=results)
+                    row.error_code = results[row.name].code
+            return messages.DeleteTopicsResponse(responses=rows)
 
         return self._admin.delete_topics(going, timeout_ms=request.timeout_ms).then(finish)
 

@@ -52,7 +52,7 @@ class ElectLeaders:
     def handle(
         self, request: messages.ElectLeadersRequest, _exchange: Exchange
     ) -> messages.ElectLeadersResponse | Promise[messages.ElectLeadersResponse]:
-        """Return what becomes the answer, at once if the kind of election is none."""
+        """Promise the response, kept at once if the kind of election is none."""
         if request.election_type not in (_PREFERRED, _UNCLEAN):
             return self._unknown_kind(request)
         deadline_ms = self._clock.monotonic_ms() + request.timeout_ms

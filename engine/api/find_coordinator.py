@@ -54,10 +54,10 @@ class FindCoordinator:
             return messages.FindCoordinatorResponse(
                 error_code=code, error_message=_MESSAGES[code], node_id=_NO_NODE, port=_NO_NODE
             )
-        entry = messages.FindCoordinatorResponse.Coordinator
+        row = messages.FindCoordinatorResponse.Coordinator
         return messages.FindCoordinatorResponse(
             coordinators=[
-                entry(
+                row(
                     key=key,
                     error_code=_code_of(kind, key, version, session),
                     node_id=_NO_NODE,

@@ -116,14 +116,14 @@ class Produce:
         """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
         try:
-            entries, refused = self._told_apart(request, exchange)
+            batches, refused = self._judged(request, exchange)
         except (CorruptMessage, TransactionalIdRefused) as fault:
             return self._refuse_all(request, exchange, fault)
         acks = request.acks
         appended: Results | Promise[Results] = {}
-        if entries:
+        if batches:
             appended = self.replica_manager.append_records(
-                entries,
+                batches,
                 acks,
                 request.timeout_ms,
                 is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
@@ -136,14 +136,14 @@ class Produce:
 
         return appended.then(answer) if isinstance(appended, Promise) else answer(appended)
 
-    def _told_apart(
+    def _judged(
         self, request: ProduceRequest, exchange: Exchange
     ) -> tuple[dict[TopicPartition, memoryview], Results]:
         """Return what is to be appended, and the answers for what may not be.
 
         Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
         """
-        entries: dict[TopicPartition, memoryview] = {}
+        batches: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
         version, session = exchange.api_version, exchange.session
         id_ = request.transactional_id
@@ -165,12 +165,12 @@ class Produce:
                 if error is not None:
                     refused[topic_partition] = ProduceResult(error)
                 elif records is None:
-                    entries[topic_partition] = memoryview(b"")
+                    batches[topic_partition] = memoryview(b"")
                 else:
                     # Offsets are set in the batch itself.
                     writable = memoryview(bytearray(records)) if records.readonly else records
-                    entries[topic_partition] = writable
-        return entries, refused
+                    batches[topic_partition] = writable
+        return batches, refused
 
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
         """Refuse all partitions for what the first batch of one of them is."""

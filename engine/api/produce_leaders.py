@@ -34,11 +34,11 @@ class CurrentLeaders:
 
         None where nobody knows: the answer leaves it out.
         """
-        known = self._replica_manager.partitions.get(topic_partition)
-        found = known or self._metadata_cache.partition(topic_partition)
-        if found is None:
+        partition = self._replica_manager.partitions.get(topic_partition)
+        leader = partition or self._metadata_cache.partition(topic_partition)
+        if leader is None:
             return None
-        leader_id, leader_epoch = found.leader_id, found.leader_epoch
+        leader_id, leader_epoch = leader.leader_id, leader.leader_epoch
         if leader_id == leader_epoch == -1:
             return None
         broker = self._metadata_cache.brokers.get(leader_id)

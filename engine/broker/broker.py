@@ -319,9 +319,10 @@ class Broker:
     # Running
 
     def address_for_clients(self) -> str:
-        """Return where clients connect first: the first plain one of the told listeners."""
-        told = self.live.config.told_listeners
-        first = next((each for each in told if each.security_protocol == "PLAINTEXT"), told[0])
+        """Return where clients connect first: the first plain one of the advertised listeners."""
+        advertised = self.live.config.told_listeners
+        plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
+        first = next(plain, advertised[0])
         host = first.host or self.host.name()
         port = first.port or self.ports[first.name]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -104,16 +104,18 @@ def registration_of(
 
     `ports` are those that its listeners really have; `host_name` is asked where no host is set.
     """
-    told = [
+    advertised = [
         listener._replace(
             host=listener.host or host_name(), port=listener.port or ports[listener.name]
         )
         for listener in config.told_listeners
     ]
-    plain = next((each for each in told if each.security_protocol == _PLAINTEXT), None)
+    plain = next(
+        (listener for listener in advertised if listener.security_protocol == _PLAINTEXT), None
+    )
     return BrokerRegistration(
-        tuple(str(listener) for listener in told),
-        {listener.name: listener.security_protocol for listener in told},
+        tuple(str(listener) for listener in advertised),
+        {listener.name: listener.security_protocol for listener in advertised},
         None if plain is None else plain.host,
         _NO_PORT if plain is None else plain.port,
         now_ms,

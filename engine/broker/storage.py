@@ -114,16 +114,16 @@ class Storage:
 
     def start(self) -> None:
         """Open all logs and begin the periodic tasks; the errors are those of LogManager.start."""
-        for path, found in self.logs.start().items():
-            recovered = sum(report.recovered_segments > 0 for report in found.reports.values())
-            _logs_log.info("%s: %d logs, %d recovered", path, len(found.logs), recovered)
-            for failed in found.failed:
+        for path, directory in self.logs.start().items():
+            recovered = sum(report.recovered_segments > 0 for report in directory.reports.values())
+            _logs_log.info("%s: %d logs, %d recovered", path, len(directory.logs), recovered)
+            for failed in directory.failed:
                 _logs_log.error("%s is left alone: %s", failed.directory, failed.error)
-            for name in found.unknown:
+            for name in directory.unknown:
                 # A broker that is run alone keeps its metadata beside its logs.
                 if not name.startswith(STORE_FILE):
                     _logs_log.warning("%s: %s is no partition and is left alone", path, name)
-            for problem in found.problems:
+            for problem in directory.problems:
                 _logs_log.warning("%s: %s", path, problem)
         config = self._live.config
         every_ms = config.replica_high_watermark_checkpoint_interval_ms
@@ -146,8 +146,8 @@ class Storage:
     def state_text(self) -> str:
         """Return the state of the partitions, for the log of a broker that cannot go on."""
         partitions = self.replica_manager.partitions.values()
-        told = [state_text(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
-        return f"{len(partitions)} partitions: {'; '.join(told)}"
+        texts = [state_text(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
+        return f"{len(partitions)} partitions: {'; '.join(texts)}"
 
     def stop(self) -> None:
         """Answer what waits and close everything in order."""

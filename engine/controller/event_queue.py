@@ -58,16 +58,16 @@ class EventQueue:
     def clear_and_put(self, event: Event) -> None:
         """Drop all that waits and queue an event in its place: it jumps the queue."""
         dropped, self._events = self._events, deque()
-        for each in dropped:
-            _drop(each)
+        for overtaken in dropped:
+            _drop(overtaken)
         self.put(event)
 
     def close(self, on_idle: Callable[[], None]) -> None:
         """Drop all that waits; `on_idle` is run when nothing runs any more, perhaps at once."""
         self._is_closed = True
         dropped, self._events = self._events, deque()
-        for each in dropped:
-            _drop(each)
+        for event in dropped:
+            _drop(event)
         if self._is_running:
             self._on_idle = on_idle
         else:

@@ -35,7 +35,7 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
 
 async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
     try:
-        flat = await multi([each for group in chunk for each in group])
+        flat = await multi([operation for group in chunk for operation in group])
     except NodeError as error:
         if len(chunk) == 1:
             return [error]
