@@ -103,13 +103,13 @@ class RequestServer:
 
 
 class _Slot:
-    """The place of one request among the answers of its connection."""
+    """The place of one request among the responses of its connection."""
 
     __slots__ = ("close_reason", "is_filled", "on_sent", "parts")
 
     def __init__(self) -> None:
         self.is_filled = False
-        #: Why the connection ends here, None for an answer.
+        #: Why the connection ends here, None for a response.
         self.close_reason: str | None = None
         self.parts: Sequence[SendPart] | None = None
         self.on_sent: Callable[[], None] | None = None
@@ -124,7 +124,7 @@ class ClientConnection:
         self._serve_usual = server.table.serve_usual
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
-        # Requests without an answer, and those behind them.
+        # Requests without a response, and those behind them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
         # How many rests that quotas ordered are not over.
@@ -138,14 +138,14 @@ class ClientConnection:
         may_go_usual = self._session.may_go_usual
         if may_go_usual and not self._slots:
             try:
-                answer = self._serve_usual(frame, self._session)
+                response = self._serve_usual(frame, self._session)
             except Exception as error:
                 row = self._row_of(self._server.table.usual_key)
                 assert row is not None
                 self._fault(row, error)
                 return
-            if answer is not None:
-                self._connection.send((answer,), None)
+            if response is not None:
+                self._connection.send((response,), None)
                 return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -179,7 +179,7 @@ class ClientConnection:
             self._close_in_turn(order.reason)
 
     def _close_in_turn(self, reason: str) -> None:
-        """Close behind the answers that are still owed; nothing more is read."""
+        """Close behind the responses that are still owed; nothing more is read."""
         if not self._slots:
             self._connection.close(reason)
             return
@@ -269,7 +269,7 @@ class ClientConnection:
             self._fill(slot, row, exchange, promise.result())
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
-        """Give a slot its answer and let go of what is ready (step 6)."""
+        """Give a slot its response and let go of what is ready (step 6)."""
         if self._is_closed:
             if isinstance(response, EncodedResponse) and response.on_sent is not None:
                 response.on_sent()

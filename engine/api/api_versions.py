@@ -7,7 +7,7 @@
 | 3, 4 | flexible; the client says its software's name and version |
 
 An unknown version is answered in the form of version 0 with UNSUPPORTED_VERSION and the one entry
-of this API, so that the client can ask again; the header of the answer is always version 0.
+of this API, so that the client can ask again; the header of the response is always version 0.
 Source: KIP-511, ApiVersionsRequest; KIP-584 for the epoch of finalized features.
 """
 
@@ -55,7 +55,7 @@ class ApiVersions:
         ]
 
     def refusal(self) -> messages.ApiVersionsResponse:
-        """Return the answer to a version that is not served, to be written as version 0."""
+        """Return the response to a version that is not served, to be written as version 0."""
         own = self._table.row(18)
         assert own is not None
         versions = messages.ApiVersionsResponse.ApiVersion(

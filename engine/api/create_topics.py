@@ -6,9 +6,9 @@
 | 1 | + only validate; a message with each error |
 | 2, 3 | + throttle time |
 | 4 | −1 for the broker's default counts |
-| 5 | flexible; counts and settings of the new topic in the answer |
+| 5 | flexible; counts and settings of the new topic in the response |
 | 6 | may answer THROTTLING_QUOTA_EXCEEDED (not used: there are no quotas yet) |
-| 7 | + topic id in the answer |
+| 7 | + topic id in the response |
 
 Only the controller creates topics; another broker answers NOT_CONTROLLER for each.
 Source: KIP-4, KIP-464, KIP-525, KIP-516; KafkaApis.handleCreateTopicsRequest.

@@ -32,7 +32,7 @@ class DeleteRecords:
     def handle(
         self, request: messages.DeleteRecordsRequest, exchange: Exchange
     ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
-        """Raise the logs' starts; the answer comes when all live replicas followed, or too late."""
+        """Raise the logs' starts; promises the response if live replicas have to follow."""
         offsets: dict[TopicPartition, int] = {}
         refused: dict[TopicPartition, DeleteRecordsResult] = {}
         for topic in request.topics:

@@ -7,7 +7,7 @@
 | 3 | TOPIC_DELETION_DISABLED where it was INVALID_REQUEST |
 | 4 | flexible |
 | 5 | + a message with each error |
-| 6 | names or ids; ids in the answer |
+| 6 | names or ids; ids in the response |
 
 Only the controller deletes topics; another broker answers NOT_CONTROLLER for each.
 Source: KIP-4, KIP-322, KIP-516; KafkaApis.handleDeleteTopicsRequest.

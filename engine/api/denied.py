@@ -1,6 +1,6 @@
-"""The answers of APIs that a client may not call at all: Kafka's for each.
+"""The responses of APIs that a client may not call at all: Kafka's for each.
 
-| API | answer |
+| API | response |
 |---|---|
 | LeaderAndIsr, StopReplica, ElectLeaders | the error, and once more for each partition |
 | CreateAcls, DeleteAcls | the error for each thing that was asked for |

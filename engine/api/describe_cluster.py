@@ -2,7 +2,7 @@
 
 | endpoint type asked for | version 0 | version 1 |
 |---|---|---|
-| 1, brokers | the answer | the answer |
+| 1, brokers | the response | the response |
 | 2, controllers | – | MISMATCHED_ENDPOINT_TYPE |
 | others | – | UNSUPPORTED_ENDPOINT_TYPE |
 

@@ -75,7 +75,7 @@ class DescribeConfigs:
     def handle(
         self, request: messages.DescribeConfigsRequest, exchange: Exchange
     ) -> messages.DescribeConfigsResponse | Promise[messages.DescribeConfigsResponse]:
-        """Promise the answers; topics are read from the metadata store."""
+        """Promise the responses; topics are read from the metadata store."""
         resources = request.resources
         unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
         if unknown:

@@ -21,7 +21,7 @@ __all__ = ["ApiRow", "DispatchTable", "RequestDecoder", "Rule", "UsualHandler", 
 RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
 
-#: Serves a whole frame of the usual form and returns its answer; None with nothing done.
+#: Serves a whole frame of the usual form and returns its response; None with nothing done.
 UsualHandler: TypeAlias = Callable[[memoryview, Session], bytes | None]
 
 

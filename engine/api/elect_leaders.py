@@ -3,10 +3,10 @@
 | versions | difference |
 |---|---|
 | 0 | topics or null for all partitions, timeout; preferred elections only |
-| 1 | the kind of election: 0 preferred, 1 unclean; an error of the whole answer |
+| 1 | the kind of election: 0 preferred, 1 unclean; an error of the whole response |
 | 2 | flexible |
 
-The answer waits until this broker's metadata shows the new leaders. Where all partitions were
+The response waits until this broker's metadata shows the new leaders. Where all partitions were
 asked for, those that need no election are left out.
 
 Source: KIP-183, KIP-460; KafkaApis.handleElectLeaders, ReplicaManager.electLeaders,

@@ -1,7 +1,7 @@
 """What a handler is given and what it gives back.
 
-A handler returns the reply, or a `Promise` of it, or None for a request that is owed no answer (a
-produce with acks=0). It never waits. A reply is a message; or where the
+A handler returns the response, or a `Promise` of it, or None for a request that is owed none (a
+produce with acks=0). It never waits. A response is a message; or where the
 handler has written its body itself, the bytes, or an `EncodedResponse` of several parts.
 """
 
@@ -19,7 +19,7 @@ from engine.wire.structs import Struct
 class Exchange(NamedTuple):
     """One request on its way through a handler: all but its body.
 
-    `throttle_ms` is how long its connection rests then, as the answer says.
+    `throttle_ms` is how long its connection rests then, as the response says.
     """
 
     session: Session
@@ -43,7 +43,7 @@ class EncodedResponse(NamedTuple):
 
 
 class CloseConnection(Exception):
-    """Raised by a handler to end the connection without an answer.
+    """Raised by a handler to end the connection without a response.
 
     A produce with acks=0 that fails has no other way to say so.
     """

@@ -19,7 +19,7 @@ request ─ session ─┬─ partition unknown ──────────�
 | 16 | + who leads instead (KIP-951) |
 
 Source: KafkaApis.handleFetchRequest; FET-*, PUR-*.
-Differs: a down-converted answer is made whole before it is sent, not while it is.
+Differs: a down-converted response is made whole before it is sent, not while it is.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from engine.api.exchange import EncodedResponse, Exchange, Handled
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_session import (
     INITIAL_EPOCH,
-    Answers,
     FetchContext,
+    FetchedPartitions,
     FetchSessionCache,
     SessionPartition,
 )
@@ -59,10 +59,10 @@ from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isola
 from engine.wire.fetch_bytes import (
     FIRST_FROM_FOLLOWERS,
     FIRST_WITH_TOPIC_IDS,
-    FetchAnswer,
     FetchedPartition,
     FetchedTopic,
     FetchRequest,
+    FetchResponse,
     encode_fetch_response,
 )
 from engine.wire.layout import NO_UUID
@@ -85,7 +85,7 @@ class FetchDeps(NamedTuple):
 
 
 class Fetch:
-    """Answers Fetch; takes requests as `read_fetch_request` reads them."""
+    """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
 
     def __init__(self, deps: FetchDeps) -> None:
         self._replica_manager = deps.replica_manager
@@ -95,7 +95,7 @@ class Fetch:
         self._answer_usual = UsualFetch(*deps, self._answer_after_wait).answer
 
     def handle(self, request: FetchRequest, exchange: Exchange) -> Handled:
-        """Read and return the answer, or a promise of it."""
+        """Read and return the response, or a promise of it."""
         response = self._answer_usual(request, exchange)
         return self.answer(request, exchange) if response is None else response
 
@@ -105,7 +105,7 @@ class Fetch:
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
             return EncodedResponse(self._failed(request, exchange), None)
         context = self._sessions.context(request, exchange.api_version, exchange.received_ms)
-        refused: Answers = []
+        refused: FetchedPartitions = []
         interesting: list[SessionPartition] = []
         specs: list[tuple[TopicPartition, FetchSpec]] = []
         is_follower = request.replica_id >= 0
@@ -123,10 +123,10 @@ class Fetch:
         if specs:
             read = self._replica_manager.fetch(self._params(request, exchange.api_version), specs)
 
-        def answer(results: FetchResults) -> EncodedResponse:
-            return self._reply(context, interesting, results, refused, exchange)
+        def response(results: FetchResults) -> EncodedResponse:
+            return self._response(context, interesting, results, refused, exchange)
 
-        return read.then(answer) if isinstance(read, Promise) else answer(read)
+        return read.then(response) if isinstance(read, Promise) else response(read)
 
     def _answer_after_wait(self, asked: Asked, context: FetchContext) -> EncodedResponse:
         """Answer what has waited, with what is there now."""
@@ -135,27 +135,27 @@ class Fetch:
         specs = [(partition.topic_partition, spec)]
         results = self._replica_manager.fetch(params._replace(max_wait_ms=0), specs)
         assert not isinstance(results, Promise)
-        return self._reply(context, [partition], results, [], exchange)
+        return self._response(context, [partition], results, [], exchange)
 
-    def _reply(
+    def _response(
         self,
         context: FetchContext,
         partitions: list[SessionPartition],
         results: FetchResults,
-        refused: Answers,
+        refused: FetchedPartitions,
         exchange: Exchange,
     ) -> EncodedResponse:
         records = FetchedRecords(exchange.api_version)
-        answers = [
+        fetched = [
             (partition, self.answer_of(partition, result, records))
             for partition, (_, result) in zip(partitions, results, strict=True)
         ]
-        parts = self.encoded(context, answers + refused, exchange)
+        parts = self.encoded(context, fetched + refused, exchange)
         return EncodedResponse(parts, records.release if records.has_regions else None)
 
     @staticmethod
     def _failed(request: FetchRequest, exchange: Exchange) -> list[SendPart]:
-        """Return the answer to a request that Kafka fails at as a whole."""
+        """Return the response to a request that Kafka fails at as a whole."""
         version, throttle_ms = exchange.api_version, exchange.throttle_ms
         topics = [
             (topic, [_refused(asked.partition, UNKNOWN_SERVER_ERROR, None) for asked in partitions])
@@ -163,10 +163,10 @@ class Fetch:
         ]
         if version >= FIRST_WITH_TOPIC_IDS:
             topics = []
-        answer = FetchAnswer(
+        whole = FetchResponse(
             topics, UNKNOWN_SERVER_ERROR, request.session_id, throttle_ms=throttle_ms
         )
-        return encode_fetch_response(version, answer)
+        return encode_fetch_response(version, whole)
 
     def _refusal(self, partition: SessionPartition, session: Session, *, is_follower: bool) -> int:
         topic_partition = partition.topic_partition
@@ -205,16 +205,16 @@ class Fetch:
         )
 
     def encoded(
-        self, context: FetchContext, answers: Answers, exchange: Exchange
+        self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> list[SendPart]:
-        """Return answers as the client of an exchange reads them; takes their records over."""
+        """Return partitions as the client of an exchange reads them; takes their records over."""
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
-        session_answer = context.answer(answers)
+        session_response = context.answer(fetched_partitions)
         topics: list[FetchedTopic] = []
         last_topic: str | bytes = ""
         rows: list[FetchedPartition] | None = None
-        for partition, fetched in session_answer.answers:
+        for partition, fetched in session_response.partitions:
             row = fetched
             if version >= _FIRST_WITH_LEADERS and row.error_code in _WITH_LEADER:
                 if leaders is None:
@@ -228,14 +228,14 @@ class Fetch:
                 topics.append((topic, rows))
             rows.append(row)
         endpoints = () if leaders is None else leaders.endpoints
-        answer = FetchAnswer(
+        whole = FetchResponse(
             topics,
-            session_answer.error_code,
-            session_answer.session_id,
+            session_response.error_code,
+            session_response.session_id,
             endpoints,
             exchange.throttle_ms,
         )
-        return encode_fetch_response(version, answer)
+        return encode_fetch_response(version, whole)
 
     def answer_of(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords

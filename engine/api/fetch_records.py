@@ -7,7 +7,7 @@
 | 4 to 9 | as it is | but nothing of a topic whose own codec is zstd |
 | 10 on | as it is | |
 
-Where conversion is switched off the answer is UNSUPPORTED_VERSION 35, and zstd, which the old
+Where conversion is switched off the response is UNSUPPORTED_VERSION 35, and zstd, which the old
 formats lack, is UNSUPPORTED_COMPRESSION_TYPE 76.
 A first batch that is longer than an old consumer's limit is cut, and nothing comes of it.
 Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords; KIP-110, KIP-283.
@@ -35,7 +35,7 @@ _FIRST_WITH_ZSTD = 10
 
 
 class FetchedRecords:
-    """The records of one answer; regions stay open until `release`."""
+    """The records of one response; regions stay open until `release`."""
 
     __slots__ = ("_regions", "api_version")
 
@@ -45,7 +45,7 @@ class FetchedRecords:
 
     @property
     def has_regions(self) -> bool:
-        """Tell whether something is to be released when the answer has left."""
+        """Tell whether something is to be released when the response has left."""
         return bool(self._regions)
 
     def release(self) -> None:

@@ -117,14 +117,14 @@ class SessionPartition:
         if fetched.records or fetched.diverging is not None:
             is_news = True
         if fetched.error_code:
-            # The next answer without an error is news, too.
+            # The next response without an error is news, too.
             self.high_watermark = -1
             is_news = True
         return is_news
 
 
-#: Each partition that was read with its answer, in the order of reading.
-Answers: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
+#: Each partition that was read with its response, in the order of reading.
+FetchedPartitions: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 
 
 def spec_of(asked: AskedPartition) -> FetchSpec:
@@ -177,10 +177,10 @@ def _next_epoch(epoch: int) -> int:
     return 1 if epoch == _EPOCH_MAX else epoch + 1
 
 
-class SessionAnswer(NamedTuple):
-    """What of the answers is sent, and what is said of the session."""
+class SessionResponse(NamedTuple):
+    """What of the responses is sent, and what is said of the session."""
 
-    answers: Answers
+    partitions: FetchedPartitions
     session_id: int = NO_SESSION
     error_code: int = 0
 
@@ -194,9 +194,9 @@ class FetchContext:
         #: What is to be read, in this order.
         self.partitions: Sequence[SessionPartition] = list(partitions)
 
-    def answer(self, answers: Answers) -> SessionAnswer:
-        """Return what is sent of the answers; called once."""
-        return SessionAnswer(answers)
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        """Return what is sent of the responses; called once."""
+        return SessionResponse(partitions)
 
 
 class _ErrorContext(FetchContext):
@@ -206,8 +206,8 @@ class _ErrorContext(FetchContext):
         super().__init__(())
         self._error_code = error_code
 
-    def answer(self, answers: Answers) -> SessionAnswer:
-        return SessionAnswer([], NO_SESSION, self._error_code)
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        return SessionResponse([], NO_SESSION, self._error_code)
 
 
 class _FullContext(FetchContext):
@@ -228,16 +228,16 @@ class _FullContext(FetchContext):
         self._is_follower = is_follower
         self._uses_ids = uses_ids
 
-    def answer(self, answers: Answers) -> SessionAnswer:
-        for partition, fetched in answers:
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        for partition, fetched in partitions:
             partition.note(fetched)
         session_id = self._sessions.maybe_create(
-            [partition for partition, _ in answers],
+            [partition for partition, _ in partitions],
             self._now_ms,
             is_follower=self._is_follower,
             uses_ids=self._uses_ids,
         )
-        return SessionAnswer(answers, session_id)
+        return SessionResponse(partitions, session_id)
 
 
 class _IncrementalContext(FetchContext):
@@ -248,13 +248,13 @@ class _IncrementalContext(FetchContext):
         self._session = session
         self._epoch = epoch
 
-    def answer(self, answers: Answers) -> SessionAnswer:
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
         session = self._session
         if session.epoch != self._epoch:
             # The client sent the next request before this answer: this one may be a repetition.
-            return SessionAnswer([], session.id, INVALID_FETCH_SESSION_EPOCH)
-        news: Answers = []
-        for partition, fetched in answers:
+            return SessionResponse([], session.id, INVALID_FETCH_SESSION_EPOCH)
+        news: FetchedPartitions = []
+        for partition, fetched in partitions:
             if not partition.note(fetched):
                 continue
             news.append((partition, fetched))
@@ -262,7 +262,7 @@ class _IncrementalContext(FetchContext):
                 # Those that had no bytes yet come first next time.
                 del session.partitions[partition.key]
                 session.partitions[partition.key] = partition
-        return SessionAnswer(news, session.id)
+        return SessionResponse(news, session.id)
 
 
 class FetchSessionCache:

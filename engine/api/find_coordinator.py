@@ -47,7 +47,7 @@ class FindCoordinator:
     def handle(
         self, request: messages.FindCoordinatorRequest, exchange: Exchange
     ) -> messages.FindCoordinatorResponse:
-        """Return an answer of the version's form for each key."""
+        """Return a response of the version's form for each key."""
         version, kind, session = exchange.api_version, request.key_type, exchange.session
         if version < _LIST_VERSION:
             code = _code_of(kind, request.key, version, session)

@@ -1,6 +1,6 @@
 """InitProducerId (22): an id for a producer that writes each record once.
 
-| request | answer |
+| request | response |
 |---|---|
 | no transactional id | a new id with epoch 0, whatever id it had before |
 | an id without an epoch, or the other way round | INVALID_REQUEST 42 |

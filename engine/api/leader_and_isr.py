@@ -1,9 +1,9 @@
 """LeaderAndIsr (4), from the controller: which partitions this broker leads and follows.
 
-| versions | form of the partitions, and of the answer's |
+| versions | form of the partitions, and of the response's |
 |---|---|
 | 0, 1 | one flat list |
-| 2 … 4 | by topic; the answer flat |
+| 2 … 4 | by topic; the response flat |
 | 5 … 7 | by topic with its id, in both |
 
 Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids.

@@ -1,6 +1,6 @@
 """ListOffsets (2): where a log starts, ends, and what it has at a time.
 
-| time asked for | from version | answer |
+| time asked for | from version | response |
 |---|---|---|
 | ≥ 0 | 0 | the first visible record with this time or a later one |
 | −1 latest | 0 | the end that the reader sees |

@@ -70,7 +70,7 @@ AutoCreate: TypeAlias = Callable[[list[str]], Promise[dict[str, int]]]
 
 
 class _Question(NamedTuple):
-    """What an answer depends on, beside what the broker knows."""
+    """What a response depends on, beside what the broker knows."""
 
     version: int
     listener: str
@@ -102,7 +102,7 @@ class Metadata:
     def handle(
         self, request: messages.MetadataRequest, exchange: Exchange
     ) -> _Response | Promise[messages.MetadataResponse]:
-        """Return the answer, or promise it if topics are being made."""
+        """Return the response, or promise it if topics are being made."""
         topics = request.topics
         version = exchange.api_version
         if topics is None or (version == 0 and not topics):

@@ -1,7 +1,7 @@
 """Produce (0): records of producers, appended and answered when `acks` says.
 
 ```
-acks  0   appended, no answer; an error ends the connection, for the client knows no other sign
+acks  0   appended, no response; an error ends the connection, for the client knows no other sign
       1   answered after the leader's own append
      -1   answered when the in-sync replicas have it, or the request's timeout is over
 ```
@@ -10,7 +10,7 @@ acks  0   appended, no answer; an error ends the connection, for the client know
 |---|---|
 | 0, 1, 2 | messages of magic 0 and 1, written anew as one batch |
 | 3 | one batch of magic 2 per partition |
-| 5 | + log start in the answer |
+| 5 | + log start in the response |
 | 7 | zstd is allowed |
 | 8 | + which records were refused |
 | 10 | + who leads instead (KIP-951) |
@@ -67,7 +67,7 @@ class Produce:
         self._metadata_cache = metadata_cache
 
     def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
-        """Append and return the answer, a promise of it, or None for acks=0.
+        """Append and return the response, a promise of it, or None for acks=0.
 
         Nothing of the request is kept: its records lie in a buffer that the next frame fills.
         """
@@ -75,7 +75,7 @@ class Produce:
         return self.answer(request, exchange) if response is None else response
 
     def answer_usual(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
-        """Append one batch to the only partition and return the answer, without a wait.
+        """Append one batch to the only partition and return the response, without a wait.
 
         None when the request wants something else or may have to wait, or something can be denied
         to the client; nothing has been done then.
@@ -129,17 +129,17 @@ class Produce:
                 is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
             )
 
-        def answer(results: Results) -> bytes | None:
+        def response(results: Results) -> bytes | None:
             if version < _FIRST_WITH_BATCHES:
                 results = _written_nothing(results)
             return self._owed({**results, **refused} if refused else results, acks, exchange)
 
-        return appended.then(answer) if isinstance(appended, Promise) else answer(appended)
+        return appended.then(response) if isinstance(appended, Promise) else response(appended)
 
     def _judged(
         self, request: ProduceRequest, exchange: Exchange
     ) -> tuple[dict[TopicPartition, memoryview], Results]:
-        """Return what is to be appended, and the answers for what may not be.
+        """Return what is to be appended, and the responses for what may not be.
 
         Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
         """
@@ -193,7 +193,7 @@ class Produce:
     def _owed(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
         """Return the response, None if none is owed.
 
-        Raises CloseConnection in place of an answer that is not owed and has an error.
+        Raises CloseConnection in place of a response that is not owed and has an error.
         """
         if acks != 0:
             return self.encoded(results, exchange)

@@ -1,4 +1,4 @@
-"""Who leads instead: what answers of Produce and Fetch tell a client that asked the wrong broker.
+"""Who leads instead: what responses of Produce and Fetch tell a client that asked the wrong broker.
 
 Source: KIP-951; KafkaApis.getCurrentLeader.
 """
@@ -12,7 +12,7 @@ from engine.wire.produce_bytes import NodeEndpoint
 
 
 class CurrentLeaders:
-    """Collects the leaders of one answer, and where they are reached by the client's listener."""
+    """Collects the leaders of one response, and where they are reached by the client's listener."""
 
     __slots__ = ("_listener", "_metadata_cache", "_nodes", "_replica_manager")
 
@@ -32,7 +32,7 @@ class CurrentLeaders:
     def find(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
         """Return (id, epoch) of the leader, as the replica here knows or else the controller said.
 
-        None where nobody knows: the answer leaves it out.
+        None where nobody knows: the response leaves it out.
         """
         partition = self._replica_manager.partitions.get(topic_partition)
         leader = partition or self._metadata_cache.partition(topic_partition)

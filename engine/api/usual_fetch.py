@@ -93,7 +93,7 @@ class UsualFetch:
     def answer(
         self, request: FetchRequest, exchange: Exchange
     ) -> UsualResponse | Promise[UsualResponse] | None:
-        """Return the answer, or a promise of it; None if nothing has been done."""
+        """Return the response, or a promise of it; None if nothing has been done."""
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
             forgotten, _, _,
@@ -189,7 +189,7 @@ class UsualFetch:
         session: FetchSession | None,
         exchange: Exchange,
     ) -> Promise[UsualResponse] | None:
-        """Promise an answer to a consumer that has read all that it may see."""
+        """Promise a response to a consumer that has read all that it may see."""
         topic_partition = partition.topic_partition
         assert topic_partition is not None
         log = self._partitions[topic_partition].log
@@ -210,7 +210,7 @@ class UsualFetch:
         )
 
     def _after(self, asked: Asked) -> UsualResponse:
-        """Return the answer after a wait."""
+        """Return the response after a wait."""
         partition, spec, params, session, epoch, exchange = asked
         if session is None or session.epoch == epoch:
             isolation = params.isolation
@@ -257,7 +257,7 @@ def _encoded(
     *,
     has_aborted: bool,
 ) -> UsualResponse:
-    """Return an answer of one partition, or of none if there is no news in it."""
+    """Return a response of one partition, or of none if there is no news in it."""
     records, watermark, stable, log_start = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion

@@ -35,7 +35,7 @@ class UsualProduce:
         self._clock = clock
 
     def answer(self, frame: memoryview, session: Session) -> bytes | None:
-        """Serve a request and return its answer with its header; None with nothing done.
+        """Serve a request and return its response with its header; None with nothing done.
 
         The session's client must be one to whom nothing can be denied.
         """

@@ -85,7 +85,7 @@ class ControllerLink:
         return request.promise
 
     def stop(self) -> None:
-        """Ask nothing more; what has no answer fails."""
+        """Ask nothing more; what has no response fails."""
         self._is_stopped = True
         if self._cancel is not None:
             self._cancel()

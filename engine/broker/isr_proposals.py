@@ -3,14 +3,14 @@
 ```
 propose ──> waiting, one for each partition ── one request in flight ──> controller
                ^                                                          │
-               └── no answer, or an error for all: again after a pause ───┤
+               └── no response, or an error for all: again after a pause ─┤
  the partition decides (isr_decided) <── its set or its error, one each ──┘
 ```
 
-1. What is proposed meanwhile waits, and leaves together when the answer is there.
+1. What is proposed meanwhile waits, and leaves together when the response is there.
 2. A second proposal of a partition that waits is answered with OPERATION_NOT_ATTEMPTED: the
    partition has moved on since the first, and proposes anew when it sees reason to.
-3. A partition that the answer leaves out stays, and is asked for again.
+3. A partition that the response leaves out stays, and is asked for again.
 
 Source: ISR-6, KIP-497; Kafka's DefaultAlterPartitionManager.
 Differs: what a partition proposes again after an error waits for the pause, too. In-sync sets are

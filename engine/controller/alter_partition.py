@@ -2,7 +2,7 @@
 
 Per partition the first row that holds decides:
 
-| the request | answer |
+| the request | response |
 |---|---|
 | names a topic id that is not known | UNKNOWN_TOPIC_ID |
 | names a partition that never had a leader | UNKNOWN_TOPIC_OR_PARTITION |

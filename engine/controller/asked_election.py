@@ -5,7 +5,7 @@
 | preferred | somebody else than the first of the assignment leads | the first of the assignment, if alive and in ISR | PREFERRED_LEADER_NOT_AVAILABLE |
 | unclean | nobody who is alive leads | as OFFLINE with unclean allowed, whatever the topic says | ELIGIBLE_LEADERS_NOT_AVAILABLE |
 
-Elsewhere the answer is ELECTION_NOT_NEEDED, and nothing is written.
+Elsewhere the response is ELECTION_NOT_NEEDED, and nothing is written.
 
 Source: KIP-183, KIP-460; KafkaController.processReplicaLeaderElection.
 Differs: a partition that never had a leader is answered as one that cannot have one, and so is

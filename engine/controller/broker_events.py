@@ -6,7 +6,7 @@
 | broker down | its led partitions OFFLINE and elected; its replicas OFFLINE |
 | broker bounced (new epoch) | down, then up |
 | broker modified | who is alive to all |
-| log directory failed | LeaderAndIsr of all its replicas: the answer tells those that cannot be read |
+| log directory failed | LeaderAndIsr of all its replicas: the response tells those that cannot be read |
 | LeaderAndIsr answered | replicas that cannot be read: as on a broker that is down |
 | StopReplica answered | deletions go on, or wait |
 | ISR change noted by an old broker | read again, told to all |

@@ -1,7 +1,7 @@
 """Events of the controller: one at a time, in the order in which they came.
 
 An event is a coroutine. It may wait for the metadata store, and no other begins until it is done.
-Watches, replies and requests only put events here; nothing runs inside `put`.
+Watches, responses and requests only put events here; nothing runs inside `put`.
 
 Source: CTL-11; Kafka's ControllerEventManager.
 """
