@@ -1,26 +1,89 @@
 """Every bound of the engine, each with the reason for its value.
 
 A limit is a module constant with a comment above it that says why it has this value;
-tests/test_tidy.py fails on one without.
+tests/test_tidy.py fails on one without. Each stands in the section of the lowest room that uses it.
+
+Source: P3.
 """
 
 from __future__ import annotations
 
-# Kafka's brokers refuse larger requests (socket.request.max.bytes), so a batch in a log that a
-# broker wrote is never larger; a length above it is damage.
-BATCH_BYTES_MAX = 2_147_483_647
+# -- naming ------------------------------------------------------------------------------------
 
-# A compressed batch of 100 MiB (the largest request a broker takes by default) that inflates
-# tenfold still fits; a bomb of zeroes (1000-fold) does not take the machine's memory.
-DECOMPRESSED_BATCH_BYTES_MAX = 1 << 30
+# Kafka's bound on a topic's name: with "-", a partition and ".<32 hex>-delete" cut to fit, a
+# directory name stays within the 255 bytes of common file systems.
+TOPIC_NAME_CHARS_MAX = 249
 
-# Output is taken from a decompressor in pieces of this size, so that a bomb is noticed at the
-# limit above and not after it: one piece is the most by which it can be overshot.
-DECOMPRESS_CHUNK_BYTES = 1 << 20
+# Common file systems allow 255 bytes in a name; Kafka cuts the topic in the name of a deleted
+# partition's directory to stay within it.
+DIRECTORY_NAME_CHARS_MAX = 255
 
-# Measured best between system calls and cache misses when scanning a log front to back
-# (2, 8 and 32 MiB: 2850, 3180, 2455 MB/s).
-SCAN_CHUNK_BYTES = 8 << 20
+# -- host --------------------------------------------------------------------------------------
+
+# The kernel takes this many buffers in one vectored write (IOV_MAX on Linux); more are written
+# in several calls.
+IOV_BUFFERS_MAX = 1024
+
+# Up to this many bytes a read takes memory for the length that was asked without looking at the
+# file's size first: the look costs more than the memory, and a larger length may be damage.
+UNCHECKED_READ_BYTES_MAX = 1 << 20
+
+# What one read of a socket takes: the size at which system calls no longer count.
+RECEIVE_BYTES = 1 << 18
+
+# socket.request.max.bytes of Kafka: a producer's largest request by default fits a hundred times.
+FRAME_BYTES_MAX = 104_857_600
+
+# Of the descriptors of a process so many, or a quarter where that is less, are for files: a broker
+# that cannot roll a segment loses its directory, one that turns a client away loses nothing.
+FILE_DESCRIPTORS_KEPT = 1024
+
+# A listener that finds no descriptor looks again after this time: at once it would spin.
+ACCEPT_RETRY_MS = 100
+
+# A request that is half there for this long is a dead peer or one that only holds memory.
+HALF_FRAME_DEADLINE_MS = 30_000
+
+# A reader that lets this much pile up is slower than its fetches; its memory is the broker's.
+UNSENT_BYTES_MAX = 64 << 20
+
+# A peer that takes no byte for this long is gone; Kafka's clients give up after 30 s.
+UNSENT_DEADLINE_MS = 60_000
+
+# Measured: 100 KB requests cost 97, 69 and 50 µs with 64 KB, 256 KB and 1 MB receive buffers.
+RECEIVE_BUFFER_BYTES = 1 << 20
+
+# All unfinished frames together: two of the largest, and some. Kafka has no bound unless
+# queued.max.request.bytes is set.
+IN_FLIGHT_BYTES_MAX = 1 << 28
+
+# Connections that wait to be accepted, where no setting says how many: what both Kafka and
+# ZooKeeper have.
+LISTEN_BACKLOG = 50
+
+# So many are accepted before those that are there already have their turn again.
+ACCEPTS_PER_TURN_MAX = 512
+
+# What one read takes when IN_FLIGHT_BYTES_MAX is used up: requests of this size are still served,
+# and the rests of as many connections as there may be stay below a quarter of the bound.
+SMALL_READ_BYTES = 1 << 14
+
+# Kept for the next frames that come in pieces: as many as producers send large frames at the same
+# moment; more only costs page faults.
+RECEIVE_BUFFERS_KEPT = 4
+
+# The rest of a frame below this size is received together with what follows it. Behind a larger
+# rest a read of its own costs little, and spares the copy of the next frame's first part.
+SCATTERED_BYTES_MAX = 1 << 18
+
+# Up to this size parts are joined and sent as one: a vectored send of many small ones costs more.
+JOINED_SEND_BYTES_MAX = 1 << 14
+
+# What a layer such as TLS is given at once: four of its records, so that a file region for a slow
+# reader is not read far ahead.
+LAYER_SEND_BYTES = 1 << 16
+
+# -- native ------------------------------------------------------------------------------------
 
 # Up to this many bytes a copy is made sooner than ctypes has a pointer into a buffer (0.4 µs).
 COPIED_FOR_A_CALL_BYTES_MAX = 4096
@@ -31,13 +94,6 @@ UNIFORM_BLOCKS_KEPT = 8
 # Records that must be of one length before they are looked at as a run: that look costs as much as
 # walking over ten.
 UNIFORM_RUN_MIN = 12
-
-# Records of batches up to producers' defaults open into this; see the next one.
-OPENED_MEMORY_BYTES = 1 << 18
-
-# Compressed batches are opened in memory that stays: so much of it at most, so that a broker's
-# memory stays small. Larger ones take fresh memory each time.
-OPENED_MEMORY_BYTES_MAX = 1 << 22
 
 # Kept code that no process has loaded for so long is of a version that is gone. If it comes back,
 # it compiles again.
@@ -59,181 +115,43 @@ WALK_COMPILE_POLL_MS = 500
 # broker's needs ten seconds on a busy machine.
 WALK_LOOKS_MAX = 40
 
-# The kernel takes this many buffers in one vectored write (IOV_MAX on Linux); more are written
-# in several calls.
-IOV_BUFFERS_MAX = 1024
+# -- records -----------------------------------------------------------------------------------
 
-# Up to this many bytes a read takes memory for the length that was asked without looking at the
-# file's size first: the look costs more than the memory, and a larger length may be damage.
-UNCHECKED_READ_BYTES_MAX = 1 << 20
+# A compressed batch of 100 MiB (the largest request a broker takes by default) that inflates
+# tenfold still fits; a bomb of zeroes (1000-fold) does not take the machine's memory.
+DECOMPRESSED_BATCH_BYTES_MAX = 1 << 30
 
-# Kafka's bound on a topic's name: with "-", a partition and ".<32 hex>-delete" cut to fit, a
-# directory name stays within the 255 bytes of common file systems.
-TOPIC_NAME_CHARS_MAX = 249
+# Output is taken from a decompressor in pieces of this size, so that a bomb is noticed at the
+# limit above and not after it: one piece is the most by which it can be overshot.
+DECOMPRESS_CHUNK_BYTES = 1 << 20
 
-# The partitions of a topic are children of one node, so it is their bound (ZNODE_CHILDREN_MAX);
-# without it one request could ask for two thousand million of them.
-TOPIC_PARTITIONS_MAX = 100_000
-
-# Common file systems allow 255 bytes in a name; Kafka cuts the topic in the name of a deleted
-# partition's directory to stay within it.
-DIRECTORY_NAME_CHARS_MAX = 255
-
-# A search for the next good batch behind damage reads each byte once to find headers, and puts
-# candidates through their CRC. False candidates are rare in real data (less than one byte in a
-# thousand is read twice); eight times keeps bytes that were made to mislead in linear time.
-RESYNC_CHECKED_BYTES_FACTOR = 8
-
-# A million partitions with the longest topic name fit; Kafka's own advice ends at a few thousand
-# partitions a broker. A larger checkpoint, or file of properties, is not one.
-CHECKPOINT_BYTES_MAX = 1 << 28
-
-# segment.index.bytes is an int32, and so is the largest position a broker maps; a larger index,
-# transaction index or snapshot was written by no broker.
-SIDE_FILE_BYTES_MAX = 2_147_483_647
-
-# A look-up reads on from an index entry, and entries lie 4 KiB apart: some batches of ordinary size
-# come with one read, and a large batch costs no more than itself.
-LOOKUP_CHUNK_BYTES = 1 << 16
-
-# A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
-# stays flat.
-FINDINGS_OF_A_KIND_MAX = 20
-
-# Behind so many damaged places a segment is taken as lost: each costs a search through the rest of
-# the file, and bytes made to look damaged everywhere must not make that quadratic.
-DAMAGES_OF_A_SEGMENT_MAX = 100
-
-# A copy of a log goes through memory in pieces of this size: large enough that system calls do not
-# count, small enough that it stays in the processor's cache.
-COPY_CHUNK_BYTES = 1 << 20
+# -- wire --------------------------------------------------------------------------------------
 
 # Bytes of one version of a message that are read (or written) field by field before its codec is
 # compiled: compiling costs about 1 ms, walking these about the same, so a codec that is used
 # once never pays and a busy one pays once.
 WALKED_BYTES = 4096
 
-# Loading compiled code takes 60 ms, in which plain Python prints this many records, or this much
-# of large ones.
-FAST_TIER_RECORDS_MIN = 20_000
-# See above: this is the bound for large records.
-FAST_TIER_BYTES_MIN = 32 << 20
-
-# Compiling takes about 5 s once per machine, in which plain Python gets through this much: a
-# smaller log does not wait for it.
-COMPILE_BYTES_MIN = 64 << 20
-
-# Spark's own size for file splits; the decode buffers of one task stay far below a worker's
-# memory, and a task of this size takes a second or more, against 0.1 s that any task costs.
-SPLIT_BYTES = 128 << 20
-
-# Opening a small segment costs as much time as decoding this many bytes.
-FILE_OPEN_WEIGHT_BYTES = 30 << 10
-
-# The description of one task's splits travels to it as text; this keeps it below a megabyte.
-SPLIT_SEGMENTS_MAX = 2000
-
-# Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
-# away and keeps a task's memory flat.
-ARROW_BATCH_BYTES = 8 << 20
-
-# The most records in one Arrow batch, for logs of tiny records.
-ARROW_BATCH_RECORDS_MAX = 100_000
-
-# Large enough for long runs of one column, small enough that a worker holds one beside its work.
-PARQUET_ROW_GROUP_BYTES = 64 << 20
-
-# Kafka keeps the last five batches of a producer (the most a client has in flight), so that each
-# of them can be recognised when it is sent again.
-PRODUCER_BATCHES_KEPT = 5
-
-# A batch whose records are read may grow this much beyond max.message.bytes, or to
-# OPENED_MEMORY_BYTES_MAX: ordinary data compresses tenfold, and a bomb takes megabytes, not the
-# machine's memory.
-UNCOMPRESSED_BATCH_FACTOR = 32
-
-# Stored bytes that are converted for an old consumer at once: Kafka's own chunk, which decides
-# what is still sent of it before a batch that cannot be converted.
-DOWN_CONVERSION_CHUNK_BYTES = 128 << 10
-
-# Below this a read and a send cost less than a sendfile, above more (measured: equal at 64 KiB,
-# five times as much at 1 MiB).
-SENDFILE_BYTES_MIN = 128 << 10
-
-# Up to this size records are joined with what stands around them and leave as one: copying them
-# costs less than going on with three parts.
-JOINED_FETCH_BYTES_MAX = 4096
-
-# An index entry is followed by 4 KiB of batches, so one read of this size mostly finds the batch
-# that is looked for.
-HEADER_WALK_BYTES = 4096
-
-# A fetch answers at most 50 MiB (fetch.max.bytes) and one batch beyond it; larger lengths are the
-# first bytes of another protocol (TLS: 352 MB, HTTP: 1.2 GB) and are worth a clear word.
-CLIENT_FRAME_BYTES_MAX = 1 << 28
-
-# What one read of a socket takes: the size at which system calls no longer count.
-RECEIVE_BYTES = 1 << 18
-
-# RFC 7677 asks for 4096 iterations and Kafka takes 16384 at most; more from a server would only
-# burn the client's time.
-SCRAM_ITERATIONS_MAX = 1 << 20
-
-# socket.request.max.bytes of Kafka: a producer's largest request by default fits a hundred times.
-FRAME_BYTES_MAX = 104_857_600
-
-# Of the descriptors of a process so many, or a quarter where that is less, are for files: a broker
-# that cannot roll a segment loses its directory, one that turns a client away loses nothing.
-FILE_DESCRIPTORS_KEPT = 1024
-
-# A listener that finds no descriptor looks again after this time: at once it would spin.
-ACCEPT_RETRY_MS = 100
-
-# A request that is half there for this long is a dead peer or one that only holds memory.
-HALF_FRAME_DEADLINE_MS = 30_000
-
-# A reader that lets this much pile up is slower than its fetches; its memory is the broker's.
-UNSENT_BYTES_MAX = 64 << 20
-
-# A peer that takes no byte for this long is gone; Kafka's clients give up after 30 s.
-UNSENT_DEADLINE_MS = 60_000
-
 # Every version of every API fits several times; a peer that sends impossible versions must not make
 # the memory of the forms of headers grow.
 HEADER_FORMS_KEPT = 4096
 
-# Measured: 100 KB requests cost 97, 69 and 50 µs with 64 KB, 256 KB and 1 MB receive buffers.
-RECEIVE_BUFFER_BYTES = 1 << 20
+# The topics that are written to most, each in the versions of a few libraries: their answers' text
+# is kept. 300 bytes each; for others it is made anew.
+PRODUCED_TOPICS_KEPT = 4096
 
-# All unfinished frames together: two of the largest, and some. Kafka has no bound unless
-# queued.max.request.bytes is set.
-IN_FLIGHT_BYTES_MAX = 1 << 28
+# Producers and the partitions that they write to most: what their requests begin with is kept, and
+# what stands around their answers. 2 KB each at most; for others it is read anew.
+PRODUCE_HEADS_KEPT = 4096
 
-# Connections that wait to be accepted, where no setting says how many: what both Kafka and
-# ZooKeeper have.
-LISTEN_BACKLOG = 50
+# The longest client id that is kept with it: clients make theirs of a few words, and somebody who
+# sends another of 32 KB with each request must not fill the memory. Longer ones are served, too.
+PRODUCE_HEAD_CLIENT_ID_BYTES_MAX = 255
 
-# So many are accepted before those that are there already have their turn again.
-ACCEPTS_PER_TURN_MAX = 512
+# The same as PRODUCED_TOPICS_KEPT, for the answers of fetches.
+FETCHED_TOPICS_KEPT = 4096
 
-# What one read takes when that is used up: requests of this size are still served, and the rests of
-# as many connections as there may be stay below a quarter of the bound.
-SMALL_READ_BYTES = 1 << 14
-
-# Kept for the next frames that come in pieces: as many as producers send large frames at the same
-# moment; more only costs page faults.
-RECEIVE_BUFFERS_KEPT = 4
-
-# The rest of a frame below this size is received together with what follows it. Behind a larger
-# rest a read of its own costs little, and spares the copy of the next frame's first part.
-SCATTERED_BYTES_MAX = 1 << 18
-
-# Up to this size parts are joined and sent as one: a vectored send of many small ones costs more.
-JOINED_SEND_BYTES_MAX = 1 << 14
-
-# What a layer such as TLS is given at once: four of its records, so that a file region for a slow
-# reader is not read far ahead.
-LAYER_SEND_BYTES = 1 << 16
+# -- znode -------------------------------------------------------------------------------------
 
 # ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
 ZNODE_DATA_BYTES_MAX = 1 << 20
@@ -259,23 +177,13 @@ ZOOKEEPER_FRAME_BYTES_MAX = 4 << 20
 # ZooKeeper's tick (tickTime) and its bounds on a session: 2 and 20 of them.
 ZOOKEEPER_TICK_MS = 2000
 # Two ticks: see above.
-ZOOKEEPER_SESSION_TIMEOUT_MIN_MS = 4000
+ZOOKEEPER_SESSION_TIMEOUT_MIN_MS = 2 * ZOOKEEPER_TICK_MS
 # Twenty ticks: see above.
-ZOOKEEPER_SESSION_TIMEOUT_MAX_MS = 40_000
+ZOOKEEPER_SESSION_TIMEOUT_MAX_MS = 20 * ZOOKEEPER_TICK_MS
 
 # Pauses between attempts to reach a ZooKeeper that does not answer double up to this: Kafka's own
 # client asks again every second.
 ZOOKEEPER_RETRY_DELAY_MAX_MS = 1000
-
-# Kafka's own pause before the controller sends a request to a broker once more.
-CONTROLLER_CHANNEL_RETRY_MS = 100
-# controller.socket.timeout.ms of Kafka: a broker that opens a thousand new logs takes seconds.
-BROKER_LINK_TIMEOUT_MS = 30_000
-# Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
-CONTROLLER_LINK_RETRY_MS = 100
-
-# A broker without a session tries to get one this often: Kafka's own pause between its attempts.
-BROKER_SESSION_RETRY_MS = 1000
 
 # A tool that looks at nodes is gone from the server so soon after it was killed.
 ZOOKEEPER_TOOL_SESSION_MS = 10_000
@@ -284,13 +192,15 @@ ZOOKEEPER_TOOL_SESSION_MS = 10_000
 # the time it holds the loop, small.
 ZNODE_MULTI_OPERATIONS_MAX = 10_000
 
-# A transaction of a real ZooKeeper must stay below 1 MiB (jute.maxbuffer): this many states of
-# partitions, each with its path, take a third of it.
-CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
+# -- client ------------------------------------------------------------------------------------
 
-# A broker that could not load the cluster stands for election again after this pause: long enough
-# for another broker to be first and for the disk to rest, short for whoever waits for a leader.
-CONTROLLER_RETRY_MS = 500
+# A fetch answers at most 50 MiB (fetch.max.bytes) and one batch beyond it; larger lengths are the
+# first bytes of another protocol (TLS: 352 MB, HTTP: 1.2 GB) and are worth a clear word.
+CLIENT_FRAME_BYTES_MAX = 1 << 28
+
+# RFC 7677 asks for 4096 iterations and Kafka takes 16384 at most; more from a server would only
+# burn the client's time.
+SCRAM_ITERATIONS_MAX = 1 << 20
 
 # The port that Kafka's own configuration files have a broker listen on.
 CLIENT_PORT_DEFAULT = 9092
@@ -312,35 +222,135 @@ FETCH_BYTES_MAX = 50 << 20
 # Of one partition: large enough to be quick, small enough that every partition gets its turn.
 FETCH_PARTITION_BYTES_MAX = 1 << 20
 
-# Kafka's clients keep 5 requests in flight, librdkafka with acks=0 or many partitions some more; a
-# client with this many unanswered requests waits, as all Kafka's clients do after one.
-OPEN_REQUESTS_PER_CONNECTION_MAX = 64
+# -- log ---------------------------------------------------------------------------------------
 
-# The topics that are written to most, each in the versions of a few libraries: their answers' text
-# is kept. 300 bytes each; for others it is made anew.
-PRODUCED_TOPICS_KEPT = 4096
+# Measured best between system calls and cache misses when scanning a log front to back
+# (2, 8 and 32 MiB: 2850, 3180, 2455 MB/s).
+SCAN_CHUNK_BYTES = 8 << 20
 
-# Producers and the partitions that they write to most: what their requests begin with is kept, and
-# what stands around their answers. 2 KB each at most; for others it is read anew.
-PRODUCE_HEADS_KEPT = 4096
+# Records of batches up to producers' defaults open into this; see the next one.
+OPENED_MEMORY_BYTES = 1 << 18
 
-# The longest client id that is kept with it: clients make theirs of a few words, and somebody who
-# sends another of 32 KB with each request must not fill the memory. Longer ones are served, too.
-PRODUCE_HEAD_CLIENT_ID_BYTES_MAX = 255
+# Compressed batches are opened in memory that stays: so much of it at most, so that a broker's
+# memory stays small. Larger ones take fresh memory each time.
+OPENED_MEMORY_BYTES_MAX = 1 << 22
 
-# As above, for the answers of fetches.
-FETCHED_TOPICS_KEPT = 4096
+# A search for the next good batch behind damage reads each byte once to find headers, and puts
+# candidates through their CRC. False candidates are rare in real data (less than one byte in a
+# thousand is read twice); eight times keeps bytes that were made to mislead in linear time.
+RESYNC_CHECKED_BYTES_FACTOR = 8
 
-# Kafka's own bound: a session that was not used for two minutes makes room for a new one, and one
-# that has had them may be pushed out by a larger one.
-FETCH_SESSION_EVICTION_MS = 120_000
+# A million partitions with the longest topic name fit; Kafka's own advice ends at a few thousand
+# partitions a broker. A larger checkpoint, or file of properties, is not one.
+CHECKPOINT_BYTES_MAX = 1 << 28
+
+# segment.index.bytes is an int32, and so is the largest position a broker maps; a larger index,
+# transaction index or snapshot was written by no broker.
+SIDE_FILE_BYTES_MAX = 2_147_483_647
+
+# A look-up reads on from an index entry, and entries lie 4 KiB apart: some batches of ordinary size
+# come with one read, and a large batch costs no more than itself.
+LOOKUP_CHUNK_BYTES = 1 << 16
+
+# Kafka keeps the last five batches of a producer (the most a client has in flight), so that each
+# of them can be recognised when it is sent again.
+PRODUCER_BATCHES_KEPT = 5
+
+# A batch whose records are read may grow this much beyond max.message.bytes, or to
+# OPENED_MEMORY_BYTES_MAX: ordinary data compresses tenfold, and a bomb takes megabytes, not the
+# machine's memory.
+UNCOMPRESSED_BATCH_FACTOR = 32
+
+# Stored bytes that are converted for an old consumer at once: Kafka's own chunk, which decides
+# what is still sent of it before a batch that cannot be converted.
+DOWN_CONVERSION_CHUNK_BYTES = 128 << 10
+
+# Below this a read and a send cost less than a sendfile, above more (measured: equal at 64 KiB,
+# five times as much at 1 MiB).
+SENDFILE_BYTES_MIN = 128 << 10
+
+# An index entry is followed by 4 KiB of batches, so one read of this size mostly finds the batch
+# that is looked for.
+HEADER_WALK_BYTES = 4096
+
+# -- inspection --------------------------------------------------------------------------------
+
+# A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
+# stays flat.
+FINDINGS_OF_A_KIND_MAX = 20
+
+# Behind so many damaged places a segment is taken as lost: each costs a search through the rest of
+# the file, and bytes made to look damaged everywhere must not make that quadratic.
+DAMAGES_OF_A_SEGMENT_MAX = 100
+
+# A copy of a log goes through memory in pieces of this size: large enough that system calls do not
+# count, small enough that it stays in the processor's cache.
+COPY_CHUNK_BYTES = 1 << 20
+
+# -- dump --------------------------------------------------------------------------------------
+
+# Loading compiled code takes 60 ms, in which plain Python prints this many records, or this much
+# of large ones.
+FAST_TIER_RECORDS_MIN = 20_000
+# See above: this is the bound for large records.
+FAST_TIER_BYTES_MIN = 32 << 20
+
+# Compiling takes about 5 s once per machine, in which plain Python gets through this much: a
+# smaller log does not wait for it.
+COMPILE_BYTES_MIN = 64 << 20
+
+# -- analysis ----------------------------------------------------------------------------------
+
+# Spark's own size for file splits; the decode buffers of one task stay far below a worker's
+# memory, and a task of this size takes a second or more, against 0.1 s that any task costs.
+SPLIT_BYTES = 128 << 20
+
+# Opening a small segment costs as much time as decoding this many bytes.
+FILE_OPEN_WEIGHT_BYTES = 30 << 10
+
+# The description of one task's splits travels to it as text; this keeps it below a megabyte.
+SPLIT_SEGMENTS_MAX = 2000
+
+# Arrow's binary arrays count bytes in an int32; a record batch of this size leaves that far
+# away and keeps a task's memory flat.
+ARROW_BATCH_BYTES = 8 << 20
+
+# The most records in one Arrow batch, for logs of tiny records.
+ARROW_BATCH_RECORDS_MAX = 100_000
+
+# Large enough for long runs of one column, small enough that a worker holds one beside its work.
+PARQUET_ROW_GROUP_BYTES = 64 << 20
+
+# -- controller --------------------------------------------------------------------------------
+
+# A transaction of a real ZooKeeper must stay below 1 MiB (jute.maxbuffer): this many states of
+# partitions, each with its path, take a third of it.
+CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
+
+# A broker that could not load the cluster stands for election again after this pause: long enough
+# for another broker to be first and for the disk to rest, short for whoever waits for a leader.
+CONTROLLER_RETRY_MS = 500
+
+# -- transactions ------------------------------------------------------------------------------
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.
 PRODUCER_ID_RETRY_MS = 50
 
-# A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
-# a record; an endless one must not fill the memory.
-PRODUCE_LINE_BYTES_MAX = 100 << 20
+# -- admin -------------------------------------------------------------------------------------
+
+# The partitions of a topic are children of one node, so it is their bound (ZNODE_CHILDREN_MAX);
+# without it one request could ask for two thousand million of them.
+TOPIC_PARTITIONS_MAX = 100_000
+
+# -- api ---------------------------------------------------------------------------------------
+
+# Up to this size records are joined with what stands around them and leave as one: copying them
+# costs less than going on with three parts.
+JOINED_FETCH_BYTES_MAX = 4096
+
+# Kafka's own bound: a session that was not used for two minutes makes room for a new one, and one
+# that has had them may be pushed out by a larger one.
+FETCH_SESSION_EVICTION_MS = 120_000
 
 # The clients of a broker ask for a few sets of topics, each in the versions of a few libraries;
 # more questions than this are not asked over and over.
@@ -348,6 +358,27 @@ METADATA_ANSWERS_KEPT = 256
 # All topics of a large cluster (10 000 partitions of three replicas, 40 bytes each) in a dozen
 # versions, and little of a broker's memory.
 METADATA_ANSWERS_KEPT_BYTES = 8 << 20
+
+# max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
+DESCRIBED_PARTITIONS_MAX = 2000
+
+# -- server ------------------------------------------------------------------------------------
+
+# Kafka's clients keep 5 requests in flight, librdkafka with acks=0 or many partitions some more; a
+# client with this many unanswered requests waits, as all Kafka's clients do after one.
+OPEN_REQUESTS_PER_CONNECTION_MAX = 64
+
+# -- broker ------------------------------------------------------------------------------------
+
+# Kafka's own pause before the controller sends a request to a broker once more.
+CONTROLLER_CHANNEL_RETRY_MS = 100
+# controller.socket.timeout.ms of Kafka: a broker that opens a thousand new logs takes seconds.
+BROKER_LINK_TIMEOUT_MS = 30_000
+# Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
+CONTROLLER_LINK_RETRY_MS = 100
+
+# A broker without a session tries to get one this often: Kafka's own pause between its attempts.
+BROKER_SESSION_RETRY_MS = 1000
 
 # Lines about peers that break the protocol, in a period: enough to see what is going on, too few
 # for a scan of ports to fill a disk.
@@ -359,28 +390,11 @@ REFUSAL_PERIOD_MS = 10_000
 # in numbers that the peer chose.
 REFUSAL_KINDS_MAX = 200
 
-# max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
-DESCRIBED_PARTITIONS_MAX = 2000
-
 # Kafka's own age for a node that tells of changed settings: every broker has seen it by then, or
 # reads everything anew.
 CONFIG_CHANGE_KEPT_MS = 15 * 60 * 1000
 # A metadata store that does not answer is asked again after as long as an election there takes.
 CONFIG_CHANGES_RETRY_MS = 1000
-
-# ZooKeeper's clients say that they live this often in a session's timeout, so that one late sign
-# ends nothing.
-ZNODE_HEARTBEATS_PER_TIMEOUT = 3
-
-# A cluster's process has opened its logs and answers within a second; recovery of a terabyte after
-# a kill takes minutes.
-CLUSTER_START_TIMEOUT_S = 300
-
-# A clean stop writes what is open and ends; beyond this the process hangs.
-CLUSTER_STOP_TIMEOUT_S = 60
-
-# The last words of a process that did not start: its error and the lines before it fit.
-LOG_TAIL_BYTES = 1 << 16
 
 # Kafka's own pause before a broker asks the controller again for in-sync sets that it has not
 # granted.
@@ -389,3 +403,18 @@ ISR_PROPOSAL_RETRY_MS = 50
 # The partitions whose state is told when a broker breaks a rule of its own: a few lines of the log,
 # in which those of the failed request mostly are.
 STATES_TOLD_MAX = 100
+
+# -- cluster -----------------------------------------------------------------------------------
+
+# ZooKeeper's clients say that they live this often in a session's timeout, so that one late sign
+# ends nothing.
+ZNODE_HEARTBEATS_PER_TIMEOUT = 3
+
+# The last words of a process that did not start: its error and the lines before it fit.
+LOG_TAIL_BYTES = 1 << 16
+
+# -- kctl --------------------------------------------------------------------------------------
+
+# A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
+# a record; an endless one must not fill the memory.
+PRODUCE_LINE_BYTES_MAX = 100 << 20

@@ -17,6 +17,8 @@ A connection with too many open slots is paused until some leave. A fault of a h
 the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
 `on_broken` and goes on to whoever turns the loop, who ends the process: what the broker believes is
 not so, and each further step may do harm.
+
+Source: NET-2.
 """
 
 from __future__ import annotations
@@ -116,7 +118,7 @@ class _Slot:
 
 
 class ClientConnection:
-    """One client: its session and its open requests."""
+    """One client: its session and its open requests. Source: NET-1, P2."""
 
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
         self._server = server

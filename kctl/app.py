@@ -1,6 +1,8 @@
 """The nouns of kctl: one line each, so that help costs no imports.
 
 `NOUNS` is the only list of them. A noun's module defines `app`, a Typer application.
+
+Source: D18.
 """
 
 from __future__ import annotations

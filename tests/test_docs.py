@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,164 @@ def test_links_between_pages_lead_somewhere(page: Path) -> None:
 def test_files_that_pages_name_exist(page: Path) -> None:
     named = re.findall(r"`((?:engine|kctl|tests|tools|docs)/[\w./-]+\.\w+)`", page.read_text())
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+INTERNALS = [
+    page
+    for page in PAGES
+    if page.parent.name == "internals" or page.name in ("architecture.md", "rules.md")
+]
+#: Words in pages on the inside that look like names of ours, and are Kafka's, Python's, a file's.
+FOREIGN_NAMES = frozenset(
+    (
+        "__cluster_metadata",
+        "__consumer_offsets",
+        "__remote_log_metadata",
+        "__share_group_state",
+        "__transaction_state",
+        # How the other half of a pair is called.
+        "verb_usual",
+    )
+)
+
+
+@cache
+def sources() -> dict[str, ast.Module]:
+    """Return every module of ours, parsed, by its path."""
+    return {
+        str(path.relative_to(ROOT)): ast.parse(path.read_text())
+        for folder in ("engine", "kctl", "tests", "tools")
+        for path in (ROOT / folder).rglob("*.py")
+        if "tables" not in path.parts
+    }
+
+
+def named_in(tree: ast.AST) -> set[str]:
+    """Return classes, functions, methods and names of a module's top, methods by their class."""
+    found: set[str] = set()
+    for node in getattr(tree, "body", []):
+        if isinstance(node, ast.ClassDef):
+            found |= {node.name, *(f"{node.name}.{name}" for name in named_in(node))}
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+@cache
+def bases() -> dict[str, set[str]]:
+    """Return the classes that each class is made from, by name."""
+    found: dict[str, set[str]] = {}
+    for tree in sources().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                names = {ast.unparse(base).split("[")[0] for base in node.bases}
+                found.setdefault(node.name, set()).update(names)
+    return found
+
+
+@cache
+def all_names() -> frozenset[str]:
+    return frozenset(name for tree in sources().values() for name in named_in(tree))
+
+
+@cache
+def attributes() -> frozenset[str]:
+    """Return what objects have besides methods: `Class.name` of whatever `self.name` is set."""
+    found = set()
+    for tree in sources().values():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                for inner in ast.walk(node):
+                    if isinstance(inner, ast.Attribute) and ast.unparse(inner.value) == "self":
+                        found.add(f"{node.name}.{inner.attr}")
+    return frozenset(found)
+
+
+def is_member(class_name: str, member: str) -> bool:
+    """Tell whether a class, or one that it is made from, has a member."""
+    name = f"{class_name}.{member}"
+    if name in all_names() or name in attributes():
+        return True
+    return any(is_member(base, member) for base in bases().get(class_name, ()))
+
+
+def is_in(tree: ast.Module, name: str) -> bool:
+    """Tell whether a module has a name, perhaps as a member of one of its classes."""
+    names = named_in(tree)
+    class_name, _, member = name.rpartition(".")
+    if class_name:
+        return name in names or (class_name in names and is_member(class_name, member))
+    return name in names or any(known.endswith(f".{name}") for known in names)
+
+
+@cache
+def words_in_code() -> frozenset[str]:
+    words: set[str] = set()
+    for path in sources():
+        words |= set(re.findall(r"\w+", (ROOT / path).read_text()))
+    return frozenset(words)
+
+
+@pytest.mark.parametrize("page", INTERNALS, ids=lambda p: p.name)
+def test_what_pages_name_beside_a_file_is_in_it(page: Path) -> None:
+    text = page.read_text()
+    pairs = re.findall(r"`([\w./]+\.py)`(?: `| \(`)([A-Za-z_][\w.]*)`", text)
+    pairs += [(file, name) for name, file in re.findall(r"`([\w.]+)` in `([\w./]+\.py)`", text)]
+    missing = []
+    for file, name in pairs:
+        if file not in sources():
+            missing.append(file)
+        elif not is_in(sources()[file], name):
+            missing.append(f"{file} {name}")
+    assert missing == []
+
+
+@pytest.mark.parametrize("page", INTERNALS, ids=lambda p: p.name)
+def test_members_that_pages_name_exist(page: Path) -> None:
+    named = re.findall(r"`([A-Z]\w+)\.(_?[a-z]\w*)(?:\(\))?`", page.read_text())
+    missing = [
+        f"{class_name}.{member}"
+        for class_name, member in named
+        if class_name in bases() and not is_member(class_name, member)
+    ]
+    strangers = [class_name for class_name, _ in named if class_name not in bases()]
+    assert (missing, strangers) == ([], [])
+
+
+@pytest.mark.parametrize("page", INTERNALS, ids=lambda p: p.name)
+def test_names_on_pages_are_words_of_the_code(page: Path) -> None:
+    """Classes, functions and constants, limits among them: what was renamed is not there."""
+    named = re.findall(
+        r"`(_*[a-z]+(?:_[a-z0-9]+)+|_?[A-Z]+(?:_[A-Z0-9]+)+|[A-Z][a-z]+(?:[A-Z][a-z]+)+)`",
+        page.read_text(),
+    )
+    assert [n for n in named if n not in words_in_code() | FOREIGN_NAMES] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_modules_that_pages_name_exist(page: Path) -> None:
+    for name in re.findall(r"`(engine(?:\.[a-z_]\w*)+)(?:\.[A-Z]\w*)?`", page.read_text()):
+        path = ROOT.joinpath(*name.split("."))
+        assert path.is_dir() or path.with_suffix(".py").exists(), name
+
+
+def test_the_table_of_rooms_is_the_contract_and_the_folders() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    table = text.partition("| row | room |")[2].partition("\n\n")[0]
+    rows = [
+        set(re.findall(r"`engine/(\w+)(?:\.py)?`", line.split("|")[2]))
+        for line in table.splitlines()[2:]
+    ]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = [set(re.findall(r"\w+", layer)) for layer in contracts["contracts"][0]["layers"]]
+    assert layers == rows
+    folder = ROOT / "engine"
+    rooms = {path.parent.name for path in folder.glob("*/__init__.py")}
+    rooms |= {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert rooms == set().union(*rows)
 
 
 def test_the_readmes_commands_are_targets_of_the_makefile() -> None:

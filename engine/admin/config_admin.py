@@ -11,7 +11,7 @@ read /controller and the entity ── compute the new settings ──┐
 The entity is written before the change that tells of it: who sees the change reads the new
 settings. A crash between the two leaves settings that brokers take over when they start.
 
-Source: KafkaZkClient.setOrCreateEntityConfigs, AdminZkClient.changeEntityConfig; `znodes.md` §4.
+Source: ZN:config; KafkaZkClient.setOrCreateEntityConfigs, AdminZkClient.changeEntityConfig.
 Differs: settings that someone else changed meanwhile are read again; in Kafka the last one wins.
 """
 

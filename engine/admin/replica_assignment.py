@@ -15,7 +15,7 @@ p4  4 0 1      p9  4 1 2
 With racks the brokers are first put in an order that alternates between racks, and a follower
 is passed over while its rack has a replica and another rack has none, or while it has one itself.
 
-Source: org.apache.kafka.admin.AdminUtils of 3.9.1.
+Source: C9; org.apache.kafka.admin.AdminUtils of 3.9.1.
 """
 
 from __future__ import annotations

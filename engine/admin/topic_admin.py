@@ -12,7 +12,7 @@ wait    until this broker's metadata shows it, or the timeout (topic_waiting)
 
 With a timeout of 0 or less nothing waits: what was written is answered with REQUEST_TIMED_OUT.
 
-Source: ZkAdminManager, AdminZkClient; ZN delete topic.
+Source: ZkAdminManager, AdminZkClient; ZN:delete-topic.
 """
 
 from __future__ import annotations

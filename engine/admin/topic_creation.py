@@ -1,6 +1,6 @@
 """Checking and writing new topics.
 
-Source: ZkAdminManager.createTopics; ZN create topic.
+Source: ZkAdminManager.createTopics; ZN:create-topic.
 Differs: config and assignment of a topic are written together, so that a crash leaves no config
 without a topic, and all topics of a request in one transaction if none is in the way.
 """

@@ -1,8 +1,9 @@
 """Adding partitions to topics.
 
-Source: ZkAdminManager.createPartitions, AdminZkClient.createNewPartitionsAssignment; ZN more
-partitions. Differs: the write is over the version that was read, and begins anew if that changed
-meanwhile; in Kafka the last one counts.
+Source: ZN:more-partitions; ZkAdminManager.createPartitions,
+AdminZkClient.createNewPartitionsAssignment.
+Differs: the write is over the version that was read, and begins anew if that changed meanwhile; in
+Kafka the last one counts.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 The file's name has the attempt in it, so that a task that is tried again, or run twice at once,
 never writes into another's file; only files that a finished attempt reports are published.
+
+Source: D17.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ usual way ─ may_go_usual ─ no: the way above
 nobody has to ask. It is found out once for a session, and again when `Admission.change` was called:
 live connections notice by the epoch.
 
-Source: KafkaApis, AuthHelper.
+Source: D24; KafkaApis, AuthHelper.
 Differs: Kafka knows a quota's delay only after the request, here it is asked for before.
 """
 

@@ -1,7 +1,7 @@
 """DescribeProducers (61): who wrote to a partition and may go on, as its log knows.
 
-Any replica answers, not the leader alone. Source: KafkaApis.handleDescribeProducersRequest;
-KIP-664.
+Any replica answers, not the leader alone.
+Source: REPL-15; KafkaApis.handleDescribeProducersRequest; KIP-664.
 """
 
 from __future__ import annotations

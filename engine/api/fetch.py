@@ -186,6 +186,7 @@ class Fetch:
         return 0
 
     def _params(self, request: FetchRequest, version: int) -> FetchParams:
+        # Source: FET-4.
         is_follower = request.replica_id >= 0
         if is_follower:
             isolation = Isolation.LOG_END

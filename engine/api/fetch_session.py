@@ -16,7 +16,7 @@ When the cache is full, a new session takes the place of one unused for longer t
 time, or of the first below it in the order (consumers before followers, small before large, old id
 before new) that has had that time; a follower may also push out consumers that have not.
 
-Source: KIP-227, KIP-516; Kafka's FetchSession.
+Source: REPL-5, KIP-227, KIP-516; Kafka's FetchSession.
 Differs: one cache, not eight shards.
 """
 
@@ -241,6 +241,7 @@ class _FullContext(FetchContext):
 
 
 class _IncrementalContext(FetchContext):
+    # Source: FET-7.
     __slots__ = ("_epoch", "_session")
 
     def __init__(self, session: FetchSession, epoch: int) -> None:

@@ -2,7 +2,7 @@
 
 A broker that was away and is back has a new epoch; orders for its former life are refused. So are
 those of a controller that another one has followed (PART-4).
-Source: KafkaApis.isBrokerEpochStale; KIP-380.
+Source: REPL-8, C2; KafkaApis.isBrokerEpochStale; KIP-380.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Who leads instead: what responses of Produce and Fetch tell a client that asked the wrong broker.
 
-Source: KIP-951; KafkaApis.getCurrentLeader.
+Source: REPL-16, KIP-951; KafkaApis.getCurrentLeader.
 """
 
 from __future__ import annotations

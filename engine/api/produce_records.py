@@ -19,8 +19,6 @@ Differs: null in place of records is INVALID_RECORD, where Kafka fails and never
 
 from __future__ import annotations
 
-import struct
-
 from engine.errors import ApiError, CorruptRecord
 from engine.kafka_errors import (
     INVALID_PRODUCER_ID_MAPPING,
@@ -29,17 +27,21 @@ from engine.kafka_errors import (
 )
 from engine.log.conversion import UnsupportedCompressionType
 from engine.log.validation import CorruptMessage, InvalidRecord, UnreadableRecords
-from engine.records.batch import CODEC_BITS, HEADER_BYTES, MAGIC, TRANSACTIONAL_FLAG
+from engine.records.batch_header import (
+    CODEC_BITS,
+    HEADER_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    TRANSACTIONAL_FLAG,
+    read_kind,
+)
 from engine.records.codec import Codec, UnknownCodec
 from engine.records.view import batches_in
 
 _FIRST_WITH_BATCHES = 3
 _FIRST_WITH_ZSTD = 7
 _FIRST_WITH_ABORTABLE = 11
-_BEFORE_LENGTH_BYTES = 12
 _ZSTD = 4
-#: Length, magic and the lower byte of the attributes.
-_head_of = struct.Struct(">8xi4xb5xB").unpack_from
 
 
 class TransactionalIdRefused(ApiError):
@@ -77,10 +79,10 @@ def is_usual(records: memoryview | None, api_version: int) -> bool:
     size = len(records)
     if size < HEADER_BYTES:
         return False
-    length, magic, flags = _head_of(records)
+    length, magic, flags = read_kind(records)
     return (
         magic == MAGIC
-        and length + _BEFORE_LENGTH_BYTES == size
+        and length + LENGTH_OVERHEAD_BYTES == size
         and not flags & TRANSACTIONAL_FLAG
         and (api_version >= _FIRST_WITH_ZSTD or flags & CODEC_BITS != _ZSTD)
     )

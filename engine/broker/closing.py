@@ -1,4 +1,7 @@
-"""What was opened, to be closed the other way round: at the end, or where opening more fails."""
+"""What was opened, to be closed the other way round: at the end, or where opening more fails.
+
+Source: P4.
+"""
 
 from __future__ import annotations
 

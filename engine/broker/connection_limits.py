@@ -7,7 +7,8 @@
 | socket.request.max.bytes, socket.*.buffer.bytes, queued.max.request.bytes | no |
 | connections.max.idle.ms | no |
 
-Source: SocketServer.addListener, ListenerConnectionQuota; KafkaConfig.valuesWithPrefixOverride.
+Source: SCH-15; SocketServer.addListener, ListenerConnectionQuota;
+KafkaConfig.valuesWithPrefixOverride.
 """
 
 from __future__ import annotations

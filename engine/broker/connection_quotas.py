@@ -11,7 +11,7 @@ bounds, only by those of its own: what it has beyond `max.connections` the other
 connection that was silent for longest first. They also give up what is beyond a bound that was
 lowered. A listener without settings of its own goes by the broker's.
 
-Source: kafka.network.ConnectionQuotas.
+Source: D25; kafka.network.ConnectionQuotas.
 Differs: the one listener of a broker gives up what is beyond in one go; Kafka one of each network
 thread at a time. An event loop waits by `on_room`, where Kafka's acceptors wait in threads.
 """

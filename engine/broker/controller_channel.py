@@ -11,7 +11,7 @@ metadata are applied in the order they were decided. A request goes out again un
 or the broker's znode is gone, which closes its queue: what it asks for is the same however often
 it arrives, and its epochs say how old it is.
 
-Source: CTL-4; Kafka's RequestSendThread.
+Source: D12, CTL-4; Kafka's RequestSendThread.
 Differs: the versions are those of 3.9 always; listeners with TLS or SASL are not reached, which is
 logged when the broker comes up.
 """

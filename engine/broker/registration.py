@@ -6,7 +6,7 @@
                                                     broker's epoch
 ```
 
-Source: KafkaZkClient.createTopLevelPaths, createOrGetClusterId, registerBroker; KIP-380.
+Source: ZN:start; KafkaZkClient.createTopLevelPaths, createOrGetClusterId, registerBroker; KIP-380.
 """
 
 from __future__ import annotations
@@ -81,6 +81,8 @@ async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegi
     """Say that the broker is up, and return its epoch; raises BrokerIdInUse (step 4).
 
     What this session has said already, before a response was lost, stands.
+
+    Source: ZN:broker-joins.
     """
     path = broker_path(broker_id)
     try:

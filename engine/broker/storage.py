@@ -197,7 +197,7 @@ class Storage:
     def _directory_offline(
         self, path: str, error: StorageError, lost: Sequence[TopicPartition]
     ) -> None:
-        _log.error("%s is offline with %d partitions: %s", path, len(lost), error)
+        _log.error("Stopping serving replicas in dir %s, %d of them: %s", path, len(lost), error)
         for topic_partition in lost:
             self.replica_manager.mark_offline(topic_partition)
         self._on_offline(path)

@@ -3,7 +3,7 @@
 What may take long (making a rolled segment durable) runs on threads of its own; all else runs on
 the loop's thread, one after the other. A task that fails is reported and comes again.
 
-Source: SCH-1 … SCH-9; Kafka's KafkaScheduler.
+Source: SCH-1, SCH-2, SCH-5 … SCH-9; Kafka's KafkaScheduler.
 """
 
 from __future__ import annotations

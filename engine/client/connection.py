@@ -14,7 +14,7 @@ the oldest request sent is the one that the next frame answers.
 
 Negotiation: ApiVersions is asked in our highest version with our name and version. A broker that
 does not know that version answers in version 0 with error 35 and, from 2.4 on, its own range: the
-question is asked again in what it knows. Source: KIP-511, KIP-35.
+question is asked again in what it knows. Source: D15, KIP-511, KIP-35.
 """
 
 from __future__ import annotations

@@ -8,6 +8,8 @@
 | zookeeper.set.acl, zookeeper.ssl.client.enable | refused when true |
 
 The library is loaded with the first client.
+
+Source: D9.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ valid      -: every value of the type
            non-empty string    release    replicas
 ```
 
-Source: ConfigDef and KafkaConfig of 3.9.1, read by reflection (`configs.md`).
+Source: D19; ConfigDef and KafkaConfig of 3.9.1, read by reflection (`configs.md`).
 """
 
 from __future__ import annotations

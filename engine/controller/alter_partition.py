@@ -15,7 +15,7 @@ Per partition the first row that holds decides:
 | has a broker in ISR that is not alive | INELIGIBLE_REPLICA (before v2 OPERATION_NOT_ATTEMPTED) |
 | else | written; the leader epoch stays, the partition epoch rises |
 
-Source: ISR-6, KIP-497, KIP-841; KafkaController.tryProcessAlterPartition.
+Source: REPL-6, ZN:isr-change, ISR-6, KIP-497, KIP-841; KafkaController.tryProcessAlterPartition.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def judge(
     context: ControllerContext,
     version: int,
 ) -> PartitionLeadership | int | None:
-    """Return what to write, an error code, or None where nothing changes. Pure."""
+    """Return what to write, an error code, or None where nothing changes. Pure. Source: ISR-10."""
     if current is None:
         return UNKNOWN_TOPIC_OR_PARTITION
     state = current.state
@@ -102,7 +102,7 @@ def judge(
 
 
 class AlterPartition:
-    """Answers AlterPartition requests, one event each."""
+    """Answers AlterPartition requests, one event each. Source: ISR-2."""
 
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
@@ -120,7 +120,7 @@ class AlterPartition:
     async def handle(
         self, request: messages.AlterPartitionRequest, version: int
     ) -> messages.AlterPartitionResponse:
-        """Return the response once what it grants is written and told."""
+        """Return the response once what it grants is written and told. Source: REPL-8."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return self.refusal(STALE_BROKER_EPOCH)

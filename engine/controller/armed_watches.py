@@ -3,6 +3,8 @@
 A watch fires once. It is armed again before the read that follows, so that nothing is missed
 between the two; arming one that is still set does nothing. A watch cannot be taken back from the
 store: disarmed, it fires into nothing.
+
+Source: ZN:watches.
 """
 
 from __future__ import annotations

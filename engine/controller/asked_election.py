@@ -7,7 +7,7 @@
 
 Elsewhere the response is ELECTION_NOT_NEEDED, and nothing is written.
 
-Source: KIP-183, KIP-460; KafkaController.processReplicaLeaderElection.
+Source: ZN:preferred-election, KIP-183, KIP-460; KafkaController.processReplicaLeaderElection.
 Differs: a partition that never had a leader is answered as one that cannot have one, and so is
 every partition if the store fails; Kafka answers neither.
 """  # noqa: E501 - a table

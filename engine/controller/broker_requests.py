@@ -1,7 +1,7 @@
 """ControlledShutdown and AllocateProducerIds: what brokers ask of the controller besides ISRs.
 
-Source: KafkaController.doControlledShutdown, ZkProducerIdManager; ZN broker stops cleanly,
-ZN producer ids.
+Source: KafkaController.doControlledShutdown, ZkProducerIdManager;
+ZN:controlled-shutdown, ZN:producer-ids.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class ProducerIdsExhausted(EngineError):
 
 
 class ControlledShutdown:
-    """Takes leadership from a broker that is about to stop."""
+    """Takes leadership from a broker that is about to stop. Source: ZN:controlled-shutdown."""
 
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
@@ -110,7 +110,7 @@ class ControlledShutdown:
 
 
 class AllocateProducerIds:
-    """Gives out blocks of 1000 producer ids, each once."""
+    """Gives out blocks of 1000 producer ids, each once. Source: REPL-12, ZN:producer-ids."""
 
     def __init__(self, machines: Machines) -> None:
         self._context = machines.context

@@ -15,7 +15,7 @@
 Every write of the active controller is fenced by the version of `/controller_epoch`, so it does
 not matter how late it learns that it was deposed.
 
-Source: CTL-1 ... CTL-3, CTL-11, ZN election and failover; Kafka's KafkaController.
+Source: CTL-1 ... CTL-3, CTL-11, ZN:election, ZN:failover; Kafka's KafkaController.
 Differs: reassignments, elections by the clock, and old tools' znodes for both are not taken up
 yet.
 """  # noqa: E501 - a drawing
@@ -310,6 +310,7 @@ class Controller:
         await self._controller_watch.arm_node(CONTROLLER, on_event)
 
     async def _look_who_leads(self) -> None:
+        # Source: ZN:resign.
         await self._watch_controller()
         controller_id = await read_controller_id(self._client)
         if self.is_active and controller_id != self.broker_id:
@@ -337,7 +338,10 @@ class Controller:
             await self._give_up()
 
     async def _fail_over(self) -> None:
-        """Take over: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines."""
+        """Take over: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines.
+
+        Source: C4, ZN:failover.
+        """
         with suppress(NodeExists):
             await self._client.create(FEATURE, encode_features({}))
         await self._brokers.load()

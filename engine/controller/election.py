@@ -4,7 +4,7 @@
 multi { create ephemeral /controller · set /controller_epoch = old + 1, if nobody else did }
 ```
 
-Source: CTL-2, CTL-3, ZN election; KafkaZkClient.registerControllerAndIncrementControllerEpoch.
+Source: C1, CTL-2, CTL-3, ZN:election; KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
     """Become the controller; returns the epoch and the version of its node.
 
     Raises ControllerMoved if another broker was first.
+
+    Source: ZN:election.
     """
     old_epoch, version = await _read_epoch(client)
     epoch = old_epoch + 1

@@ -9,7 +9,7 @@
 
 Every election raises the leader epoch by one (ELE-6); no leader means no change.
 
-Source: ELE-1 ... ELE-6; Kafka's Election and PartitionLeaderElectionAlgorithms.
+Source: R5, D1, ELE-1 ... ELE-6; Kafka's Election and PartitionLeaderElectionAlgorithms.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -64,6 +64,8 @@ def without_replica(
     """Return the state once a replica is offline: out of ISR, and nobody leads if it led.
 
     The last member of the ISR stays in it, so that only it can bring the partition back.
+
+    Source: ISR-1, R13.
     """
     isr = state.isr if len(state.isr) == 1 else _without(state.isr, {replica})
     leader = NO_LEADER if state.leader == replica else state.leader

@@ -3,7 +3,7 @@
 An event is a coroutine. It may wait for the metadata store, and no other begins until it is done.
 Watches, responses and requests only put events here; nothing runs inside `put`.
 
-Source: CTL-11; Kafka's ControllerEventManager.
+Source: C5, D11, CTL-11; Kafka's ControllerEventManager.
 """
 
 from __future__ import annotations

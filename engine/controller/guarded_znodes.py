@@ -6,9 +6,9 @@ Each transaction begins with a check of `/controller_epoch`:
 multi { check /controller_epoch version · write · write · ... }
 ```
 
-so that a controller that was deposed, and does not know it yet, changes nothing (ZN fence).
+so that a controller that was deposed, and does not know it yet, changes nothing (ZN:fence).
 
-Source: KafkaZkClient.retryRequestsUntilConnected with an expected controller epoch version.
+Source: C1; KafkaZkClient.retryRequestsUntilConnected with an expected controller epoch version.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 Requests go out when all partitions of a call are done. A partition that cannot be moved stays
 where it was and is reported; the others go on.
 
-Source: CTL-6, CTL-7, CTL-9, ZN create topic; Kafka's ZkPartitionStateMachine.
+Source: CTL-6, CTL-7, CTL-9, ZN:create-topic; Kafka's ZkPartitionStateMachine.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -94,6 +94,7 @@ class PartitionMachine:
     def _valid(
         self, partitions: Iterable[TopicPartition], target: PartitionPhase
     ) -> list[TopicPartition]:
+        # Source: C3.
         valid = []
         for partition in partitions:
             phase = self._context.partition_phases.setdefault(

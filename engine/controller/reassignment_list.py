@@ -1,6 +1,6 @@
 """ListPartitionReassignments: which partitions are on their way to other replicas.
 
-Source: KIP-455; KafkaController.processListPartitionReassignments.
+Source: REPL-7, KIP-455; KafkaController.processListPartitionReassignments.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 | DELETION_INELIGIBLE, DELETION_SUCCESSFUL | notes it |
 | NON_EXISTENT | takes it out of the assignment in memory |
 
-Source: CTL-7, CTL-10, ZN broker dies; Kafka's ZkReplicaStateMachine.
+Source: CTL-7, CTL-10, ZN:broker-dies; Kafka's ZkReplicaStateMachine.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class ReplicaMachine:
         batch.send()
 
     def _valid(self, replicas: Iterable[Replica], target: ReplicaPhase) -> list[Replica]:
+        # Source: C3.
         valid = []
         for replica in replicas:
             phase = self._context.replica_phases.setdefault(replica, ReplicaPhase.NON_EXISTENT)

@@ -10,7 +10,7 @@ read state ── newer controller wrote it ──> refused
  note it in the context
 ```
 
-Source: KafkaZkClient.updateLeaderAndIsr and its callers' loops.
+Source: CTL-14, C5; KafkaZkClient.updateLeaderAndIsr and its callers' loops.
 """
 
 from __future__ import annotations

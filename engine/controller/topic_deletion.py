@@ -15,7 +15,7 @@
 
 A controller that takes over midway begins anew at 1; what brokers have deleted is no error.
 
-Source: CTL-13, ZN delete topic; Kafka's TopicDeletionManager.
+Source: C8, CTL-13, ZN:delete-topic; Kafka's TopicDeletionManager.
 """
 
 from __future__ import annotations

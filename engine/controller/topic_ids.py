@@ -1,4 +1,4 @@
-"""New ids of topics."""
+"""New ids of topics. Source: REPL-10, C8."""
 
 from __future__ import annotations
 

@@ -6,16 +6,18 @@ index cost one pass over the log's headers.
 
 from __future__ import annotations
 
-import struct
 from array import array
 from bisect import bisect_left
 
-from engine.dump.frames import OFFSET_AND_SIZE, frame_at
+from engine.dump.frames import frame_at
 from engine.host.ports import File
 from engine.log.window import Window
-from engine.records.batch import LENGTH_OVERHEAD_BYTES
+from engine.records.batch_header import (
+    LENGTH_OVERHEAD_BYTES,
+    read_last_offset_delta,
+    read_offset_and_length,
+)
 
-_LAST_OFFSET_DELTA = struct.Struct(">i")
 # Headers only are looked at, so the window is small: most of a log is never read.
 _WINDOW_BYTES = 64 * 1024
 
@@ -57,7 +59,7 @@ class BatchEnds:
 
     def batch(self, position: int) -> memoryview:
         """Return a whole batch; the view is valid until the next call."""
-        _, length = OFFSET_AND_SIZE.unpack_from(self._window.at(position, 12))
+        _, length = read_offset_and_length(self._window.at(position, 12))
         return self._window.exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
     def _index_of(self, position: int) -> int:
@@ -92,4 +94,4 @@ class BatchEnds:
         if not 2 <= header[16] < 128:
             return base_offset, size
         header = self._window.exactly(position, 61, "a batch header")
-        return base_offset + _LAST_OFFSET_DELTA.unpack_from(header, 23)[0], size
+        return base_offset + read_last_offset_delta(header, 0), size

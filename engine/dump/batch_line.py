@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from engine.dump.plain_lines import BatchNumbers
 from engine.errors import CorruptRecord
-from engine.records.batch import HEADER, HEADER_BYTES, LENGTH_OVERHEAD_BYTES
+from engine.records.batch_header import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, read_header
 from engine.records.crc import crc32c
 from engine.records.record import increment_sequence
 
@@ -84,7 +84,7 @@ def _int64(value: int) -> int:
 def shallow_v2(header: memoryview) -> tuple[ShallowBatch, int]:
     """Return a batch read from its 61 header bytes, and its stored CRC."""
     (base, length, epoch, magic, crc, attributes, delta, base_time, max_time, pid, pepoch, seq,
-     count) = HEADER.unpack_from(header)  # fmt: skip
+     count) = read_header(header)  # fmt: skip
     last = _int64(base + delta)
     horizon = b"OptionalLong[%d]" % base_time if attributes & 0x40 else b"OptionalLong.empty"
     control = bool(attributes & 0x20)

@@ -8,24 +8,25 @@ Source: FileLogInputStream.nextBatch.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 from engine.errors import CorruptRecord
 from engine.log.window import Window
-from engine.records.batch import LENGTH_OVERHEAD_BYTES
+from engine.records.batch_header import (
+    LENGTH_OVERHEAD_BYTES,
+    PROLOGUE_BYTES,
+    read_offset_and_length,
+)
 
-OFFSET_AND_SIZE = struct.Struct(">qi")
-_HEADER_UP_TO_MAGIC_BYTES = 17
 _SMALLEST_SIZE_BYTES = 14
 
 
 def frame_at(window: Window, path: str, position: int, end: int) -> tuple[int, int] | None:
     """Return base offset and whole size of the batch at `position`, None where the log ends."""
-    if position >= end - _HEADER_UP_TO_MAGIC_BYTES:
+    if position >= end - PROLOGUE_BYTES:
         return None
-    base_offset, length = OFFSET_AND_SIZE.unpack_from(
-        window.exactly(position, _HEADER_UP_TO_MAGIC_BYTES, "a batch header")
+    base_offset, length = read_offset_and_length(
+        window.exactly(position, PROLOGUE_BYTES, "a batch header")
     )
     if length < _SMALLEST_SIZE_BYTES:
         raise CorruptRecord("a batch size of at least 14", length, path=path, position=position)

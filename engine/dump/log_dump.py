@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from engine.dump import batch_line
 from engine.dump.batch_line import ShallowBatch, numbers_of
 from engine.dump.decoders import TextDecoder
-from engine.dump.frames import OFFSET_AND_SIZE, frame_at
+from engine.dump.frames import frame_at
 from engine.dump.options import INT_MAX, DumpOptions
 from engine.dump.output import Output
 from engine.dump.plain_lines import Lines, LineTier, PlainLines
@@ -27,7 +27,13 @@ from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import COMPILE_BYTES_MIN, FAST_TIER_BYTES_MIN, FAST_TIER_RECORDS_MIN
 from engine.log.window import Window
-from engine.records.batch import HEADER, HEADER_BYTES, LENGTH_OVERHEAD_BYTES, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import (
+    HEADER_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    read_header,
+    read_offset_and_length,
+)
 from engine.records.compression import Codec, decompress
 from engine.records.legacy import LegacyBatch, LegacyMessage
 from engine.records.record import Record
@@ -119,7 +125,7 @@ class LogDump:
         batch = self._window.exactly(position, size, "a record batch")
         magic = batch[16]
         if magic >= 128:
-            self._out.add(b"offset: %d" % OFFSET_AND_SIZE.unpack_from(batch)[0])
+            self._out.add(b"offset: %d" % read_offset_and_length(batch)[0])
             raise CorruptRecord(
                 "magic 0 or above", magic - 256, path=self._path, position=position + 16
             )
@@ -257,5 +263,5 @@ def _estimated_records(window: Window, end: int) -> int:
     header = window.at(0, HEADER_BYTES)
     if len(header) < HEADER_BYTES or header[16] != 2:
         return 0
-    (_, length, _, _, _, _, _, _, _, _, _, _, count) = HEADER.unpack_from(header)
+    (_, length, _, _, _, _, _, _, _, _, _, _, count) = read_header(header)
     return end // (LENGTH_OVERHEAD_BYTES + length) * count if length > 0 < count else 0

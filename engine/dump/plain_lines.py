@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 from engine.dump.output import Output
 from engine.java_text import printable
+from engine.native.varint_rest import rest_of_varint
 
 _RECORD = b"| offset: %d %b: %d keySize: %d valueSize: %d sequence: %d headerKeys: [%b]"
 
@@ -82,7 +83,7 @@ class PlainLines:
             if byte < 128:
                 delta_ms, position = (byte >> 1) ^ -(byte & 1), position + 1
             else:
-                delta_ms, position = _varint(raw, position, 10)
+                delta_ms, position = _varint(raw, position, 63)
             byte = raw[position]
             if byte < 128:
                 delta, position = (byte >> 1) ^ -(byte & 1), position + 1
@@ -130,19 +131,13 @@ class PlainLines:
         return Lines(last, gaps)
 
 
-def _varint(raw: bytes, position: int, longest: int = 5) -> tuple[int, int]:
-    """Return a zig-zag number of at most `longest` bytes; raises ValueError for a longer one."""
-    byte = raw[position]
-    if byte < 128:
-        return (byte >> 1) ^ -(byte & 1), position + 1
-    value = byte & 0x7F
-    for shift in range(7, 7 * longest, 7):
-        position += 1
-        byte = raw[position]
-        value |= (byte & 0x7F) << shift
-        if byte < 128:
-            return (value >> 1) ^ -(value & 1), position + 1
-    raise ValueError
+def _varint(raw: bytes, position: int, shift_max: int = 28) -> tuple[int, int]:
+    """Return a zig-zag number and the position behind it; IndexError for one that is too long."""
+    number = raw[position]
+    position += 1
+    if number > 0x7F:
+        number, position = rest_of_varint(raw, position, number, shift_max)
+    return (number >> 1) ^ -(number & 1), position
 
 
 def _header_names(raw: bytes, position: int) -> tuple[bytes, int]:

@@ -30,7 +30,8 @@ from engine.dump.seek import start_position
 from engine.errors import CorruptRecord
 from engine.host.ports import File, Files
 from engine.log.window import Window
-from engine.records.batch import HEADER_BYTES, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES
 from engine.records.record import Record
 from engine.records.view import batch_at
 

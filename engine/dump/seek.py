@@ -6,12 +6,12 @@ An index that is missing, wrong or does not lead to a batch costs time, never re
 from __future__ import annotations
 
 from engine.dump.filters import Filters
-from engine.dump.frames import OFFSET_AND_SIZE
 from engine.errors import StorageError
 from engine.host.ports import File, Files
 from engine.log.offset_index import read_offset_index
 from engine.log.time_index import read_time_index
 from engine.naming import FileKind, FileState, UnknownFileName, parse_segment_file
+from engine.records.batch_header import LENGTH_OVERHEAD_BYTES, read_offset_and_length
 
 
 def start_position(files: Files, file: File, filters: Filters) -> int:
@@ -47,11 +47,13 @@ def _first_wanted_offset(files: Files, path: str, filters: Filters) -> int | Non
 
 
 def _is_batch_before(file: File, position: int, base_offset: int, offset: int) -> bool:
-    header = file.read_at(position, OFFSET_AND_SIZE.size)
-    if len(header) < OFFSET_AND_SIZE.size:
+    header = file.read_at(position, LENGTH_OVERHEAD_BYTES)
+    if len(header) < LENGTH_OVERHEAD_BYTES:
         return False
-    found, size = OFFSET_AND_SIZE.unpack(header)
-    return bool(base_offset <= found <= offset and 14 <= size <= file.size_bytes() - position)
+    batch_offset, size = read_offset_and_length(header)
+    return bool(
+        base_offset <= batch_offset <= offset and 14 <= size <= file.size_bytes() - position
+    )
 
 
 def _base_offset(path: str) -> int:

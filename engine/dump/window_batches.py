@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from engine.dump.output import Output
 from engine.dump.plain_lines import Lines
-from engine.records.batch import HEADER, HEADER_BYTES, LENGTH_OVERHEAD_BYTES
+from engine.records.batch_header import HEADER_BYTES, LENGTH_OVERHEAD_BYTES, read_header
 from engine.records.crc import crc32c
 
 _CODEC = 0x07
@@ -57,9 +57,8 @@ def printable_batches(view: memoryview, base_position: int, *, with_records: boo
     ends: list[int] = []
     valid = bytearray()
     start, size_max, count_max, limit = 0, 0, 0, len(view) - HEADER_BYTES
-    unpack = HEADER.unpack_from
     while start <= limit:
-        (_, length, _, magic, crc, attributes, _, _, _, _, _, _, count) = unpack(view, start)
+        (_, length, _, magic, crc, attributes, _, _, _, _, _, _, count) = read_header(view, start)
         end = start + LENGTH_OVERHEAD_BYTES + length
         if magic != 2 or length < HEADER_BYTES - LENGTH_OVERHEAD_BYTES or end > len(view):
             break

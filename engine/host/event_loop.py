@@ -2,6 +2,8 @@
 
 asyncio's selector loop, or uvloop's where that is installed, used for its readers, writers and
 timers only: no coroutine, task or future is made for a request (they cost as much as it does).
+
+Source: D7.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Everything outside the process goes through these protocols, so that a test or a simulator can
 stand on the other side. `real.py` is the machine, `memory.py` the twin for tests.
+
+Source: D2.
 """
 
 from __future__ import annotations

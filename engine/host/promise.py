@@ -21,6 +21,8 @@ class Promise(Generic[T]):
 
     Watchers run in the order they came, amid the work of whoever keeps it: what they raise is a
     fault of the code and goes there.
+
+    Source: D23.
     """
 
     # On the class: one is made for each request that waits, and few attributes are ever set.

@@ -23,7 +23,7 @@ from engine.log.offset_index import OffsetIndex
 from engine.log.time_index import TimeIndex
 from engine.log.transactions_seen import TransactionsSeen
 from engine.log.txn_index import AbortedTransaction, TransactionIndex
-from engine.records.batch import MAGIC
+from engine.records.batch_header import MAGIC
 from engine.records.control import ControlType
 from engine.records.view import RecordBatch
 

@@ -19,13 +19,12 @@ from __future__ import annotations
 from engine.inspection.check_epochs import EpochCheck
 from engine.inspection.check_indexes import OffsetIndexCheck, TimeIndexCheck
 from engine.inspection.check_offsets import OffsetCheck
-from engine.records.batch import CHECKED_FROM, HEADER, HEADER_BYTES, MAGIC
+from engine.records.batch_header import CHECKED_FROM, HEADER_BYTES, MAGIC, read_header
 from engine.records.crc import crc32c
 
 # Codec bits and append time: all that may be set.
 _USUAL_FLAGS = 0x0F
 _INT_MAX = (1 << 31) - 1
-_header_of = HEADER.unpack_from
 
 
 class UsualBatches:
@@ -64,7 +63,7 @@ class UsualBatches:
         (
             base_offset, _, epoch, magic, crc, attributes, last_delta, _, max_timestamp_ms,
             _, _, _, count,
-        ) = _header_of(view)  # fmt: skip
+        ) = read_header(view)  # fmt: skip
         if (
             base_offset != self._next_offset
             or magic != MAGIC

@@ -47,7 +47,7 @@ from engine.log.segment_files import SegmentFiles
 from engine.log.time_index import TimeIndex, read_time_index
 from engine.log.txn_index import TransactionIndex, read_txn_index
 from engine.naming import COMPACTED_TOPICS, FileKind
-from engine.records.batch import MAGIC
+from engine.records.batch_header import MAGIC
 from engine.records.view import RecordBatch
 
 

@@ -19,33 +19,28 @@ Source: Kafka's FileLogInputStream.nextBatch. What is left after a stop is `trai
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 
 from engine.errors import CorruptRecord
 from engine.host.ports import File
 from engine.limits import RESYNC_CHECKED_BYTES_FACTOR, SCAN_CHUNK_BYTES
+from engine.records.batch_header import (
+    CHECKED_FROM,
+    HEADER_BYTES,
+    KNOWN_FLAGS,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC_AT,
+    PROLOGUE_BYTES,
+    read_header_start,
+    read_length,
+)
 from engine.records.crc import crc32c
 from engine.records.view import RecordBatch, batch_at
 
-#: Bytes before the field that `length` counts from.
-LOG_OVERHEAD_BYTES = 12
-#: Bytes up to and with the magic byte: the least that says what a batch is.
-HEADER_UP_TO_MAGIC_BYTES = 17
 #: The smallest `length` of any format: a message of magic 0 without key and value.
 LENGTH_MIN = 14
 
-_LENGTH_AT = 8
-_length_in = struct.Struct(">i").unpack_from
-
-# A batch of magic 2, up to the count of its records.
-_HEADER_BYTES = 61
-_V2_LENGTH_MIN = _HEADER_BYTES - LOG_OVERHEAD_BYTES
-_MAGIC_AT = 16
-_CRC_FROM = 21
-# baseOffset length partitionLeaderEpoch magic crc attributes lastOffsetDelta
-_v2_header_in = struct.Struct(">qiibIhi").unpack_from
-_ATTRIBUTES_UNUSED = ~0x7F
+_V2_LENGTH_MIN = HEADER_BYTES - LENGTH_OVERHEAD_BYTES
 
 
 class BatchScan:
@@ -65,7 +60,7 @@ class BatchScan:
         #: What lies between the last batch and the end of the file, known after the last one.
         self.trailing_bytes = 0
         self._end = file.size_bytes() if end is None else min(end, file.size_bytes())
-        self._chunk_bytes = max(chunk_bytes, HEADER_UP_TO_MAGIC_BYTES)
+        self._chunk_bytes = max(chunk_bytes, PROLOGUE_BYTES)
 
     def __iter__(self) -> Iterator[tuple[int, RecordBatch]]:
         """Yield (position, batch)."""
@@ -86,12 +81,12 @@ class BatchScan:
         buffer = memoryview(bytearray(min(self._chunk_bytes, max(end - position, 1))))
         base = position
         limit = base + self.file.read_into(base, buffer)
-        while position < end - HEADER_UP_TO_MAGIC_BYTES:
-            if limit - position < HEADER_UP_TO_MAGIC_BYTES:
+        while position < end - PROLOGUE_BYTES:
+            if limit - position < PROLOGUE_BYTES:
                 base, limit = position, position + self.file.read_into(position, buffer)
-                if limit - position < HEADER_UP_TO_MAGIC_BYTES:
+                if limit - position < PROLOGUE_BYTES:
                     break  # the file was cut under us
-            (length,) = _length_in(buffer, position - base + _LENGTH_AT)
+            length = read_length(buffer, position - base)
             if length < LENGTH_MIN:
                 self._stop(position)
                 raise CorruptRecord(
@@ -100,7 +95,7 @@ class BatchScan:
                     path=self.file.path,
                     position=position,
                 )
-            following = position + LOG_OVERHEAD_BYTES + length
+            following = position + LENGTH_OVERHEAD_BYTES + length
             if following > end:
                 break
             if following > limit:
@@ -163,42 +158,42 @@ def resync(
 
 def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[tuple[int, int]]:
     """Yield (position, whole size) wherever the bytes look like the header of a batch."""
-    chunk_bytes = max(chunk_bytes, 2 * _HEADER_BYTES)
-    while end - start >= _HEADER_BYTES:
+    chunk_bytes = max(chunk_bytes, 2 * HEADER_BYTES)
+    while end - start >= HEADER_BYTES:
         chunk = file.read_at(start, min(chunk_bytes, end - start))
-        if len(chunk) < _HEADER_BYTES:
+        if len(chunk) < HEADER_BYTES:
             return
-        last = len(chunk) - _HEADER_BYTES
-        found = chunk.find(2, _MAGIC_AT, last + _MAGIC_AT + 1)
+        last = len(chunk) - HEADER_BYTES
+        found = chunk.find(2, MAGIC_AT, last + MAGIC_AT + 1)
         while found >= 0:
-            at = found - _MAGIC_AT
+            at = found - MAGIC_AT
             size = _plausible_size(chunk, at, end - start - at)
             if size:
                 yield start + at, size
-            found = chunk.find(2, found + 1, last + _MAGIC_AT + 1)
+            found = chunk.find(2, found + 1, last + MAGIC_AT + 1)
         start += last + 1
 
 
 def _plausible_size(chunk: bytes, at: int, bytes_left: int) -> int:
     """Return the size of the batch whose header may stand at `at`, 0 if none can."""
-    base_offset, length, epoch, _, _, attributes, last_delta = _v2_header_in(chunk, at)
-    if length < _V2_LENGTH_MIN or length + LOG_OVERHEAD_BYTES > bytes_left:
+    base_offset, length, epoch, _, _, attributes, last_delta = read_header_start(chunk, at)
+    if length < _V2_LENGTH_MIN or length + LENGTH_OVERHEAD_BYTES > bytes_left:
         return 0
-    if base_offset < 0 or epoch < -1 or last_delta < 0 or attributes & _ATTRIBUTES_UNUSED:
+    if base_offset < 0 or epoch < -1 or last_delta < 0 or attributes & ~KNOWN_FLAGS:
         return 0
-    return int(length) + LOG_OVERHEAD_BYTES
+    return int(length) + LENGTH_OVERHEAD_BYTES
 
 
 def _crc_fits(file: File, position: int, size: int, chunk_bytes: int) -> bool:
-    header = file.read_at(position, _CRC_FROM)
-    if len(header) < _CRC_FROM:
+    header = file.read_at(position, CHECKED_FROM)
+    if len(header) < CHECKED_FROM:
         return False
     crc = 0
-    done = _CRC_FROM
+    done = CHECKED_FROM
     while done < size:
         chunk = file.read_at(position + done, min(chunk_bytes, size - done))
         if not chunk:
             return False
         crc = crc32c(chunk, crc)
         done += len(chunk)
-    return crc == int.from_bytes(header[_MAGIC_AT + 1 : _CRC_FROM], "big")
+    return crc == int.from_bytes(header[MAGIC_AT + 1 : CHECKED_FROM], "big")

@@ -19,15 +19,14 @@ from typing import TypeAlias
 from engine.errors import CorruptRecord
 from engine.limits import OPENED_MEMORY_BYTES, OPENED_MEMORY_BYTES_MAX
 from engine.native.record_walk import Walked, WalkTier
-from engine.records.batch import CHECKED_FROM, CODEC_BITS, HEADER, HEADER_BYTES, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import CHECKED_FROM, CODEC_BITS, HEADER_BYTES, read_header
 from engine.records.codec import codec_of
 from engine.records.compression import decompress_prefix, usual_decompressor
 from engine.records.crc import crc32c
 
 #: Records as they are without compression, and why they are not more (None if they are all).
 Opened: TypeAlias = tuple[bytes | memoryview, CorruptRecord | None]
-
-_header_in = HEADER.unpack_from
 
 
 class OpenedMemory:
@@ -40,7 +39,10 @@ class OpenedMemory:
 
 
 class CheckedBatch:
-    """Bytes that should be one batch of magic 2; `header` is None if there is no room for one."""
+    """Bytes that should be one batch of magic 2; `header` is None if there is no room for one.
+
+    Source: D21.
+    """
 
     # On the class: little of it is ever set.
     _walked: Walked = None
@@ -51,7 +53,7 @@ class CheckedBatch:
     def __init__(self, data: memoryview, computed_crc: int | None = None) -> None:
         self.data = data
         self.computed_crc = computed_crc
-        self.header = _header_in(data) if len(data) >= HEADER_BYTES else None
+        self.header = read_header(data) if len(data) >= HEADER_BYTES else None
 
     def note_walk(self, walked: Walked, opened: Opened | None) -> None:
         """Take what `append_usual` has found out of records with a good checksum.

@@ -23,10 +23,9 @@ from collections.abc import Iterable, Iterator
 from engine.errors import ApiError
 from engine.kafka_errors import UNSUPPORTED_COMPRESSION_TYPE
 from engine.limits import DOWN_CONVERSION_CHUNK_BYTES
-from engine.records.batch import HEADER_BYTES
+from engine.records.batch_header import HEADER_BYTES, LENGTH_OVERHEAD_BYTES
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
-from engine.records.legacy import LENGTH_OVERHEAD_BYTES
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
 from engine.records.view import RecordBatch, batches_in

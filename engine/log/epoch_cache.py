@@ -9,7 +9,7 @@ starts   0   87   90          the offsets of their first records   (L4)
 The rules themselves stand beside the file's codec in `leader_epoch_checkpoint.py`. Every method
 that changes something says so, and its caller writes the file: `encode` is the content.
 
-Source: Kafka's LeaderEpochFileCache; KIP-101, KIP-279.
+Source: REPL-1; Kafka's LeaderEpochFileCache; KIP-101, KIP-279.
 """
 
 from __future__ import annotations

@@ -27,7 +27,6 @@ chunk larger than segment.bytes is split at batches, not refused.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Container, Iterable
 
 from engine.host.ports import Buffer, Files
@@ -63,29 +62,27 @@ from engine.log.tasks import LogHooks
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition, new_tuple
 from engine.native.record_walk import WalkTier
-from engine.records.batch import (
+from engine.records.batch import BatchView
+from engine.records.batch_header import (
     CHECKED_FROM,
     CODEC_BITS,
-    HEADER,
     HEADER_BYTES,
     MAGIC,
     TRANSACTIONAL_FLAG,
-    BatchView,
+    read_header,
+    set_base_offset,
+    set_leader_epoch,
 )
 from engine.records.crc import crc32c
 from engine.records.record import NO_TIMESTAMP, increment_sequence
 
-_set_base_offset = struct.Struct(">q").pack_into
-_set_leader_epoch = struct.Struct(">i").pack_into
-_LEADER_EPOCH_AT = 12
 #: What the attributes of a batch in no transaction say: its codec.
 CODECS_ALONE = frozenset(range(5))
 _USUAL_ATTRIBUTES = CODECS_ALONE | {codec | TRANSACTIONAL_FLAG for codec in CODECS_ALONE}
-_header_in = HEADER.unpack_from
 
 
 class LocalLog:
-    """The log of one partition in one directory."""
+    """The log of one partition in one directory. Source: HW-2."""
 
     def __init__(
         self,
@@ -179,7 +176,7 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append what a producer sent, as one batch, and return where it is.
+        """Append what a producer sent, as one batch, and return where it is (HW-4).
 
         `batches` must be writable: offset and epoch are set in it. Errors: those of
         `validation.py` and `producer_state.py`, RecordListTooLarge; nothing is written then.
@@ -207,7 +204,7 @@ class LocalLog:
         (
             base_offset, length, _, magic, crc, flags, delta, base_ms, max_ms,
             producer_id, producer_epoch, base_sequence, count,
-        ) = _header_in(batches)  # fmt: skip
+        ) = read_header(batches)  # fmt: skip
         if not (
             length + 12 == len(batches) <= self._batch_bytes_max
             and magic == MAGIC
@@ -242,8 +239,8 @@ class LocalLog:
             )
             if known is not None:
                 return self._duplicate(known, leader_epoch)
-        _set_base_offset(batches, 0, first)
-        _set_leader_epoch(batches, _LEADER_EPOCH_AT, leader_epoch)
+        set_base_offset(batches, 0, first)
+        set_leader_epoch(batches, 0, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
         last = first + delta
@@ -546,7 +543,7 @@ class LocalLog:
         return True
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
-        """Remove the segments that retention takes; returns how many for each reason."""
+        """Remove segments by retention (RET-4); returns how many for each reason."""
         segments = self.segments.facts(self.log_end_offset)
         log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
         steps = plan_retention(log, self.config)

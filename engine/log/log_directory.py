@@ -16,6 +16,7 @@ Source: Kafka's LogManager, BrokerMetadataCheckpoint; `formats.md` on directorie
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -125,7 +126,7 @@ class LogDirectory:
 
         Errors: LogDirectoryLocked, ForeignLogDirectory; and those of the host.
         """
-        self._files.make_dir(self.path)
+        _make_durably(self._files, self.path)
         self._unlock = self._lock(f"{self.path}/{LOCK_FILE}")
         path = f"{self.path}/{meta_properties.FILE_NAME}"
         try:
@@ -243,6 +244,21 @@ class LogDirectory:
         unlock, self._unlock = self._unlock, None
         if unlock is not None:
             unlock()
+
+
+def _make_durably(files: Files, path: str) -> None:
+    """Make a directory, with its parents, that outlives a power cut; one that is there is fine.
+
+    Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs the nearest parent alone.
+    """
+    missing: list[str] = []
+    folder = path
+    while not files.exists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder) or "."
+    files.make_dir(path)
+    for made in reversed(missing):
+        files.sync_dir(os.path.dirname(made) or ".")
 
 
 def is_failure_of_directory(error: StorageError) -> bool:

@@ -103,7 +103,7 @@ class LogSurroundings(NamedTuple):
 
 
 class LogManager:
-    """The logs of one broker."""
+    """The logs of one broker. Source: LOG-10."""
 
     def __init__(
         self, files: Files, config: LogManagerConfig, surroundings: LogSurroundings
@@ -462,7 +462,7 @@ class LogManager:
                 directory.write_high_watermarks(here)
 
     def expire_producers(self) -> None:
-        """Forget producers that have been idle for too long, in every log."""
+        """Forget producers that have been idle for too long, in every log. Source: SCH-12."""
         now_ms = self._around.clock.wall_ms()
         for log in self._all():
             expiration_ms = log.config.producer_id_expiration_ms

@@ -6,7 +6,7 @@ start offset → segment with the greatest base ≤ it → index → walk over h
 upper bound  → the same way; the end of the log is known without looking
 ```
 
-Source: Kafka's LocalLog.read, UnifiedLog.fetchOffsetByTimestamp; FET-3, FET-5, FET-6, L5.
+Source: REPL-15; Kafka's LocalLog.read, UnifiedLog.fetchOffsetByTimestamp; FET-3, FET-5, FET-6, L5.
 Differs: a time that only records below the log's start have is looked for in later segments too,
 and so is one behind a segment without any times, which counts by when its file was changed; Kafka
 gives up after the first segment that could have it.

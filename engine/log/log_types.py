@@ -98,6 +98,8 @@ class FetchSlice:
     A region (`file` is not None) keeps its file open until `release`, which whoever sends it must
     call once; a truncation can make it end early. The last batch may be cut, unless it is the
     first and at least one was asked for.
+
+    Source: LOG-9.
     """
 
     __slots__ = (

@@ -94,7 +94,10 @@ class OffsetIndex:
         return self.base_offset + (self.relative_offsets[-1] if self.relative_offsets else 0)
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """Return the greatest entry with an offset ≤ `offset`, (base offset, 0) without one."""
+        """Return the greatest entry with an offset ≤ `offset`, (base offset, 0) without one.
+
+        Source: LOG-3.
+        """
         number = bisect_right(self.relative_offsets, offset - self.base_offset) - 1
         return self.entry(number) if number >= 0 else OffsetPosition(self.base_offset, 0)
 

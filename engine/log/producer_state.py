@@ -220,6 +220,8 @@ class ProducerState:
         """Return the batch that a client's batch repeats, None if it may be written.
 
         Errors: InvalidProducerEpoch, OutOfOrderSequence, InvalidTxnState.
+
+        Source: T4, T6.
         """
         known = self._producers.get(producer_id)
         if known is None:

@@ -17,14 +17,14 @@ from typing import NamedTuple
 from engine.errors import CorruptRecord
 from engine.log.log_types import UnexpectedAppendOffset
 from engine.log.validation import CorruptMessage
-from engine.records.batch import CHECKED_FROM, HEADER, HEADER_BYTES, MAGIC, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import CHECKED_FROM, HEADER_BYTES, MAGIC, read_header
 from engine.records.crc import crc32c
 from engine.records.record import NO_TIMESTAMP
 from engine.records.view import batches_in
 
 _INT_MAX = (1 << 31) - 1
 _OVERHEAD_BYTES = 12
-_header_in = HEADER.unpack_from
 
 
 class ReplicaBatch(NamedTuple):
@@ -80,7 +80,7 @@ def _take_usual(data: memoryview, next_offset: int) -> tuple[list[ReplicaBatch],
     while position + HEADER_BYTES <= end:
         (
             base, length, epoch, magic, crc, _, delta, _, max_ms, producer_id, _, _, _,
-        ) = _header_in(data, position)  # fmt: skip
+        ) = read_header(data, position)  # fmt: skip
         following = position + length + _OVERHEAD_BYTES
         if (
             magic != MAGIC

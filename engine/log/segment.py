@@ -16,12 +16,11 @@ A segment rolls when the next chunk would make it larger than segment.bytes, whe
 segment.ms (less a jitter) newer than the first one (a segment without times: older than that by
 the clock), when an index is full, and when an offset is 2^31 or more above the base.
 
-Source: LOG-2 … LOG-6; Kafka's LogSegment.
+Source: D6, LOG-2 … LOG-6; Kafka's LogSegment.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -29,12 +28,7 @@ from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import Buffer, File, FileMissing, Files
 from engine.limits import HEADER_WALK_BYTES, LOOKUP_CHUNK_BYTES
 from engine.log import offset_index, time_index
-from engine.log.batch_scan import (
-    HEADER_UP_TO_MAGIC_BYTES,
-    LENGTH_MIN,
-    LOG_OVERHEAD_BYTES,
-    scan_batches,
-)
+from engine.log.batch_scan import LENGTH_MIN, scan_batches
 from engine.log.log_config import LogConfig
 from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.segment_lookup import find_timestamp
@@ -42,16 +36,18 @@ from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset, read
 from engine.log.txn_index import AbortedTransaction, encode_txn_index, read_txn_index
 from engine.model import new_tuple
 from engine.naming import FileKind, FileState, SegmentFileName
-from engine.records.batch import MAGIC
+from engine.records.batch_header import (
+    HEADER_UP_TO_DELTA_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    PROLOGUE_BYTES,
+    read_last_offset_delta,
+    read_prologue,
+)
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
 _NOTHING_SURE = -1
-# baseOffset batchLength … magic, and for magic 2 lastOffsetDelta: what a walk over batches needs.
-_prologue_in = struct.Struct(">qi4xb").unpack_from
-_delta_in = struct.Struct(">i").unpack_from
-_DELTA_AT = 23
-_WALKED_BYTES = 27
 
 #: The files that go with a segment, in the order in which they are removed: the .log last.
 KINDS = (FileKind.TXNINDEX, FileKind.TIMEINDEX, FileKind.INDEX, FileKind.LOG)
@@ -243,6 +239,8 @@ class Segment:
         `largest` is the largest timestamp in the chunk and the last offset of its first batch
         with it. The caller has made sure that offsets rise and fit (`should_roll`). A known
         `first_offset` is remembered, for readers want the newest chunk next.
+
+        Source: LOG-2.
         """
         self._last_position = position = self._file.append(buffers)
         self._last_base = first_offset
@@ -288,7 +286,10 @@ class Segment:
     def should_roll(
         self, size_bytes: int, last_offset: int, max_timestamp_ms: int, now_ms: int
     ) -> bool:
-        """Tell whether a chunk belongs into a new segment; see the module's rules."""
+        """Tell whether a chunk belongs into a new segment; see the module's rules.
+
+        Source: LOG-6.
+        """
         size = self.size_bytes
         if (
             size + size_bytes <= self._sure_bytes
@@ -451,14 +452,14 @@ class Segment:
         """Walk over the headers from a position on to the batch that holds `offset`."""
         end = self.size_bytes
         chunk, chunk_at = b"", 0
-        while position < end - HEADER_UP_TO_MAGIC_BYTES:
+        while position < end - PROLOGUE_BYTES:
             at = position - chunk_at
-            if at + _WALKED_BYTES > len(chunk):
+            if at + HEADER_UP_TO_DELTA_BYTES > len(chunk):
                 chunk = self._file.read_at(position, min(HEADER_WALK_BYTES, end - position))
                 chunk_at, at = position, 0
-                if len(chunk) <= HEADER_UP_TO_MAGIC_BYTES:
+                if len(chunk) <= PROLOGUE_BYTES:
                     break
-            base, length, magic = _prologue_in(chunk, at)
+            base, length, magic = read_prologue(chunk, at)
             if length < LENGTH_MIN:
                 raise CorruptRecord(
                     f"a batch size of at least {LENGTH_MIN}",
@@ -467,11 +468,11 @@ class Segment:
                     position=position,
                 )
             last = base
-            if magic >= MAGIC and at + _WALKED_BYTES <= len(chunk):
-                last += _delta_in(chunk, at + _DELTA_AT)[0]
+            if magic >= MAGIC and at + HEADER_UP_TO_DELTA_BYTES <= len(chunk):
+                last += read_last_offset_delta(chunk, at)
             if last >= offset:
-                return BatchAt(position, length + LOG_OVERHEAD_BYTES, last)
-            position += length + LOG_OVERHEAD_BYTES
+                return BatchAt(position, length + LENGTH_OVERHEAD_BYTES, last)
+            position += length + LENGTH_OVERHEAD_BYTES
         return None
 
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:

@@ -20,21 +20,20 @@ from engine.log.producer_state import ProducerState, WrittenBatch
 from engine.log.segment import Segment
 from engine.log.txn_index import AbortedTransaction
 from engine.naming import FileKind
-from engine.records.batch import (
+from engine.records.batch import BatchView
+from engine.records.batch_header import (
     CHECKED_FROM,
     CONTROL_FLAG,
-    HEADER,
     HEADER_BYTES,
     MAGIC,
     TRANSACTIONAL_FLAG,
-    BatchView,
+    read_header,
 )
 from engine.records.crc import crc32c
 from engine.records.record import increment_sequence
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
-_header_in = HEADER.unpack_from
 
 
 class SegmentOffsetOverflow(StorageError):
@@ -93,7 +92,7 @@ class SegmentReplay:
         (
             first, _, epoch, magic, crc, flags, delta, _, max_ms,
             producer_id, producer_epoch, sequence, _,
-        ) = _header_in(view)  # fmt: skip
+        ) = read_header(view)  # fmt: skip
         last = first + delta
         if (
             magic != MAGIC

@@ -67,7 +67,8 @@ from engine.log.conversion import rebuilt, settings_for
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.native.record_walk import Walked
-from engine.records.batch import HEADER_BYTES, MAGIC, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES, MAGIC, MAGIC_AT, PROLOGUE_BYTES
 from engine.records.builder import BatchRefused
 from engine.records.codec import (
     Codec,
@@ -78,9 +79,8 @@ from engine.records.decode import int64
 from engine.records.legacy import InnerMessageTooSmall, LegacyBatch, LegacyMessage
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
 from engine.records.varint import VarintTooLong
-from engine.records.view import PROLOGUE_BYTES, RecordBatch, batches_in
+from engine.records.view import RecordBatch, batches_in
 
-_MAGIC_AT = 16
 _Judged = TypeVar("_Judged", Record, LegacyMessage)
 _UNREADABLE = (
     BatchRefused,
@@ -229,7 +229,7 @@ class LeaderRules:
         Bytes of a last batch that is cut short are left out. Errors: see the module's table.
         """
         data = checked.data
-        is_current = len(data) > PROLOGUE_BYTES and data[_MAGIC_AT] == MAGIC
+        is_current = len(data) > PROLOGUE_BYTES and data[MAGIC_AT] == MAGIC
         batches = self._valid(checked, origin)
         first = batches[0]
         if first.size_bytes != len(data):

@@ -15,6 +15,8 @@ Two tiers give the same answers: `walk_plainly`, 1.4 µs a record and a tenth of
 of records of one kind (`uniform_run.py`), and code compiled from `walk_kernel.py`, 1 µs a call and
 10 ns a record, once `use_compiled` was given it. `WalkTier` has the one to use. Source:
 `DefaultRecord.readFrom`.
+
+Source: D16.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from typing import Protocol, TypeAlias
 
 from engine.host.ports import Buffer
 from engine.native.uniform_run import uniform_run
+from engine.native.varint_rest import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, rest_of_varint
 
 #: Least and greatest timestamp delta in ms, and whether a record has no key; None for unusual.
 Walked: TypeAlias = tuple[int, int, bool] | None
@@ -49,12 +52,12 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = _rest(data, position, raw, 21)
+                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
             end = -1 if raw & 1 else position + (raw >> 1)
             raw = data[position + 1]
             position += 2
             if raw > 0x7F:
-                raw, position = _rest(data, position, raw, 49)
+                raw, position = rest_of_varint(data, position, raw, VARLONG_SHIFT_MAX)
             delta = (raw >> 1) ^ -(raw & 1)
             if not least <= delta <= greatest:
                 least = delta if delta < least else least
@@ -62,20 +65,20 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = _rest(data, position, raw, 21)
+                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
             # Offset deltas are compared in their zig-zag form.
             if raw != 2 * index:
                 return None
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = _rest(data, position, raw, 21)
+                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
             nulls |= raw & 1
             position += 0 if raw & 1 else raw >> 1
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = _rest(data, position, raw, 21)
+                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
             position += 0 if raw & 1 else raw >> 1
             raw = data[position]
             position += 1
@@ -98,36 +101,24 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
     return (least, greatest, nulls == 1) if position == len(data) else None
 
 
-def _rest(data: Buffer, position: int, first: int, last_shift: int) -> tuple[int, int]:
-    """Return an unsigned varint behind its first byte; IndexError for one that is too long."""
-    raw = first & 0x7F
-    for shift in range(7, last_shift + 1, 7):
-        byte = data[position]
-        position += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw, position
-    raise IndexError
-
-
 def _behind_headers(data: Buffer, position: int, raw: int) -> int:
     """Return where the headers end; IndexError if one is unusual."""
     if raw > 0x7F:
-        raw, position = _rest(data, position, raw, 21)
+        raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
     if raw & 1:
         raise IndexError
     for _ in range(raw >> 1):
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = _rest(data, position, raw, 21)
+            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
         if raw & 1:
             raise IndexError
         position += raw >> 1
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = _rest(data, position, raw, 21)
+            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
         if not raw & 1:
             position += raw >> 1
     return position

@@ -1,13 +1,7 @@
 """Record batches of magic 2, seen in place: header fields, checksum, patches, records.
 
 ```
-baseOffset            at 0   int64   batchLength     at 8   int32 bytes after it
-partitionLeaderEpoch  at 12  int32   magic           at 16  int8
-crc                   at 17  uint32  of 21…end       attributes      at 21  int16
-lastOffsetDelta       at 23  int32   baseTimestamp   at 27  int64
-maxTimestamp          at 35  int64   producerId      at 43  int64
-producerEpoch         at 51  int16   baseSequence    at 53  int32
-recordsCount          at 57  int32   records         at 61
+fields       see `batch_header.py`
 attributes: bits 0–2 codec, 3 append time, 4 transactional, 5 control, 6 delete horizon
 ```
 
@@ -23,6 +17,23 @@ from collections.abc import Iterator
 
 from engine.errors import CorruptRecord, InvariantBroken
 from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from engine.records.batch_header import (
+    APPEND_TIME_FLAG,
+    CHECKED_FROM,
+    CONTROL_FLAG,
+    CRC_AT,
+    DELETE_HORIZON_FLAG,
+    HEADER_BYTES,
+    KNOWN_FLAGS,
+    LENGTH_OVERHEAD_BYTES,
+    TRANSACTIONAL_FLAG,
+    read_header,
+    set_attributes,
+    set_base_offset,
+    set_crc,
+    set_leader_epoch,
+    set_max_timestamp,
+)
 from engine.records.codec import Codec, DeflatedDataBroken, codec_of
 from engine.records.compression import decompress, decompress_prefix
 from engine.records.crc import crc32c
@@ -34,39 +45,23 @@ from engine.records.record import (
     increment_sequence,
 )
 
-MAGIC = 2
-LENGTH_OVERHEAD_BYTES = 12
-HEADER_BYTES = 61
-
-HEADER = struct.Struct(">qiibIhiqqqhii")
-CHECKED_FROM = 21
-APPEND_TIME_FLAG = 0x08
-TRANSACTIONAL_FLAG = 0x10
-CONTROL_FLAG = 0x20
-DELETE_HORIZON_FLAG = 0x40
-CODEC_BITS = 0x07
-_KNOWN_FLAGS = 0x7F
 _INT64_MAX = (1 << 63) - 1
 _INFLATED_STEP_BYTES = 16 * 1024
-
-_BASE_OFFSET = struct.Struct(">q")
-_LEADER_EPOCH = (12, struct.Struct(">i"))
-_CRC = (17, struct.Struct(">I"))
-_ATTRIBUTES = (21, struct.Struct(">h"))
-_MAX_TIMESTAMP = (35, struct.Struct(">q"))
 
 
 class BatchView:
     """One batch inside a buffer, which is neither copied nor, unless patched, changed.
 
     Only the header has to be in the buffer; `records`, `raw` and the checksum need the rest.
+
+    Source: D5.
     """
 
     __slots__ = ("_buffer", "_header", "_position")
 
     def __init__(self, buffer: memoryview, position: int = 0) -> None:
         try:
-            self._header: tuple[int, ...] = HEADER.unpack_from(buffer, position)
+            self._header: tuple[int, ...] = read_header(buffer, position)
         except struct.error as error:
             left = len(buffer) - position
             raise CorruptRecord(
@@ -121,7 +116,7 @@ class BatchView:
         try:
             return codec_of(self._header[5])
         except CorruptRecord as error:
-            raise error.at(None, self._position + _ATTRIBUTES[0]) from None
+            raise error.at(None, self._position + CHECKED_FROM) from None
 
     @property
     def is_compressed(self) -> bool:
@@ -251,7 +246,7 @@ class BatchView:
         self.ensure_size()
         computed = self.computed_crc() if computed_crc is None else computed_crc
         if computed != self.crc:
-            raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + _CRC[0])
+            raise CorruptRecord(f"CRC {computed}", self.crc, position=self._position + CRC_AT)
 
     def records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> Iterator[Record]:
         """Yield the records as Kafka's `iterator` does.
@@ -345,29 +340,25 @@ class BatchView:
         if buffer.readonly:
             raise InvariantBroken("a batch can be patched only in a writable buffer")
         if base_offset is not None:
-            _BASE_OFFSET.pack_into(buffer, start, base_offset)
+            set_base_offset(buffer, start, base_offset)
         if leader_epoch is not None:
-            position, form = _LEADER_EPOCH
-            form.pack_into(buffer, start + position, leader_epoch)
+            set_leader_epoch(buffer, start, leader_epoch)
         if timestamp_type is not None or max_timestamp_ms is not None:
             self._patch_time(
                 self.timestamp_type if timestamp_type is None else timestamp_type,
                 self.max_timestamp_ms if max_timestamp_ms is None else max_timestamp_ms,
             )
-        self._header = HEADER.unpack_from(buffer, start)
+        self._header = read_header(buffer, start)
 
     def _patch_time(self, kind: TimestampType, max_timestamp_ms: int) -> None:
         if kind is self.timestamp_type and max_timestamp_ms == self.max_timestamp_ms:
             return
         is_append_time = kind is TimestampType.LOG_APPEND_TIME
-        attributes = self.attributes & _KNOWN_FLAGS & ~APPEND_TIME_FLAG
-        for (position, form), value in (
-            (_ATTRIBUTES, attributes | APPEND_TIME_FLAG * is_append_time),
-            (_MAX_TIMESTAMP, max_timestamp_ms),
-        ):
-            form.pack_into(self._buffer, self._position + position, value)
-        position, form = _CRC
-        form.pack_into(self._buffer, self._position + position, self.computed_crc())
+        attributes = self.attributes & KNOWN_FLAGS & ~APPEND_TIME_FLAG
+        buffer, start = self._buffer, self._position
+        set_attributes(buffer, start, attributes | APPEND_TIME_FLAG * is_append_time)
+        set_max_timestamp(buffer, start, max_timestamp_ms)
+        set_crc(buffer, start, self.computed_crc())
 
     def _origin(self, *, is_decompressed: bool) -> Origin:
         if self.record_count < 0:

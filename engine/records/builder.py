@@ -17,17 +17,17 @@ from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.host.ports import Buffer
-from engine.records.batch import (
+from engine.records.batch import BatchView
+from engine.records.batch_header import (
     APPEND_TIME_FLAG,
     CHECKED_FROM,
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
-    HEADER,
     HEADER_BYTES,
     LENGTH_OVERHEAD_BYTES,
     MAGIC,
     TRANSACTIONAL_FLAG,
-    BatchView,
+    write_header,
 )
 from engine.records.codec import Codec
 from engine.records.compression import compress
@@ -273,7 +273,7 @@ def _assemble(
     batch = bytearray(HEADER_BYTES)
     batch += payload
     try:
-        HEADER.pack_into(
+        write_header(
             batch,
             0,
             settings.base_offset,

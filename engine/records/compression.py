@@ -12,6 +12,8 @@ zstd     frame, zstd.py      no size, no checksum       several frames
 A codec's module is loaded with its first batch: most runs of a tool meet none or one.
 Nothing is allocated on the word of the data: sizes are checked against what the codec can
 reach from the bytes that are there, and against the caller's limit.
+
+Source: D16.
 """
 
 from __future__ import annotations

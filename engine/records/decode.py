@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 from engine.errors import CorruptRecord
 from engine.model import new_tuple
+from engine.native.varint_rest import VARINT_SHIFT_MAX, VARLONG_SHIFT_MAX, rest_of_varint
 from engine.records.record import (
     NO_SEQUENCE,
     SEQUENCE_MAX,
@@ -103,25 +104,25 @@ def decode_records(
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = _rest_of_varint(data, position, raw)
+                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
             end = -1 if raw & 1 else position + (raw >> 1)
             time = data[position + 1]
             position += 2
             if time > 0x7F:
-                time, position = _rest_of_varlong(data, position, time)
+                time, position = rest_of_varint(data, position, time, VARLONG_SHIFT_MAX)
             delta = data[position]
             position += 1
             if delta > 0x7F:
-                delta, position = _rest_of_varint(data, position, delta)
+                delta, position = rest_of_varint(data, position, delta, VARINT_SHIFT_MAX)
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = _rest_of_varint(data, position, raw)
+                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
             key = None if raw & 1 else data[position : (position := position + (raw >> 1))]
             raw = data[position]
             position += 1
             if raw > 0x7F:
-                raw, position = _rest_of_varint(data, position, raw)
+                raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
             value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
             raw = data[position]
             position += 1
@@ -150,32 +151,6 @@ def _time_rule(origin: Origin) -> tuple[TimestampType, int, int]:
     return TimestampType.LOG_APPEND_TIME, origin.append_time_ms, 0
 
 
-def _rest_of_varint(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """Return an unsigned varint of 2 to 4 bytes; IndexError for other ones."""
-    second = data[position]
-    if second < 0x80:
-        return first & 0x7F | second << 7, position + 1
-    return _more(data, position + 1, first & 0x7F | (second & 0x7F) << 7, 21)
-
-
-def _rest_of_varlong(data: bytes, position: int, first: int) -> tuple[int, int]:
-    """Return an unsigned varlong of 2 to 8 bytes; IndexError for other ones."""
-    second = data[position]
-    if second < 0x80:
-        return first & 0x7F | second << 7, position + 1
-    return _more(data, position + 1, first & 0x7F | (second & 0x7F) << 7, 49)
-
-
-def _more(data: bytes, position: int, raw: int, last_shift: int) -> tuple[int, int]:
-    for shift in range(14, last_shift + 1, 7):
-        byte = data[position]
-        position += 1
-        raw |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return raw, position
-    raise IndexError
-
-
 def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], int]:
     """Return the headers, of which there are 1 to 63; IndexError for others and wrong ones."""
     if raw > 0x7F or raw & 1:
@@ -185,14 +160,14 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = _rest_of_varint(data, position, raw)
+            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
         if raw & 1:
             raise IndexError
         key = data[position : (position := position + (raw >> 1))]
         raw = data[position]
         position += 1
         if raw > 0x7F:
-            raw, position = _rest_of_varint(data, position, raw)
+            raw, position = rest_of_varint(data, position, raw, VARINT_SHIFT_MAX)
         value = None if raw & 1 else data[position : (position := position + (raw >> 1))]
         headers.append((header_key(key), value))
     if position > len(data):

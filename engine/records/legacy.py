@@ -31,6 +31,7 @@ from typing import ClassVar
 
 from engine.errors import CorruptRecord
 from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX
+from engine.records.batch_header import LENGTH_OVERHEAD_BYTES
 from engine.records.codec import Codec, codec_of
 from engine.records.compression import decompress
 from engine.records.decode import int64
@@ -42,7 +43,6 @@ from engine.records.record import (
     TimestampType,
 )
 
-LENGTH_OVERHEAD_BYTES = 12
 MESSAGE_BYTES_MIN = 14
 APPEND_TIME_FLAG = 0x08
 CHECKED_FROM = 16

@@ -14,22 +14,22 @@ requests, and so do `batch_at` and `batches_in`. Source: `FileLogInputStream`,
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import TypeAlias
 
 from engine.errors import CorruptRecord
-from engine.records.batch import MAGIC, BatchView
-from engine.records.legacy import LENGTH_OVERHEAD_BYTES, MESSAGE_BYTES_MIN, LegacyBatch
+from engine.records.batch import BatchView
+from engine.records.batch_header import (
+    LENGTH_AT,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    MAGIC_AT,
+    PROLOGUE_BYTES,
+    read_length,
+)
+from engine.records.legacy import MESSAGE_BYTES_MIN, LegacyBatch
 
 RecordBatch: TypeAlias = BatchView | LegacyBatch
-
-# What is needed to know a batch's size and format.
-PROLOGUE_BYTES = 17
-
-_LENGTH_AT = 8
-_MAGIC_AT = 16
-_LENGTH = struct.Struct(">i")
 
 
 def batch_at(buffer: memoryview, position: int) -> RecordBatch:
@@ -43,7 +43,7 @@ def batch_at(buffer: memoryview, position: int) -> RecordBatch:
     if size is None or size > left:
         needed = size or PROLOGUE_BYTES
         raise CorruptRecord(f"a batch of {needed} bytes", f"{left} bytes", position=position)
-    if _signed(buffer[position + _MAGIC_AT]) < MAGIC:
+    if _signed(buffer[position + MAGIC_AT]) < MAGIC:
         return LegacyBatch(buffer, position)
     return BatchView(buffer, position)
 
@@ -57,12 +57,12 @@ def size_at(buffer: memoryview, position: int) -> int | None:
 
 
 def _size(buffer: memoryview, position: int) -> int:
-    (length,) = _LENGTH.unpack_from(buffer, position + _LENGTH_AT)
+    length = read_length(buffer, position)
     if length < MESSAGE_BYTES_MIN:
         raise CorruptRecord(
             f"a batch length of at least {MESSAGE_BYTES_MIN}",
             length,
-            position=position + _LENGTH_AT,
+            position=position + LENGTH_AT,
         )
     return int(length) + LENGTH_OVERHEAD_BYTES
 
@@ -83,9 +83,9 @@ def batches_in(
         if left < PROLOGUE_BYTES:
             size = None
         else:
-            magic = _signed(buffer[position + _MAGIC_AT])
+            magic = _signed(buffer[position + MAGIC_AT])
             if not 0 <= magic <= MAGIC:
-                raise CorruptRecord("magic 0, 1 or 2", magic, position=position + _MAGIC_AT)
+                raise CorruptRecord("magic 0, 1 or 2", magic, position=position + MAGIC_AT)
         if size is None or size > left:
             if allow_partial_tail:
                 return

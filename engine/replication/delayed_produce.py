@@ -8,7 +8,7 @@
  deadline ───────────────────────────────────────────> REQUEST_TIMED_OUT
 ```
 
-Complete when no partition waits. Source: PUR-4, PART-6; Kafka's DelayedProduce.
+Complete when no partition waits. Source: ISR-9, R8, PUR-4, PART-6; Kafka's DelayedProduce.
 """
 
 from __future__ import annotations

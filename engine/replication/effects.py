@@ -1,4 +1,4 @@
-"""What a change of a partition asks others to do; the replica manager performs it."""
+"""What a change of a partition asks others to do; the replica manager performs it. Source: D1."""
 
 from __future__ import annotations
 

@@ -59,7 +59,10 @@ class InSyncSet(NamedTuple):
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
-        """Return the larger set, which holds the watermark: the controller may know it already."""
+        """Return the larger set, which holds the watermark: the controller may know it already.
+
+        Source: R4.
+        """
         if self.pending is None or len(self.pending) < len(self.committed):
             return self.committed
         return self.pending
@@ -79,7 +82,10 @@ class InSyncSet(NamedTuple):
 
 
 class FollowerProgress(NamedTuple):
-    """What a leader knows of one follower (HW-16); ends are UNKNOWN_OFFSET before its fetch."""
+    """What a leader knows of one follower (HW-16); ends are UNKNOWN_OFFSET before its fetch.
+
+    Source: HW-9.
+    """
 
     log_end_offset: int = UNKNOWN_OFFSET
     log_start_offset: int = UNKNOWN_OFFSET
@@ -124,7 +130,10 @@ class FollowerProgress(NamedTuple):
         )
 
     def is_caught_up(self, leader_log_end_offset: int, *, now_ms: int, lag_ms_max: int) -> bool:
-        """Tell whether it has all, or had all not longer than `lag_ms_max` ago (ISR-3)."""
+        """Tell whether it has all, or had all not longer than `lag_ms_max` ago (ISR-3).
+
+        Source: ISR-4.
+        """
         return (
             self.log_end_offset == leader_log_end_offset
             or now_ms - self.last_caught_up_ms <= lag_ms_max
@@ -167,7 +176,7 @@ def may_join(
     """Tell whether a follower that fetched belongs into the set; not whether its broker lives.
 
     The epoch's start counts too: a new leader's watermark may lag behind what is committed.
-    Source: ISR-5.
+    Source: R11, ISR-5.
     """
     return (
         not in_sync.is_in_flight

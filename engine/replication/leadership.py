@@ -27,6 +27,7 @@ from engine.replication.errors import FencedLeaderEpoch, answer_to
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.role_lines import tell_role
 
 #: Leader epochs that a StopReplica may carry in place of one: no epoch, and a deleted topic.
 NO_EPOCH = -1
@@ -45,7 +46,7 @@ class StaleControllerEpoch(FencedError):
 
 
 class InconsistentTopicId(ApiError):
-    """A log belongs to an earlier topic of the same name."""
+    """A log belongs to an earlier topic of the same name. Source: REPL-10."""
 
     def __init__(self, topic_partition: TopicPartition, found: str, expected: str) -> None:
         super().__init__(
@@ -65,7 +66,7 @@ class StopOrder(NamedTuple):
 
 
 class Leadership:
-    """Applies orders of the controller to the partitions of one broker."""
+    """Applies orders of the controller to the partitions of one broker. Source: PART-2."""
 
     def __init__(
         self,
@@ -89,7 +90,10 @@ class Leadership:
         self.is_informed = False
 
     def admit(self, controller_epoch: int) -> None:
-        """Take note of a controller; raises StaleControllerEpoch for one that is past."""
+        """Take note of a controller; raises StaleControllerEpoch for one that is past.
+
+        Source: CTL-3, C2.
+        """
         if controller_epoch < self.controller_epoch:
             raise StaleControllerEpoch(controller_epoch, self.controller_epoch)
         self.controller_epoch = controller_epoch
@@ -133,10 +137,13 @@ class Leadership:
         return partition
 
     def _become(self, partition: Partition, state: PartitionState) -> None:
+        former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch
         if state.leader_id == self._broker_id:
             change = partition.become_leader(state)
         else:
             change = partition.become_follower(state)
+        if change.is_new_leader_epoch:
+            tell_role(partition, former_leader_id, former_leader_epoch)
         self._replicas.add(partition)
         self._replicas.perform(change.effects)
 
@@ -154,7 +161,7 @@ class Leadership:
     def stop(
         self, orders: Mapping[TopicPartition, StopOrder]
     ) -> dict[TopicPartition, ApiError | None]:
-        """Stop using replicas, and delete those that are to go."""
+        """Stop using replicas, and delete those that are to go. Source: PART-7."""
         results: dict[TopicPartition, ApiError | None] = {}
         doomed: list[TopicPartition] = []
         for topic_partition, order in orders.items():

@@ -1,10 +1,10 @@
 """What one broker knows of the cluster: brokers, topics, leaders; as the controller last said.
 
-The controller tells it by UpdateMetadata (META-1 …); clients are answered from it. It may be
+The controller tells it by UpdateMetadata (PART-12); clients are answered from it. It may be
 behind the metadata store, and every broker has its own. `version` rises with each change, so that
 an answer that was built once can be kept until then.
 
-Source: Kafka's ZkMetadataCache.
+Source: PART-12; Kafka's ZkMetadataCache.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Partition:
     """The only place that knows a partition's watermark and in-sync set.
 
     `is_alive` tells whether a broker is up; `high_watermark` is the checkpointed one and is
-    brought within the log (PART-2).
+    brought within the log (HW-2, PART-2).
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class Partition:
         return RoleChange(True, is_new_epoch, tuple(effects))
 
     def become_follower(self, state: PartitionState) -> RoleChange:
-        """Follow another leader; fetching starts anew with every leader epoch (PART-3)."""
+        """Follow another leader; fetching starts anew with each leader epoch (PART-3, R10)."""
         assert state.leader_id != self.broker_id
         if self._is_stale(state):
             return _NOT_APPLIED
@@ -282,7 +282,7 @@ class Partition:
     def append_as_follower(
         self, batches: memoryview, leader_watermark: int, leader_log_start_offset: int
     ) -> tuple[AppendInfo, tuple[Effect, ...]]:
-        """Append what the leader sent, then follow its watermark and its log's start (HW-8)."""
+        """Append what the leader sent; follow its watermark and its log's start (HW-6, HW-8)."""
         assert not self.is_leader
         log = self.log
         info = log.append_as_follower(batches, self._clock.wall_ms())
@@ -306,7 +306,7 @@ class Partition:
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
 
     def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
-        """Tell whether acks=-1 is fulfilled up to an offset (exclusive). Source: PART-6, ISR-9."""
+        """Tell whether acks=-1 is fulfilled up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
         self.require(None, is_leader_required=True)
         return EnoughReplicas(
             self.high_watermark >= required_offset,
@@ -323,9 +323,8 @@ class Partition:
 
         Errors: those of `require`, OffsetOutOfRange, CorruptRecord; for a follower that is not
         assigned UnknownLeaderEpoch, or NotLeaderOrFollower if it said no epoch.
-        Source: HW-13, FET-3, FET-6, REPL-4.
-        Differs: an offset between the bound and the log's end reads nothing, as in Kafka's
-        LocalLog.read; FET-5 has an error there.
+        Source: HW-13, FET-3, FET-5, FET-6, REPL-4, REPL-9.
+        Differs: nobody is sent to a nearer replica; those who come to a follower are served.
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
         if params.is_from_follower:
@@ -446,6 +445,7 @@ class Partition:
         return None
 
     def _require_available(self, isolation: Isolation) -> None:
+        # Source: R6.
         start = self.epoch_start_offset
         if start is not None and isolation is not Isolation.LOG_END and start > self.high_watermark:
             raise OffsetNotAvailable(self.topic_partition, self.high_watermark, start)
@@ -455,7 +455,7 @@ class Partition:
     def record_follower_fetch(
         self, replica_id: int, spec: FetchSpec, leader_log_end_offset: int
     ) -> tuple[Effect, ...]:
-        """Note how far a follower is: its fetch offset is its log's end (HW-5, ISR-5).
+        """Note how far a follower is: its fetch offset is its log's end (HW-5, ISR-5, R6).
 
         `leader_log_end_offset` is the end when the fetch was read.
         """
@@ -538,8 +538,7 @@ class Partition:
         A live follower out of the set that is caught up counts too: without it the watermark
         would run away from one that is about to join. With fewer than min.insync.replicas in
         sync nothing is committed.
-        Source: HW-7; Partition.maybeIncrementLeaderHW of 3.9, whose second rule REPL-19 has for
-        4.x only.
+        Source: HW-7, REPL-19; Partition.maybeIncrementLeaderHW of 3.9.
         """
         end, current = self.log.log_end_offset, self.high_watermark
         if self.followers:

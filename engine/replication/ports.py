@@ -1,4 +1,7 @@
-"""What the replica manager tells others and asks them; none of it has a default that is silent."""
+"""What the replica manager tells others and asks them; none of it has a default that is silent.
+
+Source: D22.
+"""
 
 from __future__ import annotations
 

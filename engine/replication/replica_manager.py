@@ -12,7 +12,7 @@ delete_records ─ each log start rises ─┬─ on all live replicas ───
 What is there at once is returned as it is, what is not as a promise. One is kept on the thread of
 the loop, possibly before the call returns; what watches it must not raise, for it runs amid what
 others asked. One partition's failure is an error in its own
-answer and never fails the request (PUR-4, PART-9). Effects are performed in the order they came,
+answer and never fails the request (PUR-4). Effects are performed in the order they came,
 those of nested calls behind those before.
 
 Source: PART-5, FET-2, FET-3, HW-14, PUR-4 … PUR-12; Kafka's ReplicaManager.
@@ -21,7 +21,6 @@ Differs: leaders do not throttle replicas here (REPL-17); nothing is read from t
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar, assert_never
@@ -67,10 +66,9 @@ from engine.replication.errors import (
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
 from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.role_lines import tell_isr, tell_proposal
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
-
-_log = logging.getLogger("kafka.cluster.Partition")
 
 _VALID_ACKS = (ACKS_ALL, 0, ACKS_LEADER)
 #: Refusals of an append after which Kafka does not tell where the log starts: corrupt, unknown,
@@ -91,7 +89,7 @@ class ReplicaManagerConfig(NamedTuple):
 
 
 class ReplicaManager:
-    """All partitions that have a replica on this broker."""
+    """All partitions that have a replica on this broker. Source: LOG-10."""
 
     def __init__(
         self,
@@ -451,6 +449,8 @@ class ReplicaManager:
         """Perform effects: answer what they complete, and have others do what is theirs.
 
         What watches a promise may call back into the manager: what that leads to is done after it.
+
+        Source: HW-14, D22.
         """
         waiting = self._effects
         waiting.extend(effects)
@@ -474,6 +474,9 @@ class ReplicaManager:
                 # The task of the log manager writes it down; an earlier deletion may be complete.
                 self._check_deletes(effect.topic_partition)
             case ProposeIsr():
+                partition = self._partitions.get(effect.topic_partition)
+                if partition is not None:
+                    tell_proposal(partition, effect.isr)
                 self._ports.propose_isr(effect)
             case FetchFrom():
                 self._ports.fetching.fetch_from(effect)
@@ -493,14 +496,7 @@ class ReplicaManager:
         before = partition.in_sync.committed
         effects = partition.on_isr_decided(proposal, decision)
         if partition.in_sync.committed != before:
-            _log.info(
-                "[Partition %s broker=%d] ISR updated from %s to %s, partition epoch %d",
-                partition.topic_partition,
-                partition.broker_id,
-                list(before),
-                list(partition.in_sync.committed),
-                partition.partition_epoch,
-            )
+            tell_isr(partition)
         self.perform(effects)
 
     def _check_all(self, topic_partition: TopicPartition) -> None:

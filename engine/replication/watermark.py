@@ -38,7 +38,7 @@ def leader_high_watermark(
 
     The followers that count are those of the maximal in-sync set and those about to join it. An
     end below 0 is one not yet known and holds the watermark where it is.
-    Source: HW-7, ISR-6.
+    Source: HW-1, HW-7, ISR-6.
     """
     return max(current, min(log_end_offset, min(follower_end_offsets, default=log_end_offset)))
 
@@ -49,7 +49,7 @@ def follower_high_watermark(
     """Return a follower's watermark after an append: the leader's, within the follower's own log.
 
     It may be lower than before: the leader may be a new one that does not know better yet.
-    Source: HW-8; UnifiedLog.updateHighWatermark.
+    Source: HW-10, HW-8; UnifiedLog.updateHighWatermark.
     """
     return max(min(leader_watermark, log_end_offset), log_start_offset)
 

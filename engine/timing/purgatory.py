@@ -99,6 +99,8 @@ class Purgatory(Generic[Op]):
         """Complete an operation now, or let it wait; True if completed, and the reply is owed.
 
         False also if someone else completed it meanwhile: the reply is theirs.
+
+        Source: PUR-2.
         """
         if operation.can_complete():
             return operation.force_complete()

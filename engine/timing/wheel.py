@@ -28,7 +28,7 @@ goes to level 1; at 450 it expires.
 Only buckets that hold something wait in a queue (a heap of a few dozen entries, whatever the
 number of timers), so that the clock jumps from one to the next and nothing ticks.
 
-Source: TW-1 ... TW-8; Kafka's TimingWheel and SystemTimer.
+Source: D13, TW-1 ... TW-8; Kafka's TimingWheel and SystemTimer.
 Differs: a deadline between two ticks expires at the later one, in Kafka at the earlier; so a
 timer is never early (P1). With Kafka's tick of 1 ms there is no difference. The clock moves to
 the time that is told, in Kafka to the last bucket that was due: a wheel that was idle puts new

@@ -8,7 +8,7 @@ block   first id … first id + 999        from the controller, which writes dow
 While no id is there the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients of any age try
 again. What is left of a block when the broker stops is never used.
 
-Source: Kafka's RPCProducerIdManager; KIP-360, KIP-730.
+Source: REPL-12; Kafka's RPCProducerIdManager; KIP-360, KIP-730.
 Differs: a block that the controller gives at once, being in the same process, is used at once.
 """
 

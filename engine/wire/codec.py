@@ -10,6 +10,8 @@ almost at once. Both tiers give the same values, bytes and errors.
 
 A struct whose release differs from the codec's is encoded by its attributes: nothing but the
 fields is looked at.
+
+Source: D3.
 """
 
 from __future__ import annotations

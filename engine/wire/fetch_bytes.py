@@ -18,6 +18,8 @@ TOPIC     string name, from v13 on the 16 bytes of its id
 
 From version 12 on lengths are compact and every struct ends in a tagged section. Unusual requests
 go to the table codec, which stays the judge; see `produce_bytes`.
+
+Source: D4.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ PART      int32 index · int16 error · int64 base offset · [v2+: int64 append 
 From version 9 on lengths are compact and every struct ends in a tagged section. Whatever is
 unusual goes to the table codec, which stays the judge: tagged fields and wrong bytes on the way in,
 record errors, messages and leaders on the way out. Both ways give the same values and bytes.
+
+Source: D4.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Each row names a function of this file, which sends generated requests, batches and damage both
 ways and compares all that can be seen. A profile hook tells that both ways have really run.
+
+Source: D21.
 """
 
 from __future__ import annotations

@@ -430,6 +430,15 @@ def test_growth_that_is_refused(more: MorePartitions, code: int, message: str | 
     assert {more.name: (code, message), "good": OK} == told(outcomes)
 
 
+def test_a_topic_does_not_grow_while_too_few_brokers_live() -> None:
+    bench = AdminBench(2)
+    create(bench, CreatableTopic("t", 1, 2))
+    bench.cluster.kill(2)
+    bench.settle()
+    refused = "Replication factor: 2 larger than available brokers: 1."
+    assert {"t": (38, refused)} == told(grow(bench, MorePartitions("t", 2)))
+
+
 # -- auto-creation -----------------------------------------------------------------------------
 
 

@@ -23,7 +23,7 @@ from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition
 from engine.native.record_walk import WalkTier
-from engine.records.batch import CHECKED_FROM
+from engine.records.batch_header import CHECKED_FROM
 from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.record import Record, TimestampType

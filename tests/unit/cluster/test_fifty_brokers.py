@@ -1,4 +1,4 @@
-"""Brokers on the machine itself: fifty are opened and closed, and nothing is left."""
+"""Brokers on the machine itself: fifty are opened and closed, and nothing is left. Source: P4."""
 
 from __future__ import annotations
 
@@ -131,6 +131,8 @@ def test_a_port_that_is_taken_closes_the_brokers_before_it(machine: Machine, fai
         settings[failing - 1] = BrokerSettings(
             {**machine.settings(failing).static, "listeners": address}
         )
+        # What earlier tests left to the collector is not this one's.
+        gc.collect()
         before = machine.loop.counts(), _descriptors()
         opening = open_brokers(settings, machine.store, machine.host, pytest.fail)
         with pytest.raises(Exception, match="cannot listen"):

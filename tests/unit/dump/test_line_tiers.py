@@ -17,7 +17,8 @@ from engine.dump.plain_lines import Lines, LineTier, PlainLines
 from engine.dump.problems import Problems
 from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
-from engine.records.batch import HEADER_BYTES, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.compression import decompress
 from engine.records.view import batches_in

@@ -27,6 +27,7 @@ def test_an_entry_is_a_relative_offset_and_a_position() -> None:
 
 
 def test_the_hex_of_the_seed_example_decodes_to_its_entries() -> None:
+    # Source: LOG-4.
     content = bytes.fromhex(
         "000000060000009c0000000e000001cb00000016000002fa0000001a000003b00000001f00000475"
     )

@@ -12,7 +12,8 @@ from engine.log.checked_batch import CheckedBatch
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.log.validation import LeaderBatch, LeaderRules
-from engine.records.batch import HEADER, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import read_header, write_header
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.compression import compress
@@ -40,11 +41,11 @@ def refused(data: memoryview, config: LogConfig | None = None, **more: Any) -> A
 def with_field(batch: memoryview, field: int, value: int) -> memoryview:
     """Return a batch with one header field changed, its checksum right."""
     changed = bytearray(batch)
-    fields = list(HEADER.unpack_from(changed))
+    fields = list(read_header(changed))
     fields[field] = value
-    HEADER.pack_into(changed, 0, *fields)
+    write_header(changed, 0, *fields)
     fields[4] = crc32c(memoryview(changed)[21:])
-    HEADER.pack_into(changed, 0, *fields)
+    write_header(changed, 0, *fields)
     return memoryview(changed)
 
 

@@ -7,7 +7,8 @@ import struct
 import pytest
 
 from engine.errors import CorruptRecord, InvariantBroken
-from engine.records.batch import HEADER_BYTES, BatchView
+from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES
 from engine.records.builder import BatchBuilder, BatchSettings, build_empty_batch
 from engine.records.codec import Codec, CompressedDataCorrupt, DecompressedTooLarge
 from engine.records.record import TimestampType

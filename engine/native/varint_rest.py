@@ -1,0 +1,34 @@
+"""The bytes of a variable-length integer behind its first one, for readers in plain Python.
+
+Those who read records look at the first byte themselves: for most numbers it is the only one, and
+a call would cost more than all else.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.host.ports import Buffer
+
+#: Where the last byte's bits begin in the longest form that is taken. Lengths and offset deltas of
+#: five bytes, and times of nine and ten, are left to the readers that say what is wrong.
+VARINT_SHIFT_MAX: Final = 21
+VARLONG_SHIFT_MAX: Final = 49
+
+
+def rest_of_varint(data: Buffer, position: int, first: int, shift_max: int) -> tuple[int, int]:
+    """Return an unsigned integer behind its first byte, and the position behind it.
+
+    IndexError where the data ends in it, or if it goes on behind `shift_max`.
+    """
+    byte = data[position]
+    if byte < 0x80:
+        return first & 0x7F | byte << 7, position + 1
+    raw = first & 0x7F | (byte & 0x7F) << 7
+    for shift in range(14, shift_max + 1, 7):
+        position += 1
+        byte = data[position]
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return raw, position + 1
+    raise IndexError
