@@ -21,8 +21,6 @@ FUNCTION_LINES_MAX = 70
 
 #: Names that hold named tuples wherever they stand, also where their type is not in sight.
 NAMED_TUPLE_NAMES = frozenset(("info", "exchange"))
-#: Rooms that still number such fields.
-NUMBERED_YET = ("engine/log/", "engine/replication/")
 
 #: Calls that reach outside the process, allowed in engine/host alone.
 BANNED = {
@@ -288,7 +286,6 @@ def test_fields_of_named_tuples_are_named() -> None:
     numbered = [
         f"{_name(path)}:{node.lineno} {ast.unparse(node)}"
         for path in SOURCES
-        if not _name(path).startswith(NUMBERED_YET)
         for function in _functions(path)
         if (names := _names_of(function, classes) | NAMED_TUPLE_NAMES)
         for node in ast.walk(function)

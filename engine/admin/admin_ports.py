@@ -13,7 +13,7 @@ from engine.znode.client import ZnodeClient
 
 
 class AdminPorts(NamedTuple):
-    """The store, the metadata and what waits for it, and the host."""
+    """The store, the metadata and the requests that wait for it, and the host."""
 
     znodes: ZnodeClient
     metadata_cache: MetadataCache

@@ -115,7 +115,7 @@ class TopicWaiting:
         )
 
     def check(self, topics: Iterable[str]) -> None:
-        """Look again at what waits for topics whose metadata changed."""
+        """Look again at the delayed requests about topics whose metadata changed."""
         for topic in topics:
             for operation in self._purgatory.check(topic):
                 operation.late_topics.keep([])

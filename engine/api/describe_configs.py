@@ -124,11 +124,11 @@ class DescribeConfigs:
     ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
         keys = resource.configuration_keys
         wanted = frozenset(keys) if keys else None
-        told = {row.name: row for row in rows if wanted is None or row.name in wanted}
+        by_name = {row.name: row for row in rows if wanted is None or row.name in wanted}
         return messages.DescribeConfigsResponse.DescribeConfigsResult(
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
-            configs=[told[name] for name in in_hash_order(told)],
+            configs=[by_name[name] for name in in_hash_order(by_name)],
         )
 
     async def _rows(

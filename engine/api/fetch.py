@@ -16,7 +16,7 @@ request ─ session ─┬─ partition unknown ──────────�
 | 11 | consumers may read from followers (KIP-392) |
 | 12 | diverging epochs |
 | 13 | topics by id |
-| 16 | + who leads instead (KIP-951) |
+| 16 | + the current leader (KIP-951) |
 
 Source: KafkaApis.handleFetchRequest; FET-*, PUR-*.
 Differs: a down-converted response is made whole before it is sent, not while it is.

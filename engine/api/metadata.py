@@ -1,4 +1,4 @@
-"""Metadata: topics, who leads them, and where brokers are reached by the asker's listener.
+"""Metadata: topics, their leaders, and where brokers are reached by the asker's listener.
 
 | asked for | answered |
 |---|---|

@@ -13,7 +13,7 @@ acks  0   appended, no response; an error ends the connection, for the client kn
 | 5 | + log start in the response |
 | 7 | zstd is allowed |
 | 8 | + which records were refused |
-| 10 | + who leads instead (KIP-951) |
+| 10 | + the current leader (KIP-951) |
 
 Transactional records are refused as those of an unknown producer: there is no coordinator yet that
 could know one.

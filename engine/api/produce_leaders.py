@@ -1,4 +1,4 @@
-"""Who leads instead: what responses of Produce and Fetch tell a client that asked the wrong broker.
+"""The current leader, as Produce and Fetch name it to a client that asked the wrong broker.
 
 Source: REPL-16, KIP-951; KafkaApis.getCurrentLeader.
 """

@@ -1,4 +1,4 @@
-"""UpdateMetadata (6), from the controller: who is up, who leads what.
+"""UpdateMetadata (6), from the controller: the live brokers and the leaders of partitions.
 
 | versions | form |
 |---|---|
@@ -71,8 +71,8 @@ def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: 
         endpoints = [Endpoint(_PLAINTEXT, broker.v0_host, broker.v0_port)]
     else:
         endpoints = [
-            Endpoint(told.listener or _PLAINTEXT, told.host, told.port, told.security_protocol)
-            for told in broker.endpoints
+            Endpoint(row.listener or _PLAINTEXT, row.host, row.port, row.security_protocol)
+            for row in broker.endpoints
         ]
     return BrokerNode(broker.id, tuple(endpoints), broker.rack)
 

@@ -186,7 +186,7 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
 
 
 def topic_rows(deps: ApiDeps) -> list[Row]:
-    """Return the rows of topics: who leads them, and how they come and go."""
+    """Return the rows of topics: their leaders, and how they come and go."""
     config, controller, metadata_cache = deps.config, deps.controller, deps.metadata_cache
     ports = AdminPorts(deps.znodes, metadata_cache, deps.waiting, deps.entropy, deps.settings)
     admin = TopicAdmin(config, ports)

@@ -150,7 +150,7 @@ class Storage:
         return f"{len(partitions)} partitions: {'; '.join(texts)}"
 
     def stop(self) -> None:
-        """Answer what waits and close everything in order."""
+        """Complete the delayed operations and close everything in order."""
         self.isr_proposals.stop()
         self.replica_manager.stop()
         self.checkpoint_high_watermarks()

@@ -92,7 +92,7 @@ class LoopTasks:
         self._threads.submit(run)
 
     def stop(self) -> None:
-        """Cancel what waits, wait for what runs beside the loop, and finish it."""
+        """Cancel the tasks due later, wait for what runs beside the loop, and finish it."""
         self._is_stopped = True
         for cancel in self._cancels.values():
             cancel()

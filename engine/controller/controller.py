@@ -165,7 +165,7 @@ class Controller:
         self._queue.close(self._forget)
 
     def session_expired(self) -> None:
-        """Resign: `/controller` and all watches went with the session. Overtakes what waits."""
+        """Resign: `/controller` and all watches went with the session. Overtakes queued events."""
         self._queue.clear_and_put(Event("Expire", self._on_expire))
 
     def session_began(self) -> None:

@@ -4,7 +4,7 @@ Per broker at most one of each, in this order:
 
 | request | to | tells |
 |---|---|---|
-| LeaderAndIsr | replicas of the partitions that changed | who leads, who follows |
+| LeaderAndIsr | replicas of the partitions that changed | leaders and followers |
 | UpdateMetadata | all live brokers | what clients may be told |
 | StopReplica | brokers whose replicas end, for a while or for good | stop, delete |
 
