@@ -318,8 +318,8 @@ class Broker:
     # Running
 
     def address_for_clients(self) -> str:
-        """Return where clients connect first: the first plain one of the told listeners."""
-        told = self.live.config.told_listeners
+        """Return where clients connect first: the first plain one of the advertised listeners."""
+        told = self.live.config.effective_advertised_listeners
         first = next((each for each in told if each.security_protocol == "PLAINTEXT"), told[0])
         host = first.host or self.host.name()
         port = first.port or self.ports[first.name]
