@@ -154,9 +154,9 @@ class KafkaClient:
 
         Errors: Unreachable, naming each address that was tried.
         """
-        known = self.links.ready_address()
-        if known is not None:
-            outcome = self._one(call, known, deadline_ms)
+        ready_address = self.links.ready_address()
+        if ready_address is not None:
+            outcome = self._one(call, ready_address, deadline_ms)
             if not isinstance(outcome, Unreachable):
                 return _reply_or_raise(outcome)
         failures: list[Unreachable] = []
@@ -196,8 +196,8 @@ class KafkaClient:
 
     def wait_any(self, timeout_ms: int) -> list[tuple[object, Outcome]]:
         """Return outcomes of calls that were submitted to `links` directly."""
-        found, self._of_others = self._of_others, []
-        return found or self.links.wait(timeout_ms)
+        results, self._of_others = self._of_others, []
+        return results or self.links.wait(timeout_ms)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
         """Tell whether another attempt may reach a broker that took over meanwhile."""
@@ -291,8 +291,8 @@ class KafkaClient:
             if isinstance(wanted, int) and wanted in view.brokers:
                 return view.brokers[wanted].address
             if to != CONTROLLER:
-                known = ", ".join(str(b) for b in sorted(view.brokers)) or "none"
-                raise api_error(BROKER_NOT_AVAILABLE, f"no broker {to} is alive; alive: {known}")
+                alive = ", ".join(str(b) for b in sorted(view.brokers)) or "none"
+                raise api_error(BROKER_NOT_AVAILABLE, f"no broker {to} is alive; alive: {alive}")
             if not self._may_wait(attempt, deadline_ms):
                 raise TimedOut("looking for the controller", self.timeout_ms)
             self.back_off(attempt)
@@ -349,8 +349,8 @@ class KafkaClient:
         for leader, outcome in self.exchange(calls, deadline_ms).items():
             led = by_leader[leader]
             if isinstance(outcome, Reply):
-                found = read(outcome.message, outcome.version)
-                results |= {p: found.get(p, _unanswered(p)) for p in led}
+                by_partition = read(outcome.message, outcome.version)
+                results |= {p: by_partition.get(p, _unanswered(p)) for p in led}
             else:
                 results |= dict.fromkeys(led, outcome)
         return results
@@ -359,11 +359,11 @@ class KafkaClient:
 
     def coordinator(self, key: str, key_type: int = _GROUP_KEY_TYPE) -> Address:
         """Return who coordinates a group (key type 0) or a transactional id (1)."""
-        known = self._coordinators.get((key_type, key))
-        if known is None:
-            known = self._find_coordinator(key, key_type)
-            self._coordinators[key_type, key] = known
-        return known
+        address = self._coordinators.get((key_type, key))
+        if address is None:
+            address = self._find_coordinator(key, key_type)
+            self._coordinators[key_type, key] = address
+        return address
 
     def _find_coordinator(self, key: str, key_type: int) -> Address:
         def request(version: int) -> Any:
@@ -377,10 +377,10 @@ class KafkaClient:
         reply = self.ask(
             "FindCoordinator", request, retriable_code=lambda message: int(row(message).error_code)
         )
-        found = row(reply.message)
-        if found.error_code != NONE:
-            raise api_error(found.error_code, found.error_message)
-        return Address(found.host, found.port)
+        coordinator = row(reply.message)
+        if coordinator.error_code != NONE:
+            raise api_error(coordinator.error_code, coordinator.error_message)
+        return Address(coordinator.host, coordinator.port)
 
     def ask_coordinator(
         self,

@@ -139,29 +139,29 @@ def describe_configs(
 
         return build
 
-    found: dict[Resource, list[ConfigEntry] | EngineError] = {}
+    configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, asked in _by_destination(resources).items():
         try:
             reply = client.ask("DescribeConfigs", message(asked), to=to, lowest=1)
         except EngineError as error:
             if to == ANY:
                 raise
-            found |= dict.fromkeys(asked, error)
+            configs |= dict.fromkeys(asked, error)
             continue
         for row in reply.message.results:
-            found[Resource(ConfigResourceType(row.resource_type), row.resource_name)] = _entries(
+            configs[Resource(ConfigResourceType(row.resource_type), row.resource_name)] = _entries(
                 row
             )
-    return found
+    return configs
 
 
 def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Resource]]:
     """Return what to ask whom; settings of one broker are known to that broker alone."""
-    found: dict[Destination, list[Resource]] = {}
+    by_destination: dict[Destination, list[Resource]] = {}
     for resource in resources:
         broker_id = resource.broker_id
-        found.setdefault(ANY if broker_id is None else broker_id, []).append(resource)
-    return found
+        by_destination.setdefault(ANY if broker_id is None else broker_id, []).append(resource)
+    return by_destination
 
 
 def _entries(row: Any) -> list[ConfigEntry] | EngineError:
@@ -193,15 +193,15 @@ def alter_configs(
 
     Errors: NoCommonVersion from brokers before 2.3, which can only replace all settings at once.
     """
-    found: dict[Resource, ApiError | None] = {}
+    failures: dict[Resource, ApiError | None] = {}
     for to, asked in _by_destination(changes).items():
         message = _alteration({r: changes[r] for r in asked}, validate_only)
         reply = client.ask("IncrementalAlterConfigs", message, to=to)
         for row in reply.message.responses:
             resource = Resource(ConfigResourceType(row.resource_type), row.resource_name)
             failed = row.error_code != NONE
-            found[resource] = api_error(row.error_code, row.error_message) if failed else None
-    return found
+            failures[resource] = api_error(row.error_code, row.error_message) if failed else None
+    return failures
 
 
 def _alteration(changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool) -> Any:

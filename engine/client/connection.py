@@ -138,10 +138,10 @@ class BrokerConnection:
 
         Errors: NoCommonVersion.
         """
-        known = api(api_name)
-        ours_highest = known.stable.highest if highest is None else highest
-        ours = (max(lowest, known.stable.lowest), min(ours_highest, known.stable.highest))
-        theirs = self.broker_versions.get(known.key)
+        asked_api = api(api_name)
+        ours_highest = asked_api.stable.highest if highest is None else highest
+        ours = (max(lowest, asked_api.stable.lowest), min(ours_highest, asked_api.stable.highest))
+        theirs = self.broker_versions.get(asked_api.key)
         if theirs is not None:
             version = min(ours[1], theirs.highest)
             if version >= max(ours[0], theirs.lowest):
@@ -245,8 +245,8 @@ class BrokerConnection:
             row.api_key: VersionRange(row.min_version, row.max_version) for row in message.api_keys
         }
         if message.error_code == UNSUPPORTED_VERSION and sent.version > 0:
-            known = ranges.get(API_VERSIONS_KEY, VersionRange(0, 0))
-            self._ask_versions(min(known.highest, sent.version - 1))
+            offered = ranges.get(API_VERSIONS_KEY, VersionRange(0, 0))
+            self._ask_versions(min(offered.highest, sent.version - 1))
             return
         if message.error_code != NONE:
             raise api_error(message.error_code)

@@ -56,8 +56,10 @@ def seen_records(
             else:
                 epoch, is_shown = NO_EPOCH, True
             if is_shown:
-                found = batch.read_records()
-                records += [(record, epoch) for record in found if record.offset >= position]
+                batch_records = batch.read_records()
+                records += [
+                    (record, epoch) for record in batch_records if record.offset >= position
+                ]
             next_offset = max(next_offset, batch.next_offset)
     except CorruptRecord as damage:
         return SeenRecords(records, next_offset, damage)
@@ -68,7 +70,7 @@ class _Isolation:
     """Knows which transactions are aborted while batches go by in order."""
 
     def __init__(self, aborted: Iterable[AbortedProducer]) -> None:
-        self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
+        self._coming = sorted(aborted, key=lambda producer: producer.first_offset, reverse=True)
         self._running: set[int] = set()
 
     def shows(self, batch: BatchView) -> bool:

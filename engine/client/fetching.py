@@ -216,10 +216,12 @@ class Fetcher:
             del self._positions[partition]
             self._positions[partition] = seen.next_offset
         end_offset = row.last_stable_offset if is_committed else row.high_watermark
-        found = ConsumedRecords(partition, seen.records, seen.next_offset, end_offset, seen.damage)
+        consumed = ConsumedRecords(
+            partition, seen.records, seen.next_offset, end_offset, seen.damage
+        )
         if seen.damage is not None:
             self.stop(partition)
-        return [found]
+        return [consumed]
 
     # -- failing
 

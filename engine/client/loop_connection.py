@@ -166,8 +166,8 @@ class LoopConnection:
         owed, self._owed = self._owed, {}
         self._unsent = []
         self._rest_if_idle()
-        for each in owed.values():
-            each.promise.fail(error_of(each))
+        for call in owed.values():
+            call.promise.fail(error_of(call))
 
     def _rest_if_idle(self) -> None:
         if not self._owed and self._cancel is not None:

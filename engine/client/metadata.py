@@ -77,9 +77,9 @@ class ClusterView(NamedTuple):
             return None
         # Partitions are numbered from 0, but one may be missing from an answer.
         if wanted.partition < len(topic.partitions):
-            found = topic.partitions[wanted.partition]
-            if found.partition == wanted.partition:
-                return found
+            partition = topic.partitions[wanted.partition]
+            if partition.partition == wanted.partition:
+                return partition
         return next((p for p in topic.partitions if p.partition == wanted.partition), None)
 
 

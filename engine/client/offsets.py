@@ -61,10 +61,10 @@ def list_offsets(
                     request.ListOffsetsPartition(
                         partition_index=p.partition, timestamp=timestamps[p]
                     )
-                    for p in found
+                    for p in of_topic
                 ],
             )
-            for topic, found in by_topic(partitions).items()
+            for topic, of_topic in by_topic(partitions).items()
         ]
         lowest = max(_LOWEST_VERSIONS.get(timestamps[p], 1) for p in partitions)
         level = READ_COMMITTED if read_committed else 0

@@ -112,10 +112,10 @@ class Producer:
         for topic in {p.topic for p in builders}:
             self._sticky.pop(topic, None)
         batches = {partition: builder.build() for partition, builder in builders.items()}
-        found = produce(self._client, batches, self._options)
+        stored = produce(self._client, batches, self._options)
         results: dict[TopicPartition, Produced | EngineError] = {}
         for partition, builder in builders.items():
-            result = found[partition]
+            result = stored[partition]
             if isinstance(result, EngineError):
                 results[partition] = result
                 # The broker may or may not have the batch: a new id starts without doubt.
@@ -188,10 +188,10 @@ def produce(
                 name=topic,
                 partition_data=[
                     request.PartitionProduceData(index=p.partition, records=batches[p])
-                    for p in found
+                    for p in of_topic
                 ],
             )
-            for topic, found in by_topic(partitions).items()
+            for topic, of_topic in by_topic(partitions).items()
         ]
         message = request(
             transactional_id=None,

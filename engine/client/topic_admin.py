@@ -147,9 +147,9 @@ def delete_records(
         topics = {
             topic: [
                 request.DeleteRecordsPartition(partition_index=p.partition, offset=before[p])
-                for p in found
+                for p in of_topic
             ]
-            for topic, found in by_topic(partitions).items()
+            for topic, of_topic in by_topic(partitions).items()
         }
         rows = [request.DeleteRecordsTopic(name=t, partitions=p) for t, p in topics.items()]
         return Call("DeleteRecords", request(topics=rows, timeout_ms=client.timeout_ms))
@@ -167,7 +167,7 @@ def delete_records(
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
     """Return partitions grouped as requests want them."""
-    found: dict[str, list[TopicPartition]] = {}
+    grouped: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
-        found.setdefault(partition.topic, []).append(partition)
-    return found
+        grouped.setdefault(partition.topic, []).append(partition)
+    return grouped

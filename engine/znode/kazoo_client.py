@@ -478,17 +478,17 @@ def _result(operation: Operation, result: Any) -> OperationResult:
     return stat_of(result) if isinstance(operation, SetData) else None
 
 
-def stat_of(found: Any) -> Stat:
+def stat_of(kazoo_stat: Any) -> Stat:
     """Return kazoo's stat of a node as ours."""
     return Stat(
-        czxid=found.czxid,
-        mzxid=found.mzxid,
-        ctime_ms=found.ctime,
-        mtime_ms=found.mtime,
-        version=found.version,
-        cversion=found.cversion,
-        ephemeral_owner=found.ephemeralOwner,
-        data_length_bytes=found.dataLength,
-        child_count=found.numChildren,
-        pzxid=found.pzxid,
+        czxid=kazoo_stat.czxid,
+        mzxid=kazoo_stat.mzxid,
+        ctime_ms=kazoo_stat.ctime,
+        mtime_ms=kazoo_stat.mtime,
+        version=kazoo_stat.version,
+        cversion=kazoo_stat.cversion,
+        ephemeral_owner=kazoo_stat.ephemeralOwner,
+        data_length_bytes=kazoo_stat.dataLength,
+        child_count=kazoo_stat.numChildren,
+        pzxid=kazoo_stat.pzxid,
     )

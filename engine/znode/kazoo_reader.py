@@ -164,8 +164,8 @@ class ZnodeReader:
     ) -> list[NodeView]:
         """Return those of the nodes that are there; all are asked for before the first answer."""
         requests = [(path, self._kazoo.exists_async(path, watch=on_event)) for path in paths]
-        found = [(path, self._wait(request, path)) for path, request in requests]
-        return [NodeView(path, stat_of(stat)) for path, stat in found if stat is not None]
+        stats = [(path, self._wait(request, path)) for path, request in requests]
+        return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
 
     def _wait(self, request: Any, path: str) -> Any:
         try:

@@ -162,8 +162,8 @@ class ZookeeperAnswers:
     # -- several nodes -------------------------------------------------------------------------
 
     def _get_ephemerals(self, body: PathRequest) -> bytes:
-        found = self._store.ephemerals(self._session_id)
-        return packed_texts(path for path in found if path.startswith(body.path))
+        paths = self._store.ephemerals(self._session_id)
+        return packed_texts(path for path in paths if path.startswith(body.path))
 
     def _multi(self, body: MultiRequest) -> bytes:
         if not body.operations:
@@ -171,8 +171,8 @@ class ZookeeperAnswers:
             return multi_answer([])
         done = []
         try:
-            for each in body.operations:
-                done.append(operation_of(each))
+            for request in body.operations:
+                done.append(operation_of(request))
             results = self._store.multi(self._session_id, done)
         except RequestRefused as error:
             return _refused(len(done), error.code, len(body.operations))
@@ -188,20 +188,20 @@ class ZookeeperAnswers:
         return multi_answer(packed)
 
     def _multi_read(self, body: MultiReadRequest) -> bytes:
-        found: list[tuple[OpCode, bytes] | int] = []
+        results: list[tuple[OpCode, bytes] | int] = []
         size_bytes = 0
         for type_, path in body.reads:
             read = self._get_data if type_ is OpCode.GET_DATA else self._get_children
             try:
                 told = read(WatchedRead(path, watch=False))
             except NodeError as error:
-                found.append(error.code)
+                results.append(error.code)
                 continue
             size_bytes += len(told)
             if size_bytes > ZOOKEEPER_FRAME_BYTES_MAX:
                 raise RequestRefused(-8, f"an answer above {ZOOKEEPER_FRAME_BYTES_MAX} bytes")
-            found.append((type_, told))
-        return multi_answer(found)
+            results.append((type_, told))
+        return multi_answer(results)
 
     # -- watches -------------------------------------------------------------------------------
 
