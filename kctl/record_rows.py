@@ -95,8 +95,9 @@ def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
 
 
 def _header_row(header: Header) -> dict[str, Any]:
-    value, encoding = text_of(header[1])
-    return {"key": header[0], "value": value, "encoding": encoding}
+    key, raw = header
+    value, encoding = text_of(raw)
+    return {"key": key, "value": value, "encoding": encoding}
 
 
 def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:

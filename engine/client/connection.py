@@ -138,15 +138,15 @@ class BrokerConnection:
 
         Errors: NoCommonVersion.
         """
-        asked_api = api(api_name)
-        ours_highest = asked_api.stable.highest if highest is None else highest
-        ours = (max(lowest, asked_api.stable.lowest), min(ours_highest, asked_api.stable.highest))
-        theirs = self.broker_versions.get(asked_api.key)
+        key, own = api(api_name).key, api(api_name).stable
+        lowest = max(lowest, own.lowest)
+        highest = own.highest if highest is None else min(highest, own.highest)
+        theirs = self.broker_versions.get(key)
         if theirs is not None:
-            version = min(ours[1], theirs.highest)
-            if version >= max(ours[0], theirs.lowest):
+            version = min(highest, theirs.highest)
+            if version >= max(lowest, theirs.lowest):
                 return version
-        raise NoCommonVersion(api_name, ours=ours, theirs=theirs)
+        raise NoCommonVersion(api_name, ours=(lowest, highest), theirs=theirs)
 
     def send(
         self,
@@ -287,4 +287,7 @@ class BrokerConnection:
 
 def _begins_with_unsupported(body: memoryview) -> bool:
     """Tell whether an ApiVersions answer is the one in version 0 that says error 35."""
-    return len(body) >= 2 and _INT16.unpack_from(body)[0] == UNSUPPORTED_VERSION
+    if len(body) < 2:
+        return False
+    (code,) = _INT16.unpack_from(body)
+    return bool(code == UNSUPPORTED_VERSION)

@@ -74,11 +74,12 @@ class NoCommonVersion(EngineError):
     def __init__(
         self, api: str, *, ours: tuple[int, int], theirs: tuple[int, int] | None, purpose: str = ""
     ) -> None:
-        offered = f"versions {theirs[0]} to {theirs[1]}" if theirs else "none"
+        lowest, highest = ours
+        offered = "versions {} to {}".format(*theirs) if theirs else "none"
         reason = f" {purpose}" if purpose else ""
         super().__init__(
             f"the broker does not offer {api} as needed{reason}: "
-            f"it has {offered}, needed is one of {ours[0]} to {ours[1]}"
+            f"it has {offered}, needed is one of {lowest} to {highest}"
         )
         self.api = api
         self.ours = ours

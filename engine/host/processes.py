@@ -32,7 +32,8 @@ class Started:
         said = b""
         try:
             while not said.endswith(b"\n"):
-                if not select([self._descriptor], [], [], timeout_s)[0]:
+                readable, _, _ = select([self._descriptor], [], [], timeout_s)
+                if not readable:
                     return None
                 chunk = os.read(self._descriptor, _READ_BYTES)
                 if not chunk:

@@ -237,7 +237,7 @@ class KazooZnodeClient:
         connecting = self._connecting
         if connecting is not None:
             self._connecting = None
-            self._session_id = 0 if identity is None else identity[0]
+            self._session_id, _ = (0, b"") if identity is None else identity
             connecting.keep(None)
         else:
             drive(self._reconnected())

@@ -125,7 +125,8 @@ class ZookeeperAnswers:
         return packed_buffer(data) + packed_stat(stat)
 
     def _get_children(self, body: WatchedRead) -> bytes:
-        return self._children(body)[0]
+        names, _ = self._children(body)
+        return names
 
     def _get_children_2(self, body: WatchedRead) -> bytes:
         names, stat = self._children(body)

@@ -270,19 +270,19 @@ def _auth(reader: RecordReader) -> AuthRequest:
     return AuthRequest(scheme)
 
 
-def _multi_types(reader: RecordReader) -> list[int]:
-    """Return nothing more than the next operation's type, an empty list at the end."""
+def _multi_type(reader: RecordReader) -> int | None:
+    """Return the next operation's type, None at the end."""
     type_, done = reader.int32(), reader.boolean()
     reader.int32()
-    return [] if done else [type_]
+    return None if done else type_
 
 
 def _multi(reader: RecordReader) -> MultiRequest:
     operations = []
-    while types := _multi_types(reader):
-        read_operation = _OPERATIONS.get(types[0])
+    while (type_ := _multi_type(reader)) is not None:
+        read_operation = _OPERATIONS.get(type_)
         if read_operation is None:
-            raise BadZookeeperFrame("an operation of a multi", types[0], 0)
+            raise BadZookeeperFrame("an operation of a multi", type_, 0)
         operations.append(read_operation(reader))
         _check_count(len(operations))
     return MultiRequest(operations)
@@ -290,11 +290,11 @@ def _multi(reader: RecordReader) -> MultiRequest:
 
 def _multi_read(reader: RecordReader) -> MultiReadRequest:
     reads = []
-    while types := _multi_types(reader):
-        if types[0] not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):
-            raise BadZookeeperFrame("a read of a multi", types[0], 0)
+    while (type_ := _multi_type(reader)) is not None:
+        if type_ not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):
+            raise BadZookeeperFrame("a read of a multi", type_, 0)
         read = _watched(reader)
-        reads.append((OpCode(types[0]), read.path))
+        reads.append((OpCode(type_), read.path))
         _check_count(len(reads))
     return MultiReadRequest(reads)
 
@@ -384,5 +384,6 @@ def multi_answer(results: list[tuple[OpCode, bytes] | int]) -> bytes:
         if isinstance(result, int):
             parts.append(_MULTI_HEADER.pack(ERROR_RESULT, False, result) + packed_int(result))
         else:
-            parts.append(_MULTI_HEADER.pack(result[0], False, 0) + result[1])
+            type_, body = result
+            parts.append(_MULTI_HEADER.pack(type_, False, 0) + body)
     return b"".join(parts) + _MULTI_END

@@ -108,15 +108,16 @@ def action_row(plan: RepairPlan, action: Action) -> dict[str, Any]:
 def diff_row(comparison: Comparison) -> dict[str, Any]:
     """Return the row of one comparison."""
     difference = comparison.difference
-    left, right = comparison.left_offsets, comparison.right_offsets
+    left_start, left_end = comparison.left_offsets or (None, None)
+    right_start, right_end = comparison.right_offsets or (None, None)
     return {
         "kind": difference.kind if difference else ("damage" if comparison.damage else "same"),
         "offset": difference.offset if difference else None,
         "equal_batches": comparison.equal_batches,
-        "left_start_offset": left[0] if left else None,
-        "left_end_offset": left[1] if left else None,
-        "right_start_offset": right[0] if right else None,
-        "right_end_offset": right[1] if right else None,
+        "left_start_offset": left_start,
+        "left_end_offset": left_end,
+        "right_start_offset": right_start,
+        "right_end_offset": right_end,
         "left_batch": _batch(difference.left) if difference else None,
         "right_batch": _batch(difference.right) if difference else None,
         "damage": list(comparison.damage),

@@ -282,8 +282,8 @@ def _chunks(stream: BinaryIO, interrupts: HeldInterrupts) -> Iterator[bytes | No
 
     while True:
         with interrupts.allowed():
-            is_quiet = not select([descriptor], [], [], _QUIET_S)[0]
-        if is_quiet:
+            readable, _, _ = select([descriptor], [], [], _QUIET_S)
+        if not readable:
             yield None
             with interrupts.allowed():
                 select([descriptor], [], [])
