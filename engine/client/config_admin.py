@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import ANY, Destination, KafkaClient
+from engine.client.connection import Message
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
@@ -122,8 +123,8 @@ def describe_configs(
     """Return the settings of resources, all or those named; an error where there are none."""
     request = messages.DescribeConfigsRequest
 
-    def message(asked: list[Resource]) -> Any:
-        def build(version: int) -> Any:
+    def message(asked: list[Resource]) -> Message:
+        def build(version: int) -> messages.DescribeConfigsRequest:
             rows = [
                 request.DescribeConfigsResource(
                     resource_type=int(r.kind),
@@ -132,23 +133,26 @@ def describe_configs(
                 )
                 for r in asked
             ]
-            fields: dict[str, Any] = {"include_synonyms": with_synonyms} if version >= 1 else {}
+            built = request(resources=rows)
+            if version >= 1:
+                built.include_synonyms = with_synonyms
             if version >= 3:
-                fields["include_documentation"] = with_documentation
-            return request(resources=rows, **fields)
+                built.include_documentation = with_documentation
+            return built
 
         return build
 
     configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, asked in _by_destination(resources).items():
         try:
-            reply = client.ask("DescribeConfigs", message(asked), to=to, lowest=1)
+            response: messages.DescribeConfigsResponse
+            response = client.ask("DescribeConfigs", message(asked), to=to, lowest=1).message
         except EngineError as error:
             if to == ANY:
                 raise
             configs |= dict.fromkeys(asked, error)
             continue
-        for row in reply.message.results:
+        for row in response.results:
             configs[Resource(ConfigResourceType(row.resource_type), row.resource_name)] = _entries(
                 row
             )
@@ -164,13 +168,15 @@ def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Res
     return by_destination
 
 
-def _entries(row: Any) -> list[ConfigEntry] | EngineError:
+def _entries(
+    row: messages.DescribeConfigsResponse.DescribeConfigsResult,
+) -> list[ConfigEntry] | EngineError:
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
     return sorted((_entry(config) for config in row.configs), key=lambda entry: entry.name)
 
 
-def _entry(row: Any) -> ConfigEntry:
+def _entry(row: messages.DescribeConfigsResponse.DescribeConfigsResourceResult) -> ConfigEntry:
     return ConfigEntry(
         row.name,
         row.value,
@@ -196,15 +202,18 @@ def alter_configs(
     failures: dict[Resource, ApiError | None] = {}
     for to, asked in _by_destination(changes).items():
         message = _alteration({r: changes[r] for r in asked}, validate_only)
-        reply = client.ask("IncrementalAlterConfigs", message, to=to)
-        for row in reply.message.responses:
+        response: messages.IncrementalAlterConfigsResponse
+        response = client.ask("IncrementalAlterConfigs", message, to=to).message
+        for row in response.responses:
             resource = Resource(ConfigResourceType(row.resource_type), row.resource_name)
             failed = row.error_code != NONE
             failures[resource] = api_error(row.error_code, row.error_message) if failed else None
     return failures
 
 
-def _alteration(changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool) -> Any:
+def _alteration(
+    changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool
+) -> messages.IncrementalAlterConfigsRequest:
     request = messages.IncrementalAlterConfigsRequest
     rows = [
         request.AlterConfigsResource(
