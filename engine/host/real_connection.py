@@ -12,8 +12,8 @@ Receiving, per turn and connection:
 
 All unfinished frames together have a bound, beyond which connections wait (`receive_buffers.py`).
 
-Sending: parts are queued per connection. The answers to what one read brought leave together right
-behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
+Sending: parts are queued per connection. The responses to what one read brought leave together
+right behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
 """
 
 from __future__ import annotations
@@ -336,7 +336,7 @@ class RealConnection:
         queue = self._queue
         first = parts[0]
         if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
-            # As most answers are, or begin.
+            # As most responses are, or begin.
             size = len(first)
             if len(parts) == 1:
                 queue.append(_length_bytes(size) + first)
@@ -473,7 +473,7 @@ class RealConnection:
     def close(self, reason: str) -> None:
         """Close now, dropping what the socket does not take; `on_close` is called once."""
         if self._is_dirty and not self.is_closed:
-            # Answers that wait for the turn's end are of requests before the one at fault.
+            # Responses that wait for the turn's end are of requests before the one at fault.
             self.flush()
         if self.is_closed:
             return

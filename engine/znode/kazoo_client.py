@@ -250,7 +250,7 @@ class KazooZnodeClient:
             await closing
 
     def _let_go(self) -> None:
-        """Begin to close kazoo's client, on a thread: it waits for the server's answer."""
+        """Begin to close kazoo's client, on a thread: it waits for the server's response."""
         kazoo, self._kazoo = self._kazoo, None
         if kazoo is None:
             return

@@ -17,7 +17,7 @@ from engine.wire.headers import api
 from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import select_topics
 

@@ -19,7 +19,7 @@ from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.setting_checks import missing, note_on_unknown, unset_errors, with_hint
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import TABLES, Column, check_format
 from kctl.selection import select_topics
 from kctl.words import UnreadableWord

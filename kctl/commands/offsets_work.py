@@ -13,7 +13,7 @@ from engine.model import TopicPartition
 from kctl.asking import confirm, report_error
 from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_partitions
 from kctl.words import counted

@@ -32,7 +32,7 @@ from kctl.commands.setting_words import parse_setting, settings_of
 from kctl.commands.topics_settle import await_created, await_deleted, await_partitions
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_topics
 from kctl.words import UnreadableWord, counted

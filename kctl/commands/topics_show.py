@@ -14,7 +14,7 @@ from engine.model import TopicPartition
 from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import name_matcher, select_topics
 
