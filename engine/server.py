@@ -7,7 +7,7 @@ For each frame:
 3. The body is decoded; wrong bytes end the connection. Nothing of it outlives the call, because
    the frame lies in a buffer that all connections share.
 4. Admission lets it pass, or answers itself: `dispatch.serve`.
-5. The handler gives the reply, or promises it; the request's slot keeps its place meanwhile.
+5. The handler gives the response, or promises it; the request's slot keeps its place meanwhile.
 6. Slots leave from the front as they fill: answers keep the order of their requests.
 
 Usual frames of the API that is asked most go past all of that
@@ -25,12 +25,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable, serve
-from engine.api.exchange import CloseConnection, EncodedReply, Exchange
+from engine.api.exchange import CloseConnection, EncodedResponse, Exchange, Handled, Response
 from engine.errors import WireError
 from engine.host.ports import (
     Clock,
@@ -50,6 +50,7 @@ from engine.wire.headers import (
     read_request_header,
     response_header_bytes,
 )
+from engine.wire.structs import Struct
 
 
 class ServerEvents(NamedTuple):
@@ -104,13 +105,13 @@ class RequestServer:
 
 
 class _Slot:
-    """The place of one request among the answers of its connection."""
+    """The place of one request among the responses of its connection."""
 
     __slots__ = ("close_reason", "is_filled", "on_sent", "parts")
 
     def __init__(self) -> None:
         self.is_filled = False
-        #: Why the connection ends here, None for an answer.
+        #: Why the connection ends here, None for a response.
         self.close_reason: str | None = None
         self.parts: Sequence[SendPart] | None = None
         self.on_sent: Callable[[], None] | None = None
@@ -125,7 +126,7 @@ class ClientConnection:
         self._serve_usual = server.table.serve_usual
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
-        # Requests without an answer, and those behind them.
+        # Requests without a response, and those behind them.
         self._slots: deque[_Slot] = deque()
         self._is_paused = False
         # How many rests that quotas ordered are not over.
@@ -139,14 +140,14 @@ class ClientConnection:
         may_go_usual = self._session.may_go_usual
         if may_go_usual and not self._slots:
             try:
-                answer = self._serve_usual(frame, self._session)
+                response = self._serve_usual(frame, self._session)
             except Exception as error:
                 row = self._row_of(self._server.table.usual_key)
                 assert row is not None
                 self._fault(row, error)
                 return
-            if answer is not None:
-                self._connection.send((answer,), None)
+            if response is not None:
+                self._connection.send((response,), None)
                 return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -180,7 +181,7 @@ class ClientConnection:
             self._close_in_turn(order.reason)
 
     def _close_in_turn(self, reason: str) -> None:
-        """Close behind the answers that are still owed; nothing more is read."""
+        """Close behind the responses that are still owed; nothing more is read."""
         if not self._slots:
             self._connection.close(reason)
             return
@@ -193,37 +194,37 @@ class ClientConnection:
     def _serve(
         self, row: ApiRow, exchange: Exchange, body: memoryview, *, may_go_usual: bool
     ) -> None:
-        version = exchange[2]
-        _, name, _, _, _, handler, _, decode, _ = row
+        version, decode = exchange.api_version, row.decode
+        request: object
         if decode is not None:
             request = decode(body, version)
         else:
             # Bytes behind the message are passed over, as Kafka does: librdkafka sends some.
-            request, _ = message_codec(f"{name}Request", version).decode_at(body, 0)
+            request, _ = message_codec(f"{row.name}Request", version).decode_at(body, 0)
         try:
             if may_go_usual:
-                reply, rest_ms = handler(request, exchange), 0
+                handled, rest_ms = row.handler(request, exchange), 0
             else:
-                reply, rest_ms = serve(row, request, exchange)
+                handled, rest_ms = serve(row, request, exchange)
         except (WireError, CloseConnection):
             raise
         except Exception as error:
             self._fault(row, error)
             return
         if rest_ms:
-            self._answer(row, exchange._replace(throttle_ms=rest_ms), reply)
+            self._answer(row, exchange._replace(throttle_ms=rest_ms), handled)
             self._rest(rest_ms)
         elif self._slots:
-            self._answer(row, exchange, reply)
-        elif type(reply) is bytes:
-            head = response_header_bytes(row[0], version, exchange[3])
-            self._connection.send((head + reply,), None)
-        elif type(reply) is EncodedReply:
-            head = response_header_bytes(row[0], version, exchange[3])
-            parts, on_sent = reply
+            self._answer(row, exchange, handled)
+        elif type(handled) is bytes:
+            head = response_header_bytes(row.key, version, exchange.correlation_id)
+            self._connection.send((head + handled,), None)
+        elif type(handled) is EncodedResponse:
+            head = response_header_bytes(row.key, version, exchange.correlation_id)
+            parts, on_sent = handled
             self._connection.send(_behind(head, parts), on_sent)
         else:
-            self._answer(row, exchange, reply)
+            self._answer(row, exchange, handled)
 
     def _rest(self, rest_ms: int) -> None:
         """Take no more requests until a quota is free again."""
@@ -245,37 +246,39 @@ class ClientConnection:
         self._server.events.on_fault(row, error)
         self._connection.close("the broker failed to serve a request")
 
-    def _answer(self, row: ApiRow, exchange: Exchange, reply: Any) -> None:
-        """Send a reply, or keep its place among those that are owed."""
-        if isinstance(reply, Promise):
+    def _answer(self, row: ApiRow, exchange: Exchange, handled: Handled) -> None:
+        """Send a response, or keep its place among those that are owed."""
+        if isinstance(handled, Promise):
             slot = _Slot()
             self._slots.append(slot)
-            reply.watch(lambda: self._kept(slot, row, exchange, reply))
+            handled.watch(lambda: self._kept(slot, row, exchange, handled))
             self._pause_if_full()
         elif self._slots:
             slot = _Slot()
             self._slots.append(slot)
-            self._fill(slot, row, exchange, reply)
-        elif reply is not None:
-            parts, on_sent = _parts_of(row, exchange, reply)
+            self._fill(slot, row, exchange, handled)
+        elif handled is not None:
+            parts, on_sent = _parts_of(row, exchange, handled)
             self._connection.send(parts, on_sent)
 
-    def _kept(self, slot: _Slot, row: ApiRow, exchange: Exchange, reply: Promise[Any]) -> None:
-        if reply.error is not None:
+    def _kept(
+        self, slot: _Slot, row: ApiRow, exchange: Exchange, promise: Promise[Response]
+    ) -> None:
+        if promise.error is not None:
             # What a handler expects it answers itself.
-            self._fault(row, reply.error)
+            self._fault(row, promise.error)
         else:
-            self._fill(slot, row, exchange, reply.result())
+            self._fill(slot, row, exchange, promise.result())
 
-    def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, reply: Any) -> None:
-        """Give a slot its answer and let go of what is ready (step 6)."""
+    def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
+        """Give a slot its response and let go of what is ready (step 6)."""
         if self._is_closed:
-            if isinstance(reply, EncodedReply) and reply.on_sent is not None:
-                reply.on_sent()
+            if isinstance(response, EncodedResponse) and response.on_sent is not None:
+                response.on_sent()
             return
         slot.is_filled = True
-        if reply is not None:
-            slot.parts, slot.on_sent = _parts_of(row, exchange, reply)
+        if response is not None:
+            slot.parts, slot.on_sent = _parts_of(row, exchange, response)
         while self._slots and self._slots[0].is_filled:
             first = self._slots.popleft()
             if first.parts is not None:
@@ -311,18 +314,18 @@ class ClientConnection:
 
 
 def _parts_of(
-    row: ApiRow, exchange: Exchange, reply: Any
+    row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | bytes
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
-    """Return a reply as it is sent, behind its header, and who is told when it has left."""
+    """Return a response as it is sent, behind its header, and who is told when it has left."""
     _, key, version, correlation_id, _, _, throttle_ms = exchange
     head = response_header_bytes(key, version, correlation_id)
-    if isinstance(reply, bytes):
-        return (head + reply,), None
-    if isinstance(reply, EncodedReply):
-        return _behind(head, reply.parts), reply.on_sent
-    if throttle_ms and hasattr(reply, "throttle_time_ms"):
-        reply.throttle_time_ms = throttle_ms
-    return (head, message_codec(f"{row.name}Response", version).encode(reply)), None
+    if isinstance(response, bytes):
+        return (head + response,), None
+    if isinstance(response, EncodedResponse):
+        return _behind(head, response.parts), response.on_sent
+    if throttle_ms and hasattr(response, "throttle_time_ms"):
+        response.throttle_time_ms = throttle_ms
+    return (head, message_codec(f"{row.name}Response", version).encode(response)), None
 
 
 def _behind(head: bytes, parts: list[SendPart]) -> Sequence[SendPart]:

@@ -19,6 +19,11 @@ LIMITS = ROOT / "engine" / "limits.py"
 FILE_LINES_MAX = 600
 FUNCTION_LINES_MAX = 70
 
+#: Names that hold named tuples wherever they stand, also where their type is not in sight.
+NAMED_TUPLE_NAMES = frozenset(("info", "exchange"))
+#: Rooms that still number such fields.
+NUMBERED_YET = ("engine/log/", "engine/replication/")
+
 #: Calls that reach outside the process, allowed in engine/host alone.
 BANNED = {
     "open": "Files.open",
@@ -227,6 +232,72 @@ def test_no_file_imports_one_that_imports_it() -> None:
 def test_named_tuples_are_made_past_their_constructor_in_one_way() -> None:
     model = ROOT / "engine" / "model.py"
     assert [model] == [p for p in SOURCES if "tuple.__new__" in p.read_text()]
+
+
+def _named_tuples() -> frozenset[str]:
+    return frozenset(
+        node.name
+        for path in SOURCES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(base, ast.Name) and base.id == "NamedTuple" for base in node.bases)
+    )
+
+
+def _class_names(annotation: ast.expr | None) -> frozenset[str]:
+    """Return the classes of an annotation: `X`, `X | None`."""
+    if isinstance(annotation, ast.Name):
+        return frozenset((annotation.id,))
+    if isinstance(annotation, ast.BinOp):
+        return _class_names(annotation.left) | _class_names(annotation.right)
+    return frozenset()
+
+
+def _made_class(value: ast.expr | None) -> str | None:
+    """Return the class whose instance `X(…)` or `new_tuple(X, …)` makes."""
+    if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
+        return None
+    if value.func.id == "new_tuple" and isinstance(value.args[0], ast.Name):
+        return value.args[0].id
+    return value.func.id
+
+
+def _names_of(function: ast.AST, classes: frozenset[str]) -> frozenset[str]:
+    """Return the names in a function that hold named tuples, as far as its own text says."""
+    names = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.arg) and _class_names(node.annotation) & classes:
+            names.add(node.arg)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            if _class_names(node.annotation) & classes:
+                names.add(node.target.id)
+        elif isinstance(node, ast.Assign) and _made_class(node.value) in classes:
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return frozenset(names)
+
+
+def _is_position(index: ast.expr) -> bool:
+    if isinstance(index, ast.Slice):
+        return True
+    value = index.operand if isinstance(index, ast.UnaryOp) else index
+    return isinstance(value, ast.Constant) and isinstance(value.value, int)
+
+
+def test_fields_of_named_tuples_are_named() -> None:
+    classes = _named_tuples()
+    numbered = [
+        f"{_name(path)}:{node.lineno} {ast.unparse(node)}"
+        for path in SOURCES
+        if not _name(path).startswith(NUMBERED_YET)
+        for function in _functions(path)
+        if (names := _names_of(function, classes) | NAMED_TUPLE_NAMES)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in names
+        and _is_position(node.slice)
+    ]
+    assert [] == sorted(set(numbered))
 
 
 def test_pages_have_one_title() -> None:

@@ -16,7 +16,7 @@ class AdminPorts(NamedTuple):
     """The store, the metadata and what waits for it, and the host."""
 
     znodes: ZnodeClient
-    cache: MetadataCache
+    metadata_cache: MetadataCache
     waiting: TopicWaiting
     entropy: Entropy
     #: The broker's settings as they are now.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcome, TopicOutcomes
+from engine.admin.topic_results import TopicResult, TopicResults
 from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
 from engine.host.promise import Promise
@@ -85,9 +85,9 @@ class AutoCreation:
             return Promise.of(codes)
         self._in_flight.update(new)
 
-        def finish(outcomes: TopicOutcomes) -> dict[str, int]:
+        def finish(results: TopicResults) -> dict[str, int]:
             self._in_flight.difference_update(new)
-            return {**codes, **{name: _code(outcome) for name, outcome in outcomes.items()}}
+            return {**codes, **{name: _code(result) for name, result in results.items()}}
 
         # Nobody waits for leaders.
         created = self._admin.create_topics(
@@ -96,8 +96,8 @@ class AutoCreation:
         return created.then(finish)
 
 
-def _code(outcome: TopicOutcome) -> int:
+def _code(result: TopicResult) -> int:
     # With a timeout of 0 this means that it was created.
-    if outcome.code in (TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT):
+    if result.code in (TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT):
         return LEADER_NOT_AVAILABLE
-    return outcome.code
+    return result.code

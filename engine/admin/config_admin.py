@@ -58,7 +58,8 @@ class ConfigAdmin:
 
     async def read(self, entity_path: str) -> dict[str, str]:
         """Return an entity's settings, none without a node; raises InvalidZnodeValue."""
-        return (await self._read(config_path(entity_path)))[0]
+        config, _ = await self._read(config_path(entity_path))
+        return config
 
     async def change(
         self, entity_path: str, compute: Compute, *, validate_only: bool = False

@@ -52,12 +52,12 @@ def _shown(key: ConfigKey, error: ConfigError) -> str:
     if key.type is ConfigType.DOUBLE and number is not None:
         return java_double_text(number)
     if key.type is ConfigType.LIST:
-        elements = [each.strip() for each in text.split(",")]
+        elements = [element.strip() for element in text.split(",")]
         choice = _CHOICE.fullmatch(key.valid)
         if choice is None:
             return f"[{', '.join(elements)}]"
         allowed = choice.group(1).split(", ")
-        return next((each for each in elements if each not in allowed), text)
+        return next((element for element in elements if element not in allowed), text)
     return text
 
 

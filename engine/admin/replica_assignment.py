@@ -75,21 +75,21 @@ def assign_replicas(
             "Not all brokers have rack information for replica rack aware assignment.",
         )
     order = rack_alternated(racks) if racks else [broker.broker_id for broker in brokers]
-    found = {}
+    assignment = {}
     shift = placement.shift
     for partition in range(placement.first_partition, placement.first_partition + partition_count):
         if partition > 0 and partition % len(order) == 0:
             shift += 1
         first = (partition + placement.start_index) % len(order)
         if racks:
-            found[partition] = _across_racks(order, racks, first, shift, replication_factor)
+            assignment[partition] = _across_racks(order, racks, first, shift, replication_factor)
         else:
             followers = (
                 order[_follower(first, shift, step, len(order))]
                 for step in range(replication_factor - 1)
             )
-            found[partition] = (order[first], *followers)
-    return found
+            assignment[partition] = (order[first], *followers)
+    return assignment
 
 
 def rack_alternated(racks: Mapping[int, str]) -> list[int]:

@@ -18,12 +18,11 @@ Source: ZkAdminManager, AdminZkClient; ZN:delete-topic.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.topic_creation import TopicCreation
 from engine.admin.topic_growth import MorePartitions, TopicGrowth
-from engine.admin.topic_outcomes import TopicOutcome, TopicOutcomes, with_late
+from engine.admin.topic_results import TopicResult, TopicResults, with_late
 from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
 from engine.controller.grouped_writes import write_groups
@@ -39,7 +38,7 @@ from engine.znode.paths import delete_topic_path, topic_path
 class TopicAdmin:
     """Topic requests of one broker; the caller has checked that it is the controller.
 
-    Each promises the outcomes of all its topics, possibly kept when the call returns.
+    Each promises the results of all its topics, possibly kept when the call returns.
     """
 
     def __init__(self, config: BrokerConfig, ports: AdminPorts) -> None:
@@ -57,51 +56,53 @@ class TopicAdmin:
         timeout_ms: int,
         validate_only: bool = False,
         describe: bool = True,
-    ) -> Promise[TopicOutcomes]:
-        """Create topics of distinct names; `describe` tells their settings in the outcome."""
+    ) -> Promise[TopicResults]:
+        """Create topics of distinct names; `describe` tells their settings in the result."""
 
-        async def work() -> TopicOutcomes:
-            outcomes = await _written(
+        async def work() -> TopicResults:
+            results = await _written(
                 [topic.name for topic in topics],
                 self._creation.create(topics, validate_only=validate_only, describe=describe),
             )
             counts = {
-                name: outcome.partition_count
-                for name, outcome in outcomes.items()
-                if outcome.code == NONE
+                name: result.partition_count
+                for name, result in results.items()
+                if result.code == NONE
             }
-            return outcomes if validate_only else await self._led(outcomes, counts, timeout_ms)
+            return results if validate_only else await self._led(results, counts, timeout_ms)
 
         return drive(work())
 
     # -- delete --------------------------------------------------------------------------------
 
-    def delete_topics(self, topics: Sequence[str], *, timeout_ms: int) -> Promise[TopicOutcomes]:
+    def delete_topics(self, topics: Sequence[str], *, timeout_ms: int) -> Promise[TopicResults]:
         """Ask for the deletion of topics; one that is asked for already is waited for."""
 
-        async def work() -> TopicOutcomes:
-            outcomes = await _written(topics, self._delete(topics))
-            late = [name for name, outcome in outcomes.items() if outcome.code == NONE]
+        async def work() -> TopicResults:
+            results = await _written(topics, self._delete(topics))
+            late = [name for name, result in results.items() if result.code == NONE]
             if late and timeout_ms > 0:
                 late = await self._waiting.for_removal(late, timeout_ms)
-            return with_late(outcomes, late)
+            return with_late(results, late)
 
         return drive(work())
 
-    async def _delete(self, topics: Sequence[str]) -> TopicOutcomes:
-        outcomes: TopicOutcomes = {}
-        known = []
+    async def _delete(self, topics: Sequence[str]) -> TopicResults:
+        results: TopicResults = {}
+        stored = []
         for topic in topics:
             if not (is_name(topic) and await self._client.exists(topic_path(topic))):
-                outcomes[topic] = TopicOutcome(UNKNOWN_TOPIC_OR_PARTITION)
+                results[topic] = TopicResult(UNKNOWN_TOPIC_OR_PARTITION)
             else:
-                known.append(topic)
-        groups = [(Create(delete_topic_path(topic)),) for topic in known]
-        results = await write_groups(self._client.multi, groups)
-        for topic, result in zip(known, results, strict=True):
-            is_refused = isinstance(result, NodeError) and not isinstance(result, NodeExists)
-            outcomes[topic] = TopicOutcome(UNKNOWN_SERVER_ERROR if is_refused else NONE)
-        return outcomes
+                stored.append(topic)
+        groups = [(Create(delete_topic_path(topic)),) for topic in stored]
+        group_results = await write_groups(self._client.multi, groups)
+        for topic, group_result in zip(stored, group_results, strict=True):
+            is_refused = isinstance(group_result, NodeError) and not isinstance(
+                group_result, NodeExists
+            )
+            results[topic] = TopicResult(UNKNOWN_SERVER_ERROR if is_refused else NONE)
+        return results
 
     # -- more partitions -----------------------------------------------------------------------
 
@@ -111,38 +112,38 @@ class TopicAdmin:
         *,
         timeout_ms: int,
         validate_only: bool = False,
-    ) -> Promise[TopicOutcomes]:
+    ) -> Promise[TopicResults]:
         """Add partitions to topics of distinct names."""
 
-        async def work() -> TopicOutcomes:
-            outcomes = await _written(
+        async def work() -> TopicResults:
+            results = await _written(
                 [topic.name for topic in topics],
                 self._growth.grow(topics, validate_only=validate_only),
             )
             counts = {
-                topic.name: topic.new_count for topic in topics if outcomes[topic.name].code == NONE
+                topic.name: topic.new_count for topic in topics if results[topic.name].code == NONE
             }
-            return outcomes if validate_only else await self._led(outcomes, counts, timeout_ms)
+            return results if validate_only else await self._led(results, counts, timeout_ms)
 
         return drive(work())
 
     # -- waiting -------------------------------------------------------------------------------
 
     async def _led(
-        self, outcomes: TopicOutcomes, counts: Mapping[str, int], timeout_ms: int
-    ) -> TopicOutcomes:
-        """Return the outcomes once so many partitions have leaders, or the time is over."""
+        self, results: TopicResults, counts: Mapping[str, int], timeout_ms: int
+    ) -> TopicResults:
+        """Return the results once so many partitions have leaders, or the time is over."""
         late = list(counts)
         if late and timeout_ms > 0:
             late = await self._waiting.for_leaders(counts, timeout_ms)
-        return with_late(outcomes, late)
+        return with_late(results, late)
 
 
 async def _written(
-    names: Sequence[str], work: Coroutine[Any, None, TopicOutcomes]
-) -> TopicOutcomes:
-    """Return the outcomes of the writing part; a store that fails fails all its topics."""
+    names: Sequence[str], work: Coroutine[object, None, TopicResults]
+) -> TopicResults:
+    """Return the results of the writing part; a store that fails fails all its topics."""
     try:
         return await work
     except EngineError:
-        return dict.fromkeys(names, TopicOutcome(UNKNOWN_SERVER_ERROR))
+        return dict.fromkeys(names, TopicResult(UNKNOWN_SERVER_ERROR))

@@ -18,7 +18,7 @@ from engine.admin.replica_assignment import (
     sorted_brokers,
 )
 from engine.admin.topic_errors import TopicRefused
-from engine.admin.topic_outcomes import TopicOutcome, refused, write_error
+from engine.admin.topic_results import TopicResult, refused, write_error
 from engine.admin.topic_rules import (
     BROKERS_DEFAULT,
     CreatableTopic,
@@ -53,7 +53,15 @@ class _Planned(NamedTuple):
 
     assignment: TopicAssignment
     configs: Mapping[str, str]
-    outcome: TopicOutcome
+    result: TopicResult
+
+
+class _Described(NamedTuple):
+    """What a request was told of the settings of its topics, and what that depends on."""
+
+    settings: BrokerSettings
+    configs: dict[str, str]
+    described: Sequence[DescribedConfig]
 
 
 class TopicCreation:
@@ -63,35 +71,33 @@ class TopicCreation:
         self._config = config
         self._ports = ports
         self._client = ports.znodes
-        self._cache = ports.cache
-        self._last_described: (
-            tuple[BrokerSettings, dict[str, str], Sequence[DescribedConfig]] | None
-        ) = None
+        self._metadata_cache = ports.metadata_cache
+        self._last_described: _Described | None = None
 
     async def create(
         self, topics: Sequence[CreatableTopic], *, validate_only: bool, describe: bool
-    ) -> dict[str, TopicOutcome]:
+    ) -> dict[str, TopicResult]:
         """Check topics of distinct names, and write those that pass."""
-        outcomes: dict[str, TopicOutcome] = {}
+        results: dict[str, TopicResult] = {}
         planned: dict[str, _Planned] = {}
         for topic in topics:
             try:
                 planned[topic.name] = await self._plan(topic, planned, describe=describe)
             except TopicRefused as error:
-                outcomes[topic.name] = refused(error)
+                results[topic.name] = refused(error)
         if not validate_only:
-            await self._write_new(planned, outcomes)
+            await self._write_new(planned, results)
         for name, plan in planned.items():
             # A topic that is only checked has no id yet.
-            shown = plan.outcome._replace(topic_id=None) if validate_only else plan.outcome
-            outcomes.setdefault(name, shown)
-        return {topic.name: outcomes[topic.name] for topic in topics}
+            shown = plan.result._replace(topic_id=None) if validate_only else plan.result
+            results.setdefault(name, shown)
+        return {topic.name: results[topic.name] for topic in topics}
 
     async def _plan(
         self, topic: CreatableTopic, planned: Mapping[str, _Planned], *, describe: bool
     ) -> _Planned:
         """Check one topic and give it replicas, settings and an id; raises TopicRefused."""
-        if topic.name in self._cache.topics:
+        if topic.name in self._metadata_cache.topics:
             raise already_exists(topic.name)
         check_form(topic)
         replicas = self._place(topic)
@@ -102,24 +108,25 @@ class TopicCreation:
         settings = self._ports.settings()
         check_configs(configs, settings)
         topic_id = random_topic_id(self._ports.entropy)
-        partitions = {index: PartitionAssignment(each) for index, each in replicas.items()}
-        outcome = TopicOutcome(
+        partitions = {index: PartitionAssignment(brokers) for index, brokers in replicas.items()}
+        result = TopicResult(
             topic_id=topic_id,
             partition_count=len(replicas),
             replication_factor=len(replicas[0]),
             configs=self._described(configs, settings) if describe else (),
         )
-        return _Planned(TopicAssignment(uuid_text(topic_id), partitions), configs, outcome)
+        return _Planned(TopicAssignment(uuid_text(topic_id), partitions), configs, result)
 
     def _described(
         self, configs: dict[str, str], settings: BrokerSettings
     ) -> Sequence[DescribedConfig]:
         """Describe a topic's settings in Kafka's order; those of a request are mostly the same."""
-        if self._last_described is None or self._last_described[:2] != (settings, configs):
-            entries = {entry.name: entry for entry in describe_topic(settings, configs)}
-            told = [entries[name] for name in in_hash_order(entries)]
-            self._last_described = settings, configs, told
-        return self._last_described[2]
+        last = self._last_described
+        if last is None or last.settings != settings or last.configs != configs:
+            by_name = {config.name: config for config in describe_topic(settings, configs)}
+            described = [by_name[name] for name in in_hash_order(by_name)]
+            last = self._last_described = _Described(settings, configs, described)
+        return last.described
 
     def _place(self, topic: CreatableTopic) -> dict[int, tuple[int, ...]]:
         if topic.assignments:
@@ -129,7 +136,7 @@ class TopicCreation:
             partition_count = self._config.num_partitions
         if replication_factor == BROKERS_DEFAULT:
             replication_factor = self._config.default_replication_factor
-        brokers = sorted_brokers(self._cache.brokers.values())
+        brokers = sorted_brokers(self._metadata_cache.brokers.values())
         check_counts(partition_count, replication_factor, len(brokers))
         placement = Placement.random(self._ports.entropy, len(brokers))
         return assign_replicas(brokers, partition_count, replication_factor, placement)
@@ -144,14 +151,14 @@ class TopicCreation:
             check_collisions(topic, [*await self._client.children(TOPICS), *planned])
 
     async def _write_new(
-        self, planned: Mapping[str, _Planned], outcomes: dict[str, TopicOutcome]
+        self, planned: Mapping[str, _Planned], results: dict[str, TopicResult]
     ) -> None:
         groups = [await self._creation(name, plan) for name, plan in planned.items()]
-        results = await write_groups(self._client.multi, groups)
-        for name, result in zip(planned, results, strict=True):
-            error = write_error(name, result)
+        group_results = await write_groups(self._client.multi, groups)
+        for name, group_result in zip(planned, group_results, strict=True):
+            error = write_error(name, group_result)
             if error is not None:
-                outcomes[name] = error
+                results[name] = error
 
     async def _creation(self, topic: str, plan: _Planned) -> list[Operation]:
         path, data = topic_config_path(topic), encode_config(plan.configs)

@@ -18,7 +18,7 @@ from engine.admin.replica_assignment import (
     sorted_brokers,
 )
 from engine.admin.topic_errors import TopicRefused
-from engine.admin.topic_outcomes import TopicOutcome, refused, write_error
+from engine.admin.topic_results import TopicResult, refused, write_error
 from engine.admin.topic_rules import check_added_replicas, check_growth, is_name
 from engine.controller.cluster_reader import StoredTopic, read_brokers, read_topic
 from engine.controller.grouped_writes import write_groups
@@ -53,48 +53,48 @@ class TopicGrowth:
 
     async def grow(
         self, topics: Sequence[MorePartitions], *, validate_only: bool
-    ) -> dict[str, TopicOutcome]:
+    ) -> dict[str, TopicResult]:
         """Check topics of distinct names, and write those that pass."""
         if not all(_has_path(topic.name) for topic in topics):
             # Kafka asks its store for all at once, and fails at a path that no node can have.
-            return {topic.name: TopicOutcome(UNKNOWN_SERVER_ERROR) for topic in topics}
-        outcomes: dict[str, TopicOutcome] = {}
+            return {topic.name: TopicResult(UNKNOWN_SERVER_ERROR) for topic in topics}
+        results: dict[str, TopicResult] = {}
         remaining = list(topics)
         while remaining:
-            writes = await self._plan(remaining, outcomes)
+            writes = await self._plan(remaining, results)
             if validate_only:
                 break
-            results = await write_groups(self._client.multi, list(writes.values()))
+            group_results = await write_groups(self._client.multi, list(writes.values()))
             outdated = set()
-            for name, result in zip(writes, results, strict=True):
-                if isinstance(result, BadVersion):
+            for name, group_result in zip(writes, group_results, strict=True):
+                if isinstance(group_result, BadVersion):
                     outdated.add(name)
                 else:
-                    outcomes[name] = write_error(name, result) or outcomes[name]
+                    results[name] = write_error(name, group_result) or results[name]
             remaining = [topic for topic in remaining if topic.name in outdated]
-        return outcomes
+        return results
 
     async def _plan(
-        self, topics: Sequence[MorePartitions], outcomes: dict[str, TopicOutcome]
+        self, topics: Sequence[MorePartitions], results: dict[str, TopicResult]
     ) -> dict[str, list[Operation]]:
-        """Return what to write for the topics that pass; the others have their outcome."""
+        """Return what to write for the topics that pass; the others have their result."""
         writes: dict[str, list[Operation]] = {}
         for topic in topics:
             try:
-                stored = await self._known_topic(topic.name)
+                stored = await self._stored_topic(topic.name)
                 assignment = await self._grown(topic, stored.assignment)
             except TopicRefused as error:
-                outcomes[topic.name] = refused(error)
+                results[topic.name] = refused(error)
                 continue
             except (InvalidZnodeValue, InvalidUuid):
-                outcomes[topic.name] = TopicOutcome(UNKNOWN_SERVER_ERROR)
+                results[topic.name] = TopicResult(UNKNOWN_SERVER_ERROR)
                 continue
-            outcomes[topic.name] = TopicOutcome()
+            results[topic.name] = TopicResult()
             data = encode_topic(assignment)
             writes[topic.name] = [SetData(topic_path(topic.name), data, stored.version)]
         return writes
 
-    async def _known_topic(self, topic: str) -> StoredTopic:
+    async def _stored_topic(self, topic: str) -> StoredTopic:
         # A name that no topic can have may be the path of another node.
         stored = await read_topic(self._client, topic) if is_name(topic) else None
         if stored is None or not stored.assignment.partitions:
@@ -104,7 +104,7 @@ class TopicGrowth:
     async def _grown(self, topic: MorePartitions, current: TopicAssignment) -> TopicAssignment:
         """Return a topic's assignment with the new partitions; raises TopicRefused."""
         partitions = current.partitions
-        if any(each.adding_replicas or each.removing_replicas for each in partitions.values()):
+        if any(p.adding_replicas or p.removing_replicas for p in partitions.values()):
             raise TopicRefused(
                 REASSIGNMENT_IN_PROGRESS,
                 f"A partition reassignment is in progress for the topic '{topic.name}'.",
@@ -115,11 +115,13 @@ class TopicGrowth:
             raise TopicRefused(UNKNOWN_SERVER_ERROR, "partition 0 has no replicas")
         pattern = partitions[0].replicas
         live = await read_brokers(self._client)
-        brokers = sorted_brokers(each.node for each in live.values())
+        brokers = sorted_brokers(broker.node for broker in live.values())
         if topic.assignments is None:
             check_counts(topic.new_count - old_count, len(pattern), len(brokers))
-            ids = [each.broker_id for each in brokers]
-            start = next((i for i, each in enumerate(ids) if each >= pattern[0]), 0)
+            first_leader = pattern[0]
+            start = next(
+                (i for i, broker in enumerate(brokers) if broker.broker_id >= first_leader), 0
+            )
             added = assign_replicas(
                 brokers,
                 topic.new_count - old_count,
@@ -135,7 +137,7 @@ class TopicGrowth:
                 broker_ids=live.keys(),
             )
             added = dict(enumerate(topic.assignments, old_count))
-        grown = {index: PartitionAssignment(each) for index, each in added.items()}
+        grown = {index: PartitionAssignment(replicas) for index, replicas in added.items()}
         return current._replace(partitions={**partitions, **grown})
 
 

@@ -128,7 +128,7 @@ def can_collide(topic: str) -> bool:
 
 def check_collisions(topic: str, others: Iterable[str]) -> None:
     """Raise TopicRefused if another topic's name differs only in '.' for '_'."""
-    colliding = [each for each in others if topics_collide(topic, each)]
+    colliding = [other for other in others if topics_collide(topic, other)]
     if topic in colliding:
         raise already_exists(topic)
     if colliding:
@@ -160,8 +160,8 @@ def check_assignment(assignment: Mapping[int, tuple[int, ...]]) -> None:
 
 
 def _adds_up(indexes: Iterable[int]) -> bool:
-    found = list(indexes)
-    return sum(max(index, 0) for index in found) == len(found) * (len(found) - 1) // 2
+    counted = list(indexes)
+    return sum(max(index, 0) for index in counted) == len(counted) * (len(counted) - 1) // 2
 
 
 def check_configs(configs: Mapping[str, str], settings: BrokerSettings) -> None:
@@ -197,8 +197,8 @@ def check_added_replicas(
 
     Differs: five or more unknown brokers are told in the order given, by Kafka in that of a hash.
     """
-    named = dict.fromkeys(each for replicas in assignments for each in replicas)
-    unknown = [each for each in named if each not in broker_ids]
+    named = dict.fromkeys(broker_id for replicas in assignments for broker_id in replicas)
+    unknown = [broker_id for broker_id in named if broker_id not in broker_ids]
     if unknown:
         raise TopicRefused(
             INVALID_REPLICA_ASSIGNMENT,

@@ -52,7 +52,7 @@ class _DelayedTopics(DelayedOperation):
 
     def late(self) -> list[str]:
         """Return what is not done now."""
-        return [each for each in reversed(self.pending) if not self._is_done(each)]
+        return [topic for topic in reversed(self.pending) if not self._is_done(topic)]
 
 
 class TopicWaiting:
@@ -64,9 +64,9 @@ class TopicWaiting:
     """
 
     def __init__(
-        self, cache: MetadataCache, clock: Clock, on_waiting: Callable[[int], None]
+        self, metadata_cache: MetadataCache, clock: Clock, on_waiting: Callable[[int], None]
     ) -> None:
-        self._cache = cache
+        self._metadata_cache = metadata_cache
         self._clock = clock
         self._on_waiting = on_waiting
         wheel: TimingWheel[_DelayedTopics] = TimingWheel(clock.monotonic_ms())
@@ -85,7 +85,7 @@ class TopicWaiting:
         """Wait until topics have so many partitions, each with a leader."""
 
         def is_done(topic: str) -> bool:
-            partitions = self._cache.topics.get(topic, {})
+            partitions = self._metadata_cache.topics.get(topic, {})
             led = sum(partition.leader_id != _NO_LEADER for partition in partitions.values())
             return led >= partition_counts[topic]
 
@@ -99,15 +99,20 @@ class TopicWaiting:
         for partition in leaders:
             topics.setdefault(partition.topic, []).append(partition)
 
+        def is_led(partition: TopicPartition) -> bool:
+            metadata = self._metadata_cache.partition(partition)
+            return metadata is not None and metadata.leader_id == leaders[partition]
+
         def is_done(topic: str) -> bool:
-            shown = ((key, self._cache.partition(key)) for key in topics[topic])
-            return all(it is not None and it.leader_id == leaders[key] for key, it in shown)
+            return all(is_led(partition) for partition in topics[topic])
 
         return self._wait(topics, timeout_ms, is_done)
 
     def for_removal(self, topics: Iterable[str], timeout_ms: int) -> Promise[list[str]]:
         """Wait until topics are gone."""
-        return self._wait(topics, timeout_ms, lambda topic: topic not in self._cache.topics)
+        return self._wait(
+            topics, timeout_ms, lambda topic: topic not in self._metadata_cache.topics
+        )
 
     def check(self, topics: Iterable[str]) -> None:
         """Look again at what waits for topics whose metadata changed."""

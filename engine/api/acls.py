@@ -15,11 +15,9 @@ Source: AclApis of 3.9.1, its branches without an authorizer.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.exchange import CloseConnection, Exchange
 from engine.kafka_errors import SECURITY_DISABLED
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _NO_AUTHORIZER = "No Authorizer is configured."
 #: What DescribeAcls says; Kafka's tool prints it.
@@ -32,44 +30,57 @@ _UNKNOWN = 0
 class Acls:
     """Answers all three."""
 
-    def describe(self, request: Any, _exchange: Exchange) -> Any:
+    def describe(
+        self, request: messages.DescribeAclsRequest, _exchange: Exchange
+    ) -> messages.DescribeAclsResponse:
         """Return the refusal of a description."""
         _check_filter(request)
-        return message_class("DescribeAclsResponse")(
+        return messages.DescribeAclsResponse(
             error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER_HERE
         )
 
-    def create(self, request: Any, _exchange: Exchange) -> Any:
+    def create(
+        self, request: messages.CreateAclsRequest, _exchange: Exchange
+    ) -> messages.CreateAclsResponse:
         """Return the refusal of each creation."""
-        for asked in request.creations:
+        for creation in request.creations:
             _check(
-                asked.resource_type,
-                asked.resource_pattern_type,
-                asked.operation,
-                asked.permission_type,
+                creation.resource_type,
+                creation.resource_pattern_type,
+                creation.operation,
+                creation.permission_type,
             )
-        response = message_class("CreateAclsResponse")
-        return response(results=_refusals(response.AclCreationResult, request.creations))
+        response = messages.CreateAclsResponse
+        refused = [
+            response.AclCreationResult(error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER)
+            for _ in request.creations
+        ]
+        return response(results=refused)
 
-    def delete(self, request: Any, _exchange: Exchange) -> Any:
+    def delete(
+        self, request: messages.DeleteAclsRequest, _exchange: Exchange
+    ) -> messages.DeleteAclsResponse:
         """Return the refusal of each filter."""
-        for asked in request.filters:
-            _check_filter(asked)
-        response = message_class("DeleteAclsResponse")
-        return response(filter_results=_refusals(response.DeleteAclsFilterResult, request.filters))
+        for acl_filter in request.filters:
+            _check_filter(acl_filter)
+        response = messages.DeleteAclsResponse
+        refused = [
+            response.DeleteAclsFilterResult(
+                error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER
+            )
+            for _ in request.filters
+        ]
+        return response(filter_results=refused)
 
 
-def _refusals(result: Any, asked: list[Any]) -> list[Any]:
-    """Return one refusal for each thing that was asked for."""
-    return [result(error_code=SECURITY_DISABLED, error_message=_NO_AUTHORIZER) for _ in asked]
-
-
-def _check_filter(asked: Any) -> None:
+def _check_filter(
+    acl_filter: messages.DescribeAclsRequest | messages.DeleteAclsRequest.DeleteAclsFilter,
+) -> None:
     _check(
-        asked.resource_type_filter,
-        asked.pattern_type_filter,
-        asked.operation,
-        asked.permission_type,
+        acl_filter.resource_type_filter,
+        acl_filter.pattern_type_filter,
+        acl_filter.operation,
+        acl_filter.permission_type,
     )
 
 

@@ -1,8 +1,8 @@
 """Admission: the step in front of every handler, and of every usual way past it.
 
 ```
-request ─ admit ─┬─ the rule of its row denies ──> the API's own answer with an error (`denied.py`)
-                 ├─ a quota is used up ──────────> served; the answer says so, the connection rests
+request ─ admit ─┬─ the rule of its row denies ─> the API's own response with an error (`denied.py`)
+                 ├─ a quota is used up ─────────> served; the response says so, the connection rests
                  └─ handler ─ may(…) of each topic, group, transactional id
 usual way ─ may_go_usual ─ no: the way above
 ```

@@ -9,21 +9,20 @@ Source: KafkaApis.handleAlterConfigsRequest of 3.9.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
 
 from engine.api.admission import AclOperation
-from engine.api.config_alteration import ConfigAlteration, answer_each
+from engine.api.config_alteration import ConfigAlteration, alter_each
 from engine.api.config_operations import check_configs
 from engine.api.config_resources import (
     InvalidRequest,
+    ResourceResult,
     ResourceType,
-    alteration_reply,
     require_allowed,
 )
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
-from engine.wire.structs import message_class
+from engine.host.promise import Promise
+from engine.wire import messages
 
 
 class AlterConfigs:
@@ -31,21 +30,39 @@ class AlterConfigs:
 
     def __init__(self, alteration: ConfigAlteration) -> None:
         self._alteration = alteration
-        self._response = message_class("AlterConfigsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Promise an answer for each resource."""
+    def handle(
+        self, request: messages.AlterConfigsRequest, exchange: Exchange
+    ) -> Promise[messages.AlterConfigsResponse]:
+        """Promise the result of each resource."""
 
-        async def alter(resource: Any) -> None:
+        async def alter(resource: messages.AlterConfigsRequest.AlterConfigsResource) -> None:
             check_configs(resource.configs)
             if resource.resource_type == ResourceType.BROKER_LOGGER:
                 raise InvalidRequest(f"Unknown resource type {resource.resource_type}")
             require_allowed(exchange.session, resource, AclOperation.ALTER_CONFIGS)
-            wanted = {config.name: config.value for config in resource.configs}
+            wanted = {c.name: c.value for c in resource.configs if c.value is not None}
 
             def edit(_current: Mapping[str, str], _keys: Mapping[str, ConfigKey]) -> dict[str, str]:
                 return wanted
 
             await self._alteration.alter(resource, edit, validate_only=request.validate_only)
 
-        return answer_each(request.resources, alter, partial(alteration_reply, self._response))
+        return alter_each(request.resources, alter).then(_response)
+
+
+def _response(
+    results: list[tuple[messages.AlterConfigsRequest.AlterConfigsResource, ResourceResult]],
+) -> messages.AlterConfigsResponse:
+    response = messages.AlterConfigsResponse
+    return response(
+        responses=[
+            response.AlterConfigsResourceResponse(
+                error_code=result.code,
+                error_message=result.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, result in results
+        ]
+    )

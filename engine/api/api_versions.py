@@ -7,19 +7,18 @@
 | 3, 4 | flexible; the client says its software's name and version |
 
 An unknown version is answered in the form of version 0 with UNSUPPORTED_VERSION and the one entry
-of this API, so that the client can ask again; the header of the answer is always version 0.
+of this API, so that the client can ask again; the header of the response is always version 0.
 Source: KIP-511, ApiVersionsRequest; KIP-584 for the epoch of finalized features.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from engine.api.dispatch import DispatchTable
 from engine.api.exchange import Exchange
 from engine.kafka_errors import INVALID_REQUEST, UNSUPPORTED_VERSION
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 #: A ZooKeeper-mode broker has no finalized features; their epoch starts at 0.
@@ -31,34 +30,35 @@ class ApiVersions:
 
     def __init__(self, table: DispatchTable) -> None:
         self._table = table
-        self._response = message_class("ApiVersionsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.ApiVersionsRequest, exchange: Exchange
+    ) -> messages.ApiVersionsResponse:
         """Return what is served; remembers the client's software from version 3 on."""
         if exchange.api_version >= 3:
             name = request.client_software_name
             version = request.client_software_version
             if not (_SOFTWARE.fullmatch(name) and _SOFTWARE.fullmatch(version)):
-                return self._response(error_code=INVALID_REQUEST)
+                return messages.ApiVersionsResponse(error_code=INVALID_REQUEST)
             exchange.session.client_software_name = name
             exchange.session.client_software_version = version
-        return self._response(
-            api_keys=self._entries(), finalized_features_epoch=_FINALIZED_FEATURES_EPOCH
+        return messages.ApiVersionsResponse(
+            api_keys=self._served(), finalized_features_epoch=_FINALIZED_FEATURES_EPOCH
         )
 
-    def _entries(self) -> list[Any]:
-        entry = self._response.ApiVersion
+    def _served(self) -> list[messages.ApiVersionsResponse.ApiVersion]:
+        version = messages.ApiVersionsResponse.ApiVersion
         return [
-            entry(api_key=row.key, min_version=row.lowest, max_version=row.highest)
+            version(api_key=row.key, min_version=row.lowest, max_version=row.highest)
             for row in self._table.rows()
             if row.is_advertised
         ]
 
-    def refusal(self) -> Any:
-        """Return the answer to a version that is not served, to be written as version 0."""
+    def refusal(self) -> messages.ApiVersionsResponse:
+        """Return the response to a version that is not served, to be written as version 0."""
         own = self._table.row(18)
         assert own is not None
-        entry = self._response.ApiVersion(
+        versions = messages.ApiVersionsResponse.ApiVersion(
             api_key=own.key, min_version=own.lowest, max_version=own.highest
         )
-        return self._response(error_code=UNSUPPORTED_VERSION, api_keys=[entry])
+        return messages.ApiVersionsResponse(error_code=UNSUPPORTED_VERSION, api_keys=[versions])

@@ -14,20 +14,22 @@ Kafka, encrypted passwords are kept, where Kafka drops those that it cannot decr
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
 from engine.api.admission import NotAuthorized
 from engine.api.config_resources import (
     RESOURCE_TYPES,
+    AlteredResource,
     InvalidConfiguration,
     InvalidRequest,
     ResourceResult,
     ResourceType,
     UnknownTopic,
-    answer_to,
     require_own_id,
+    result_of,
 )
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import check_broker_change, check_thread_counts, is_encrypted
@@ -40,6 +42,8 @@ from engine.host.promise import Promise
 from engine.replication.metadata_cache import MetadataCache
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
+R = TypeVar("R", bound=AlteredResource)
+
 #: Returns new settings from those that are set, given the keys of the resource.
 Edit: TypeAlias = Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
 
@@ -50,16 +54,16 @@ class ConfigAlteration:
     def __init__(
         self,
         broker_id: int,
-        cache: MetadataCache,
+        metadata_cache: MetadataCache,
         admin: ConfigAdmin,
         settings: Callable[[], BrokerSettings],
     ) -> None:
         self.broker_id = broker_id
-        self._cache = cache
+        self._metadata_cache = metadata_cache
         self._admin = admin
         self._settings = settings
 
-    async def alter(self, resource: Any, edit: Edit, *, validate_only: bool) -> None:
+    async def alter(self, resource: AlteredResource, edit: Edit, *, validate_only: bool) -> None:
         """Change one resource of a request.
 
         Errors: ApiError, ConfigError, those of the store.
@@ -81,7 +85,7 @@ class ConfigAlteration:
     async def _alter_topic(self, topic: str, edit: Edit, *, validate_only: bool) -> None:
         if not topic:
             raise InvalidRequest("Default topic resources are not allowed.")
-        if topic not in self._cache.topics:
+        if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
 
         def compute(current: Mapping[str, str]) -> dict[str, str]:
@@ -128,57 +132,52 @@ def _check_broker(
     else:
         after = settings.with_dynamic(settings.dynamic_broker, changed)
     config = BrokerConfig.of(after)
-    check_thread_counts(settings, after, [each.name for each in config.bound_listeners])
+    check_thread_counts(settings, after, [listener.name for listener in config.bound_listeners])
 
 
 def _check_passwords(
     changed: Mapping[str, str], settings: BrokerSettings, *, per_broker: bool, is_written: bool
 ) -> None:
     """Raise InvalidConfiguration for passwords that would have to be encrypted."""
-    found = ", ".join(name for name in changed if is_encrypted(name))
-    if not found:
+    names = ", ".join(name for name in changed if is_encrypted(name))
+    if not names:
         return
     if settings.set_text("password.encoder.secret") is not None:
         raise InvalidConfiguration(
-            f"this broker does not encrypt passwords: set them in its file, {found}"
+            f"this broker does not encrypt passwords: set them in its file, {names}"
         )
     if is_written and per_broker:
         raise InvalidConfiguration(
-            f"without password.encoder.secret no password can be kept: set it in the file, {found}"
+            f"without password.encoder.secret no password can be kept: set it in the file, {names}"
         )
     if is_written:
-        raise InvalidConfiguration(f"a password can be set only for one broker: {found}")
+        raise InvalidConfiguration(f"a password can be set only for one broker: {names}")
 
 
-def answer_each(
-    resources: Sequence[Any],
-    alter: Callable[[Any], Awaitable[None]],
-    reply_with: Callable[[Iterable[tuple[Any, ResourceResult]]], Any],
-) -> Promise[Any]:
-    """Change the resources one by one and promise the reply; each has its own answer.
+def alter_each(
+    resources: Sequence[R], alter: Callable[[R], Awaitable[None]]
+) -> Promise[list[tuple[R, ResourceResult]]]:
+    """Change the resources one by one and promise the result of each.
 
     A resource that is named twice is refused both times, and nothing of it changed.
     """
-    times: dict[tuple[int, str], int] = {}
-    for each in resources:
-        key = (each.resource_type, each.resource_name)
-        times[key] = times.get(key, 0) + 1
+    counts = Counter((resource.resource_type, resource.resource_name) for resource in resources)
 
-    async def work() -> Any:
-        answers = []
-        for resource in resources:
-            key = (resource.resource_type, resource.resource_name)
-            try:
-                if times[key] > 1:
-                    raise InvalidRequest("Each resource must appear at most once.")
-                await alter(resource)
-                answers.append(ResourceResult())
-            except NotAuthorized as error:
-                # Kafka has words for it for loggers alone.
-                is_logger = resource.resource_type == ResourceType.BROKER_LOGGER
-                answers.append(ResourceResult(error.code, error.detail if is_logger else None))
-            except EngineError as error:
-                answers.append(answer_to(error, *key))
-        return reply_with(zip(resources, answers, strict=True))
+    async def result_of_altering(resource: R) -> ResourceResult:
+        kind, name = resource.resource_type, resource.resource_name
+        try:
+            if counts[kind, name] > 1:
+                raise InvalidRequest("Each resource must appear at most once.")
+            await alter(resource)
+        except NotAuthorized as error:
+            # Kafka has words for it for loggers alone.
+            is_logger = kind == ResourceType.BROKER_LOGGER
+            return ResourceResult(error.code, error.detail if is_logger else None)
+        except EngineError as error:
+            return result_of(error, kind, name)
+        return ResourceResult()
+
+    async def work() -> list[tuple[R, ResourceResult]]:
+        return [(resource, await result_of_altering(resource)) for resource in resources]
 
     return drive(work())

@@ -9,7 +9,7 @@ Source: kafka.server.logger.RuntimeLoggerManager, kafka.utils.Log4jController of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.api.config_resources import (
     InvalidConfiguration,
@@ -17,6 +17,7 @@ from engine.api.config_resources import (
     Operation,
     UnexpectedChange,
 )
+from engine.wire import messages
 
 ROOT_LOGGER = "root"
 LEVELS = ("DEBUG", "ERROR", "FATAL", "INFO", "TRACE", "WARN")
@@ -38,28 +39,36 @@ class LoggerLevels(Protocol):
         ...
 
 
-def alter_loggers(loggers: LoggerLevels, configs: Iterable[Any], *, validate_only: bool) -> None:
+def alter_loggers(
+    loggers: LoggerLevels,
+    configs: Iterable[messages.IncrementalAlterConfigsRequest.AlterableConfig],
+    *,
+    validate_only: bool,
+) -> None:
     """Make all changes or none; raises InvalidConfiguration, InvalidRequest."""
     changes = list(configs)
-    known = loggers.levels()
+    levels = loggers.levels()
     for change in changes:
-        _check(change, known)
+        _check(change, levels)
     if validate_only:
         return
     for change in changes:
         if change.config_operation == Operation.SET:
+            assert change.value in LEVELS
             loggers.set_level(change.name, change.value)
         else:
             loggers.unset_level(change.name)
 
 
-def _check(change: Any, known: Mapping[str, str]) -> None:
+def _check(
+    change: messages.IncrementalAlterConfigsRequest.AlterableConfig, levels: Mapping[str, str]
+) -> None:
     name, operation = change.name, change.config_operation
     if operation not in tuple(Operation):
         raise UnexpectedChange(f"an operation {operation}")
     if operation not in (Operation.SET, Operation.DELETE):
         raise InvalidRequest(f"loggers have no operation {Operation.name_of(operation)}")
-    if name not in known:
+    if name not in levels:
         raise InvalidConfiguration(f"Logger {name} does not exist!")
     if operation == Operation.SET and change.value not in LEVELS:
         raise InvalidConfiguration(

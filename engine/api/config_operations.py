@@ -15,8 +15,8 @@ Kafka fails at a list of an unknown key and at an unknown operation, and has no 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from engine.api.config_resources import (
     InvalidConfiguration,
@@ -25,9 +25,16 @@ from engine.api.config_resources import (
     UnexpectedChange,
 )
 from engine.config.key import ConfigKey, ConfigType
+from engine.wire import messages
+
+#: A setting to change; AlterConfigs has no operations.
+AlterableConfig: TypeAlias = (
+    "messages.AlterConfigsRequest.AlterableConfig"
+    " | messages.IncrementalAlterConfigsRequest.AlterableConfig"
+)
 
 
-def check_configs(configs: Iterable[Any]) -> None:
+def check_configs(configs: Sequence[AlterableConfig]) -> None:
     """Raise InvalidRequest for a key named twice, or a value of null where there must be one."""
     names = [config.name for config in configs]
     if len(set(names)) < len(names):
@@ -42,25 +49,29 @@ def check_configs(configs: Iterable[Any]) -> None:
 
 
 def apply_operations(
-    current: Mapping[str, str], configs: Iterable[Any], keys: Mapping[str, ConfigKey]
+    current: Mapping[str, str],
+    configs: Iterable[messages.IncrementalAlterConfigsRequest.AlterableConfig],
+    keys: Mapping[str, ConfigKey],
 ) -> dict[str, str]:
     """Return the settings after all operations; raises InvalidConfiguration, UnexpectedChange."""
     changed = dict(current)
     for config in configs:
-        name, operation = config.name, config.config_operation
-        if operation == Operation.SET:
-            changed[name] = config.value
-        elif operation == Operation.DELETE:
+        name, operation, value = config.name, config.config_operation, config.value
+        if operation == Operation.DELETE:
             changed.pop(name, None)
+            continue
+        assert value is not None
+        if operation == Operation.SET:
+            changed[name] = value
         elif operation == Operation.APPEND:
             old = _elements(name, operation, changed, keys)
-            new = [each for each in config.value.split(",") if each not in old]
+            new = [element for element in value.split(",") if element not in old]
             changed[name] = ",".join(old + new)
         elif operation == Operation.SUBTRACT:
             left = _elements(name, operation, changed, keys)
-            for each in config.value.split(","):
-                if each in left:
-                    left.remove(each)
+            for element in value.split(","):
+                if element in left:
+                    left.remove(element)
             changed[name] = ",".join(left)
         else:
             raise UnexpectedChange(f"an operation {operation}")

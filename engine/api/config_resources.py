@@ -12,9 +12,8 @@ Source: ConfigResource, ConfigAdminManager, ZkAdminManager of 3.9.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import (
     CLUSTER_NAME,
@@ -33,6 +32,7 @@ from engine.kafka_errors import (
     UNKNOWN_SERVER_ERROR,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.wire import messages
 
 _NUMBERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE))
 
@@ -69,6 +69,15 @@ class UnknownTopic(ApiError):
         self.topic = topic
 
 
+#: A resource whose settings are to change, in the words of either API.
+AlteredResource: TypeAlias = (
+    "messages.AlterConfigsRequest.AlterConfigsResource"
+    " | messages.IncrementalAlterConfigsRequest.AlterConfigsResource"
+)
+#: A resource of any API of settings.
+Resource: TypeAlias = "AlteredResource | messages.DescribeConfigsRequest.DescribeConfigsResource"
+
+
 class ResourceType(IntEnum):
     """What has settings, by Kafka's numbers."""
 
@@ -98,7 +107,7 @@ class Operation(IntEnum):
 _OPERATIONS = frozenset(Operation)
 
 
-def require_allowed(session: Session, resource: Any, operation: AclOperation) -> None:
+def require_allowed(session: Session, resource: Resource, operation: AclOperation) -> None:
     """Raise NotAuthorized unless a client may read or change the settings of a resource."""
     kind, name = AclResource.CLUSTER, CLUSTER_NAME
     if resource.resource_type == ResourceType.TOPIC:
@@ -114,15 +123,15 @@ class ResourceResult(NamedTuple):
     message: str | None = None
 
 
-def answer_to(error: EngineError, resource_type: int, name: str) -> ResourceResult:
-    """Return the answer for a resource that was refused.
+def result_of(error: EngineError, resource_type: int, name: str) -> ResourceResult:
+    """Return the result of a resource that was refused.
 
     Values that a topic does not take are INVALID_CONFIG, those of a broker INVALID_REQUEST. What
     fails without a code of its own tells nothing more, as in Kafka.
     """
     if isinstance(error, ApiError):
-        told = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
-        return ResourceResult(error.code, told)
+        message = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
+        return ResourceResult(error.code, message)
     if not isinstance(error, ConfigError):
         return ResourceResult(UNKNOWN_SERVER_ERROR)
     if resource_type == ResourceType.BROKER:
@@ -160,8 +169,8 @@ def _culprit(key: ConfigKey, text: str) -> str:
     if key.type is not ConfigType.LIST:
         return text
     allowed = key.valid.strip("[]").split(", ")
-    elements = (each.strip() for each in text.split(","))
-    return next((each for each in elements if each not in allowed), text)
+    elements = (element.strip() for element in text.split(","))
+    return next((element for element in elements if element not in allowed), text)
 
 
 def _number(kind: ConfigType, text: str) -> float:
@@ -190,19 +199,3 @@ def require_own_id(name: str, broker_id: int, *, what: str = "Node", alternative
     if number != broker_id:
         expected = f"{broker_id}{alternative}"
         raise InvalidRequest(f"Unexpected broker id, expected {expected}, but received {name}")
-
-
-def alteration_reply(response: Any, answers: Iterable[tuple[Any, ResourceResult]]) -> Any:
-    """Return what became of each changed resource; both APIs that change settings answer so."""
-    entry = response.AlterConfigsResourceResponse
-    return response(
-        responses=[
-            entry(
-                error_code=answer.code,
-                error_message=answer.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, answer in answers
-        ]
-    )

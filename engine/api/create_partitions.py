@@ -13,25 +13,25 @@ Source: KIP-195; KafkaApis.handleCreatePartitionsRequest.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_growth import MorePartitions
-from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_results import TopicResult
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
+from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     NOT_CONTROLLER,
     TOPIC_AUTHORIZATION_FAILED,
 )
-from engine.wire.structs import message_class
+from engine.wire import messages
 
-_DUPLICATE = TopicOutcome(INVALID_REQUEST, "Duplicate topic in request.")
-_DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
-_GOING = TopicOutcome(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
+_DUPLICATE = TopicResult(INVALID_REQUEST, "Duplicate topic in request.")
+_DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
+_GOING = TopicResult(INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
 
 
 class CreatePartitions:
@@ -40,13 +40,14 @@ class CreatePartitions:
     def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
         self._controller = controller
         self._admin = admin
-        self._response = message_class("CreatePartitionsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Return the answer, or what becomes it when the partitions have leaders."""
+    def handle(
+        self, request: messages.CreatePartitionsRequest, exchange: Exchange
+    ) -> messages.CreatePartitionsResponse | Promise[messages.CreatePartitionsResponse]:
+        """Return the response, or promise it when the partitions have leaders."""
         names = list(dict.fromkeys(topic.name for topic in request.topics))
         if not self._controller.is_active:
-            return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
+            return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
         counts = Counter(topic.name for topic in request.topics)
         refused = {name: _DUPLICATE for name, count in counts.items() if count > 1}
         for name in names:
@@ -61,24 +62,28 @@ class CreatePartitions:
             timeout_ms=request.timeout_ms,
             validate_only=request.validate_only,
         )
-        return grown.then(lambda outcomes: self._reply(names, {**outcomes, **refused}))
+        return grown.then(lambda results: self._response(names, {**results, **refused}))
 
-    def _reply(self, names: list[str], outcomes: dict[str, TopicOutcome]) -> Any:
+    def _response(
+        self, names: list[str], results: dict[str, TopicResult]
+    ) -> messages.CreatePartitionsResponse:
         """Return one result a topic, also for one that was named twice."""
-        return self._response(
+        return messages.CreatePartitionsResponse(
             results=[
-                self._response.CreatePartitionsTopicResult(
+                messages.CreatePartitionsResponse.CreatePartitionsTopicResult(
                     name=name,
-                    error_code=outcomes[name].code,
-                    error_message=outcomes[name].message,
+                    error_code=results[name].code,
+                    error_message=results[name].message,
                 )
                 for name in names
             ]
         )
 
 
-def _more_partitions(topic: Any) -> MorePartitions:
+def _more_partitions(
+    topic: messages.CreatePartitionsRequest.CreatePartitionsTopic,
+) -> MorePartitions:
     assignments = None
     if topic.assignments is not None:
-        assignments = [tuple(each.broker_ids) for each in topic.assignments]
+        assignments = [tuple(replicas.broker_ids) for replicas in topic.assignments]
     return MorePartitions(topic.name, topic.count, assignments)

@@ -6,9 +6,9 @@
 | 1 | + only validate; a message with each error |
 | 2, 3 | + throttle time |
 | 4 | −1 for the broker's default counts |
-| 5 | flexible; counts and settings of the new topic in the answer |
+| 5 | flexible; counts and settings of the new topic in the response |
 | 6 | may answer THROTTLING_QUOTA_EXCEEDED (not used: there are no quotas yet) |
-| 7 | + topic id in the answer |
+| 7 | + topic id in the response |
 
 Only the controller creates topics; another broker answers NOT_CONTROLLER for each.
 Source: KIP-4, KIP-464, KIP-525, KIP-516; KafkaApis.handleCreateTopicsRequest.
@@ -17,22 +17,22 @@ Source: KIP-4, KIP-464, KIP-525, KIP-516; KafkaApis.handleCreateTopicsRequest.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
+from engine.host.promise import Promise
 from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED
 from engine.naming import CLUSTER_METADATA_TOPIC
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
-_DUPLICATE = TopicOutcome(INVALID_REQUEST, "Found multiple entries for this topic.")
-_DENIED = TopicOutcome(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
-_PROHIBITED = TopicOutcome(
+_DUPLICATE = TopicResult(INVALID_REQUEST, "Found multiple entries for this topic.")
+_DENIED = TopicResult(TOPIC_AUTHORIZATION_FAILED, "Authorization failed.")
+_PROHIBITED = TopicResult(
     INVALID_REQUEST, f"Creation of internal topic {CLUSTER_METADATA_TOPIC} is prohibited."
 )
 
@@ -43,13 +43,14 @@ class CreateTopics:
     def __init__(self, controller: ControllerView, admin: TopicAdmin) -> None:
         self._controller = controller
         self._admin = admin
-        self._response = message_class("CreateTopicsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Return the answer, or what becomes it when the topics have leaders."""
+    def handle(
+        self, request: messages.CreateTopicsRequest, exchange: Exchange
+    ) -> messages.CreateTopicsResponse | Promise[messages.CreateTopicsResponse]:
+        """Return the response, or promise it when the topics have leaders."""
         names = [topic.name for topic in request.topics]
         if not self._controller.is_active:
-            return self._reply(names, dict.fromkeys(names, TopicOutcome(NOT_CONTROLLER)))
+            return self._response(names, dict.fromkeys(names, TopicResult(NOT_CONTROLLER)))
         session = exchange.session
         refused = {n: _DENIED for n in names if not session.may_create(n)} | _refused(names)
         hidden = frozenset(
@@ -63,70 +64,74 @@ class CreateTopics:
             validate_only=request.validate_only,
             describe=exchange.api_version >= 5,
         )
-        return created.then(lambda outcomes: self._reply(names, {**outcomes, **refused}, hidden))
+        return created.then(lambda results: self._response(names, {**results, **refused}, hidden))
 
-    def _reply(
+    def _response(
         self,
         names: list[str],
-        outcomes: dict[str, TopicOutcome],
+        results: dict[str, TopicResult],
         hidden: frozenset[str] = frozenset(),
-    ) -> Any:
-        """Return the answer; of hidden topics it says nothing about their settings."""
-        return self._response(
+    ) -> messages.CreateTopicsResponse:
+        """Return the response; of hidden topics it says nothing about their settings."""
+        return messages.CreateTopicsResponse(
             topics=[
-                self._hidden(name, outcomes[name])
+                self._hidden(name, results[name])
                 if name in hidden
-                else self._result(name, outcomes[name])
+                else self._result(name, results[name])
                 for name in names
             ]
         )
 
-    def _hidden(self, name: str, outcome: TopicOutcome) -> Any:
-        return self._response.CreatableTopicResult(
+    def _hidden(
+        self, name: str, result: TopicResult
+    ) -> messages.CreateTopicsResponse.CreatableTopicResult:
+        return messages.CreateTopicsResponse.CreatableTopicResult(
             name=name,
-            topic_id=outcome.topic_id or NO_UUID,
-            error_code=outcome.code,
-            error_message=outcome.message,
+            topic_id=result.topic_id or NO_UUID,
+            error_code=result.code,
+            error_message=result.message,
             topic_config_error_code=TOPIC_AUTHORIZATION_FAILED,
             configs=[],
         )
 
-    def _result(self, name: str, outcome: TopicOutcome) -> Any:
-        entry = self._response.CreatableTopicConfigs
+    def _result(
+        self, name: str, result: TopicResult
+    ) -> messages.CreateTopicsResponse.CreatableTopicResult:
+        response = messages.CreateTopicsResponse
         configs = [
-            entry(
-                name=each.name,
-                value=each.value,
-                read_only=each.is_read_only,
-                config_source=each.source.value,
-                is_sensitive=each.is_sensitive,
+            response.CreatableTopicConfigs(
+                name=config.name,
+                value=config.value,
+                read_only=config.is_read_only,
+                config_source=config.source.value,
+                is_sensitive=config.is_sensitive,
             )
-            for each in outcome.configs
+            for config in result.configs
         ]
-        return self._response.CreatableTopicResult(
+        return messages.CreateTopicsResponse.CreatableTopicResult(
             name=name,
-            topic_id=outcome.topic_id or NO_UUID,
-            error_code=outcome.code,
-            error_message=outcome.message,
-            num_partitions=outcome.partition_count,
-            replication_factor=outcome.replication_factor,
+            topic_id=result.topic_id or NO_UUID,
+            error_code=result.code,
+            error_message=result.message,
+            num_partitions=result.partition_count,
+            replication_factor=result.replication_factor,
             # Nothing is known of the settings of a topic that was not created.
-            configs=configs if outcome.code == NONE else [],
+            configs=configs if result.code == NONE else [],
         )
 
 
-def _refused(names: list[str]) -> dict[str, TopicOutcome]:
+def _refused(names: list[str]) -> dict[str, TopicResult]:
     refused = {name: _DUPLICATE for name, count in Counter(names).items() if count > 1}
     if CLUSTER_METADATA_TOPIC in names:
         refused[CLUSTER_METADATA_TOPIC] = _PROHIBITED
     return refused
 
 
-def _new_topic(topic: Any) -> CreatableTopic:
+def _new_topic(topic: messages.CreateTopicsRequest.CreatableTopic) -> CreatableTopic:
     return CreatableTopic(
         topic.name,
         topic.num_partitions,
         topic.replication_factor,
-        [(each.partition_index, tuple(each.broker_ids)) for each in topic.assignments],
-        [(each.name, each.value) for each in topic.configs],
+        [(replicas.partition_index, tuple(replicas.broker_ids)) for replicas in topic.assignments],
+        [(config.name, config.value) for config in topic.configs],
     )

@@ -10,8 +10,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import Exchange
 from engine.errors import ApiError
@@ -21,51 +19,56 @@ from engine.replication.delayed_delete_records import DeleteRecordsResult
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 
 class DeleteRecords:
     """Answers DeleteRecords."""
 
-    def __init__(self, manager: ReplicaManager, metadata: MetadataCache) -> None:
-        self._manager = manager
-        self._metadata = metadata
-        self._response = message_class("DeleteRecordsResponse")
+    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Raise the logs' starts; the answer comes when all live replicas followed, or too late."""
+    def handle(
+        self, request: messages.DeleteRecordsRequest, exchange: Exchange
+    ) -> messages.DeleteRecordsResponse | Promise[messages.DeleteRecordsResponse]:
+        """Raise the logs' starts; promises the response if live replicas have to follow."""
         offsets: dict[TopicPartition, int] = {}
         refused: dict[TopicPartition, DeleteRecordsResult] = {}
         for topic in request.topics:
             may_delete = exchange.session.may(AclOperation.DELETE, AclResource.TOPIC, topic.name)
-            for asked in topic.partitions:
-                topic_partition = TopicPartition(topic.name, asked.partition_index)
+            for partition in topic.partitions:
+                topic_partition = TopicPartition(topic.name, partition.partition_index)
                 error: ApiError
                 if not may_delete:
                     error = NotAuthorized(AclResource.TOPIC)
                     refused[topic_partition] = DeleteRecordsResult(error)
-                elif self._metadata.is_known(topic_partition):
-                    offsets[topic_partition] = asked.offset
+                elif self._metadata_cache.is_known(topic_partition):
+                    offsets[topic_partition] = partition.offset
                 else:
                     error = UnknownTopicOrPartition(topic_partition)
                     refused[topic_partition] = DeleteRecordsResult(error)
-        deleted = self._manager.delete_records(offsets, request.timeout_ms)
+        deleted = self._replica_manager.delete_records(offsets, request.timeout_ms)
         if isinstance(deleted, Promise):
-            return deleted.then(lambda results: self._answer({**results, **refused}))
-        return self._answer({**deleted, **refused})
+            return deleted.then(lambda results: self._response({**results, **refused}))
+        return self._response({**deleted, **refused})
 
-    def _answer(self, results: dict[TopicPartition, DeleteRecordsResult]) -> Any:
-        topics: dict[str, list[Any]] = {}
+    def _response(
+        self, results: dict[TopicPartition, DeleteRecordsResult]
+    ) -> messages.DeleteRecordsResponse:
+        topics: dict[str, list[messages.DeleteRecordsResponse.DeleteRecordsPartitionResult]] = {}
         for topic_partition, result in results.items():
-            answer = self._response.DeleteRecordsPartitionResult(
+            partition = messages.DeleteRecordsResponse.DeleteRecordsPartitionResult(
                 partition_index=topic_partition.partition,
                 low_watermark=result.low_watermark,
                 error_code=0 if result.error is None else result.error.code,
             )
-            topics.setdefault(topic_partition.topic, []).append(answer)
-        return self._response(
+            topics.setdefault(topic_partition.topic, []).append(partition)
+        return messages.DeleteRecordsResponse(
             topics=[
-                self._response.DeleteRecordsTopicResult(name=name, partitions=partitions)
+                messages.DeleteRecordsResponse.DeleteRecordsTopicResult(
+                    name=name, partitions=partitions
+                )
                 for name, partitions in topics.items()
             ]
         )

@@ -7,7 +7,7 @@
 | 3 | TOPIC_DELETION_DISABLED where it was INVALID_REQUEST |
 | 4 | flexible |
 | 5 | + a message with each error |
-| 6 | names or ids; ids in the answer |
+| 6 | names or ids; ids in the response |
 
 Only the controller deletes topics; another broker answers NOT_CONTROLLER for each.
 Source: KIP-4, KIP-322, KIP-516; KafkaApis.handleDeleteTopicsRequest.
@@ -15,13 +15,12 @@ Source: KIP-4, KIP-322, KIP-516; KafkaApis.handleDeleteTopicsRequest.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_outcomes import TopicOutcomes
+from engine.admin.topic_results import TopicResults
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.controller.ports import ControllerView
+from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_REQUEST,
     NONE,
@@ -32,8 +31,8 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.replication.metadata_cache import MetadataCache
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
 _IDS_SINCE = 6
 _DISABLED_SINCE = 3
@@ -46,35 +45,40 @@ class DeleteTopics:
         self,
         controller: ControllerView,
         admin: TopicAdmin,
-        cache: MetadataCache,
+        metadata_cache: MetadataCache,
         *,
         is_enabled: bool,
     ) -> None:
         """`is_enabled` is `delete.topic.enable`."""
         self._controller = controller
         self._admin = admin
-        self._cache = cache
+        self._metadata_cache = metadata_cache
         self._is_enabled = is_enabled
-        self._response = message_class("DeleteTopicsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Return the answer, or what becomes it when the topics are gone."""
+    def handle(
+        self, request: messages.DeleteTopicsRequest, exchange: Exchange
+    ) -> messages.DeleteTopicsResponse | Promise[messages.DeleteTopicsResponse]:
+        """Return the response, or promise it when the topics are gone."""
         asked = _asked(request, exchange.api_version)
         code = self._refusal(asked, exchange.api_version)
         if code != NONE:
-            return self._response(
+            return messages.DeleteTopicsResponse(
                 responses=[self._result(name, topic_id, code) for name, topic_id in asked]
             )
-        results = [self._look_up(name, topic_id, exchange.session) for name, topic_id in asked]
-        going = list(dict.fromkeys(each.name for each in results if each.error_code == NONE))
+        rows = [self._look_up(name, topic_id, exchange.session) for name, topic_id in asked]
+        going = list(
+            dict.fromkeys(
+                row.name for row in rows if row.error_code == NONE and row.name is not None
+            )
+        )
         if not going:
-            return self._response(responses=results)
+            return messages.DeleteTopicsResponse(responses=rows)
 
-        def finish(outcomes: TopicOutcomes) -> Any:
-            for each in results:
-                if each.error_code == NONE:
-                    each.error_code = outcomes[each.name].code
-            return self._response(responses=results)
+        def finish(results: TopicResults) -> messages.DeleteTopicsResponse:
+            for row in rows:
+                if row.error_code == NONE and row.name is not None:
+                    row.error_code = results[row.name].code
+            return messages.DeleteTopicsResponse(responses=rows)
 
         return self._admin.delete_topics(going, timeout_ms=request.timeout_ms).then(finish)
 
@@ -88,7 +92,9 @@ class DeleteTopics:
             return INVALID_REQUEST
         return NONE
 
-    def _look_up(self, name: str | None, topic_id: bytes, session: Session) -> Any:
+    def _look_up(
+        self, name: str | None, topic_id: bytes, session: Session
+    ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
         if topic_id != NO_UUID:
             name = self._controller.topic_name(topic_id)
             if name is None:
@@ -101,15 +107,19 @@ class DeleteTopics:
             return self._result(None, topic_id, TOPIC_AUTHORIZATION_FAILED)
         if not session.may(AclOperation.DELETE, AclResource.TOPIC, name):
             return self._result(name, topic_id, TOPIC_AUTHORIZATION_FAILED)
-        if name not in self._cache.topics:
+        if name not in self._metadata_cache.topics:
             return self._result(name, topic_id, UNKNOWN_TOPIC_OR_PARTITION)
         return self._result(name, topic_id, NONE)
 
-    def _result(self, name: str | None, topic_id: bytes, code: int) -> Any:
-        return self._response.DeletableTopicResult(name=name, topic_id=topic_id, error_code=code)
+    def _result(
+        self, name: str | None, topic_id: bytes, code: int
+    ) -> messages.DeleteTopicsResponse.DeletableTopicResult:
+        return messages.DeleteTopicsResponse.DeletableTopicResult(
+            name=name, topic_id=topic_id, error_code=code
+        )
 
 
-def _asked(request: Any, version: int) -> list[tuple[str | None, bytes]]:
+def _asked(request: messages.DeleteTopicsRequest, version: int) -> list[tuple[str | None, bytes]]:
     if version >= _IDS_SINCE:
         return [(topic.name, topic.topic_id) for topic in request.topics]
     return [(name, NO_UUID) for name in request.topic_names]

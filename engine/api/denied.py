@@ -1,6 +1,6 @@
-"""The answers of APIs that a client may not call at all: Kafka's for each.
+"""The responses of APIs that a client may not call at all: Kafka's for each.
 
-| API | answer |
+| API | response |
 |---|---|
 | LeaderAndIsr, StopReplica, ElectLeaders | the error, and once more for each partition |
 | CreateAcls, DeleteAcls | the error for each thing that was asked for |
@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engine.wire.structs import message_class
+from engine.wire import messages
+from engine.wire.structs import Struct, message_class
 
 _FIRST_GROUPED_LEADER_AND_ISR = 2
 _FIRST_LEADER_AND_ISR_BY_ID = 5
@@ -28,42 +29,42 @@ _FIRST_ELECT_LEADERS_WITH_ERROR = 1
 _WITH_MESSAGE = frozenset(("DescribeAcls", "ListPartitionReassignments"))
 
 
-def denied(name: str, request: Any, version: int, code: int) -> Any:
+def denied(name: str, request: object, version: int, code: int) -> Struct:
     """Return the response of an API, by its name, with an error in all places it has for it."""
-    response = message_class(f"{name}Response")
     fill = _FILLED.get(name)
     if fill is not None:
-        return fill(response, request, version, code)
+        return fill(request, version, code)
+    made: Struct
     if name in _WITH_MESSAGE:
-        return response(error_code=code, error_message=_message(name))
-    return response(error_code=code)
+        made = message_class(f"{name}Response")(error_code=code, error_message=_message(name))
+    else:
+        made = message_class(f"{name}Response")(error_code=code)
+    return made
 
 
 def _message(name: str) -> str:
     return f"Request {name} is not authorized."
 
 
-def _leader_and_isr(response: Any, request: Any, version: int, code: int) -> Any:
-    entry = response.LeaderAndIsrPartitionError
-    if version < _FIRST_GROUPED_LEADER_AND_ISR:
-        named = [(each.topic_name, each) for each in request.ungrouped_partition_states]
-    else:
-        named = [
-            (topic.topic_name, each)
-            for topic in request.topic_states
-            for each in topic.partition_states
-        ]
+def _leader_and_isr(request: messages.LeaderAndIsrRequest, version: int, code: int) -> Struct:
+    response = messages.LeaderAndIsrResponse
+    error = response.LeaderAndIsrPartitionError
     if version < _FIRST_LEADER_AND_ISR_BY_ID:
-        errors = [
-            entry(topic_name=topic, partition_index=state.partition_index, error_code=code)
-            for topic, state in named
-        ]
+        if version < _FIRST_GROUPED_LEADER_AND_ISR:
+            keys = [(s.topic_name, s.partition_index) for s in request.ungrouped_partition_states]
+        else:
+            keys = [
+                (topic.topic_name, state.partition_index)
+                for topic in request.topic_states
+                for state in topic.partition_states
+            ]
+        errors = [error(topic_name=topic, partition_index=i, error_code=code) for topic, i in keys]
         return response(error_code=code, partition_errors=errors)
     topics = [
         response.LeaderAndIsrTopicError(
             topic_id=topic.topic_id,
             partition_errors=[
-                entry(partition_index=state.partition_index, error_code=code)
+                error(partition_index=state.partition_index, error_code=code)
                 for state in topic.partition_states
             ],
         )
@@ -72,9 +73,9 @@ def _leader_and_isr(response: Any, request: Any, version: int, code: int) -> Any
     return response(error_code=code, topics=topics)
 
 
-def _stop_replica(response: Any, request: Any, version: int, code: int) -> Any:
+def _stop_replica(request: messages.StopReplicaRequest, version: int, code: int) -> Struct:
     if version < _FIRST_GROUPED_STOP_REPLICA:
-        keys = [(each.topic_name, each.partition_index) for each in request.ungrouped_partitions]
+        keys = [(p.topic_name, p.partition_index) for p in request.ungrouped_partitions]
     elif version < _FIRST_STOP_REPLICA_BY_PARTITION:
         keys = [
             (topic.name, index) for topic in request.topics for index in topic.partition_indexes
@@ -85,12 +86,14 @@ def _stop_replica(response: Any, request: Any, version: int, code: int) -> Any:
             for topic in request.topic_states
             for state in topic.partition_states
         ]
-    entry = response.StopReplicaPartitionError
-    errors = [entry(topic_name=topic, partition_index=i, error_code=code) for topic, i in keys]
+    response = messages.StopReplicaResponse
+    error = response.StopReplicaPartitionError
+    errors = [error(topic_name=topic, partition_index=i, error_code=code) for topic, i in keys]
     return response(error_code=code, partition_errors=errors)
 
 
-def _elect_leaders(response: Any, request: Any, version: int, code: int) -> Any:
+def _elect_leaders(request: messages.ElectLeadersRequest, version: int, code: int) -> Struct:
+    response = messages.ElectLeadersResponse
     results = [
         response.ReplicaElectionResult(
             topic=topic.topic,
@@ -105,21 +108,24 @@ def _elect_leaders(response: Any, request: Any, version: int, code: int) -> Any:
     return response(error_code=whole, replica_election_results=results)
 
 
-def _create_acls(response: Any, request: Any, _version: int, code: int) -> Any:
-    entry, message = response.AclCreationResult, _message("CreateAcls")
+def _create_acls(request: messages.CreateAclsRequest, _version: int, code: int) -> Struct:
+    response, message = messages.CreateAclsResponse, _message("CreateAcls")
+    result = response.AclCreationResult
     return response(
-        results=[entry(error_code=code, error_message=message) for _ in request.creations]
+        results=[result(error_code=code, error_message=message) for _ in request.creations]
     )
 
 
-def _delete_acls(response: Any, request: Any, _version: int, code: int) -> Any:
-    entry, message = response.DeleteAclsFilterResult, _message("DeleteAcls")
+def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) -> Struct:
+    response, message = messages.DeleteAclsResponse, _message("DeleteAcls")
+    result = response.DeleteAclsFilterResult
     return response(
-        filter_results=[entry(error_code=code, error_message=message) for _ in request.filters]
+        filter_results=[result(error_code=code, error_message=message) for _ in request.filters]
     )
 
 
-_FILLED: dict[str, Callable[[Any, Any, int, int], Any]] = {
+#: Each takes the request of its API.
+_FILLED: dict[str, Callable[[Any, int, int], Struct]] = {
     "LeaderAndIsr": _leader_and_isr,
     "StopReplica": _stop_replica,
     "ElectLeaders": _elect_leaders,

@@ -2,7 +2,7 @@
 
 | endpoint type asked for | version 0 | version 1 |
 |---|---|---|
-| 1, brokers | the answer | the answer |
+| 1, brokers | the response | the response |
 | 2, controllers | – | MISMATCHED_ENDPOINT_TYPE |
 | others | – | UNSUPPORTED_ENDPOINT_TYPE |
 
@@ -13,14 +13,12 @@ Source: AuthHelper.computeDescribeClusterResponse of 3.9.1.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource
 from engine.api.exchange import Exchange
 from engine.api.metadata import ALL_CLUSTER_OPERATIONS
 from engine.kafka_errors import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
 from engine.replication.metadata_cache import MetadataCache
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _BROKERS = 1
 _CONTROLLERS = 2
@@ -30,51 +28,56 @@ _NO_CONTROLLER = -1
 class DescribeCluster:
     """Answers from the metadata cache."""
 
-    def __init__(self, cache: MetadataCache) -> None:
-        self._cache = cache
-        self._response = message_class("DescribeClusterResponse")
+    def __init__(self, metadata_cache: MetadataCache) -> None:
+        self._metadata_cache = metadata_cache
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.DescribeClusterRequest, exchange: Exchange
+    ) -> messages.DescribeClusterResponse:
         """Return the cluster as one listener shows it."""
         if request.endpoint_type == _CONTROLLERS:
-            return self._response(
+            return messages.DescribeClusterResponse(
                 error_code=MISMATCHED_ENDPOINT_TYPE,
                 error_message="this is a broker, and controllers were asked for",
             )
         if request.endpoint_type != _BROKERS:
-            return self._response(
+            return messages.DescribeClusterResponse(
                 error_code=UNSUPPORTED_ENDPOINT_TYPE,
                 error_message=f"no endpoint has the type {request.endpoint_type}",
             )
         brokers = self._brokers(exchange.session.listener)
-        controller_id = self._cache.controller_id
-        is_told = any(broker.broker_id == controller_id for broker in brokers)
-        reply = self._response(
-            cluster_id=self._cache.cluster_id,
-            controller_id=controller_id if is_told else _NO_CONTROLLER,
+        controller_id = self._metadata_cache.controller_id
+        is_shown = any(broker.broker_id == controller_id for broker in brokers)
+        response = messages.DescribeClusterResponse(
+            cluster_id=self._metadata_cache.cluster_id,
+            controller_id=controller_id
+            if is_shown and controller_id is not None
+            else _NO_CONTROLLER,
             brokers=brokers,
         )
         if request.include_cluster_authorized_operations:
             session = exchange.session
-            reply.cluster_authorized_operations = (
+            response.cluster_authorized_operations = (
                 session.operations_on(AclResource.CLUSTER, CLUSTER_NAME, ALL_CLUSTER_OPERATIONS)
                 if session.may_on_cluster(AclOperation.DESCRIBE)
                 else 0
             )
-        return reply
+        return response
 
-    def _brokers(self, listener: str) -> list[Any]:
-        entry = self._response.DescribeClusterBroker
-        found = []
-        for broker in self._cache.brokers.values():
+    def _brokers(
+        self, listener: str
+    ) -> list[messages.DescribeClusterResponse.DescribeClusterBroker]:
+        node = messages.DescribeClusterResponse.DescribeClusterBroker
+        nodes = []
+        for broker in self._metadata_cache.brokers.values():
             endpoint = broker.endpoint(listener)
             if endpoint is not None:
-                found.append(
-                    entry(
+                nodes.append(
+                    node(
                         broker_id=broker.broker_id,
                         host=endpoint.host,
                         port=endpoint.port,
                         rack=broker.rack,
                     )
                 )
-        return found
+        return nodes

@@ -20,7 +20,6 @@ Differs: the words of the documentation are ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from engine.admin.config_admin import ConfigAdmin
 from engine.api.admission import AclOperation, Session
@@ -31,9 +30,9 @@ from engine.api.config_resources import (
     ResourceResult,
     ResourceType,
     UnknownTopic,
-    answer_to,
     require_allowed,
     require_own_id,
+    result_of,
 )
 from engine.api.exchange import Exchange
 from engine.config.describe import (
@@ -46,10 +45,11 @@ from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError, EngineError
 from engine.hash_order import in_hash_order
 from engine.host.coroutine import drive
+from engine.host.promise import Promise
 from engine.kafka_errors import INVALID_REQUEST, UNKNOWN_SERVER_ERROR
 from engine.naming import validate_topic
 from engine.replication.metadata_cache import MetadataCache
-from engine.wire.structs import message_class
+from engine.wire import messages
 from engine.znode.paths import TOPIC_CONFIGS
 
 _OF_LOGGER = 6
@@ -61,67 +61,84 @@ class DescribeConfigs:
     def __init__(
         self,
         broker_id: int,
-        cache: MetadataCache,
+        metadata_cache: MetadataCache,
         admin: ConfigAdmin,
         settings: Callable[[], BrokerSettings],
         loggers: LoggerLevels,
     ) -> None:
         self._broker_id = broker_id
-        self._cache = cache
+        self._metadata_cache = metadata_cache
         self._admin = admin
         self._settings = settings
         self._loggers = loggers
-        self._response = message_class("DescribeConfigsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Promise the answers; topics are read from the metadata store."""
+    def handle(
+        self, request: messages.DescribeConfigsRequest, exchange: Exchange
+    ) -> messages.DescribeConfigsResponse | Promise[messages.DescribeConfigsResponse]:
+        """Promise the responses; topics are read from the metadata store."""
         resources = request.resources
         unknown = [r for r in resources if r.resource_type not in RESOURCE_TYPES]
         if unknown:
             reason = f"Unexpected resource type {unknown[0].resource_type}"
             refused = ResourceResult(INVALID_REQUEST, reason)
-            return self._response(results=[self._refusal(each, refused) for each in resources])
+            return messages.DescribeConfigsResponse(
+                results=[self._refusal(resource, refused) for resource in resources]
+            )
         return drive(self._work(request, exchange.session))
 
-    async def _work(self, request: Any, session: Session) -> Any:
+    async def _work(
+        self, request: messages.DescribeConfigsRequest, session: Session
+    ) -> messages.DescribeConfigsResponse:
         results = []
         for resource in request.resources:
             try:
                 require_allowed(session, resource, AclOperation.DESCRIBE_CONFIGS)
-                entries = await self._entries(request, resource)
-                results.append(self._result(resource, entries))
+                rows = await self._rows(request, resource)
+                results.append(self._result(resource, rows))
             except ConfigError:
                 # A value that cannot be read is a fault of ours and not of the request.
                 results.append(self._refusal(resource, ResourceResult(UNKNOWN_SERVER_ERROR)))
             except EngineError as error:
-                answer = answer_to(error, resource.resource_type, resource.resource_name)
+                result = result_of(error, resource.resource_type, resource.resource_name)
                 if isinstance(error, UnknownTopic):
-                    answer = answer._replace(message="")
-                results.append(self._refusal(resource, answer))
-        return self._response(results=results)
+                    result = result._replace(message="")
+                results.append(self._refusal(resource, result))
+        return messages.DescribeConfigsResponse(results=results)
 
-    def _refusal(self, resource: Any, answer: ResourceResult) -> Any:
-        return self._response.DescribeConfigsResult(
-            error_code=answer.code,
-            error_message=answer.message,
+    def _refusal(
+        self,
+        resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
+        result: ResourceResult,
+    ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
+        return messages.DescribeConfigsResponse.DescribeConfigsResult(
+            error_code=result.code,
+            error_message=result.message,
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
         )
 
-    def _result(self, resource: Any, entries: Iterable[Any]) -> Any:
+    def _result(
+        self,
+        resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
+        rows: Iterable[messages.DescribeConfigsResponse.DescribeConfigsResourceResult],
+    ) -> messages.DescribeConfigsResponse.DescribeConfigsResult:
         keys = resource.configuration_keys
         wanted = frozenset(keys) if keys else None
-        told = {each.name: each for each in entries if wanted is None or each.name in wanted}
-        return self._response.DescribeConfigsResult(
+        told = {row.name: row for row in rows if wanted is None or row.name in wanted}
+        return messages.DescribeConfigsResponse.DescribeConfigsResult(
             resource_type=resource.resource_type,
             resource_name=resource.resource_name,
             configs=[told[name] for name in in_hash_order(told)],
         )
 
-    async def _entries(self, request: Any, resource: Any) -> list[Any]:
+    async def _rows(
+        self,
+        request: messages.DescribeConfigsRequest,
+        resource: messages.DescribeConfigsRequest.DescribeConfigsResource,
+    ) -> list[messages.DescribeConfigsResponse.DescribeConfigsResourceResult]:
         kind, name = resource.resource_type, resource.resource_name
         if kind == ResourceType.BROKER_LOGGER:
-            return self._logger_entries(name)
+            return self._logger_rows(name)
         if kind == ResourceType.TOPIC:
             described = await self._topic(name)
         elif kind == ResourceType.BROKER:
@@ -132,13 +149,13 @@ class DescribeConfigs:
             raise InvalidRequest("Client metrics subscription name must not be empty")
         texts = _documentation(kind) if request.include_documentation else {}
         return [
-            self._entry(each, texts.get(each.name), with_synonyms=request.include_synonyms)
-            for each in described
+            self._row(config, texts.get(config.name), with_synonyms=request.include_synonyms)
+            for config in described
         ]
 
     async def _topic(self, topic: str) -> list[DescribedConfig]:
         validate_topic(topic)
-        if topic not in self._cache.topics:
+        if topic not in self._metadata_cache.topics:
             raise UnknownTopic(topic)
         overrides = await self._admin.read(f"{TOPIC_CONFIGS}/{topic}")
         return describe_topic(self._settings(), overrides)
@@ -149,21 +166,23 @@ class DescribeConfigs:
         require_own_id(name, self._broker_id, what="Broker", alternative=" or empty string")
         return describe_broker(self._settings())
 
-    def _logger_entries(self, name: str) -> list[Any]:
+    def _logger_rows(
+        self, name: str
+    ) -> list[messages.DescribeConfigsResponse.DescribeConfigsResourceResult]:
         if not name:
             raise InvalidRequest("Broker id must not be empty")
         require_own_id(name, self._broker_id, what="Broker")
-        entry = self._response.DescribeConfigsResourceResult
+        row = messages.DescribeConfigsResponse.DescribeConfigsResourceResult
         return [
-            entry(name=logger, value=level, config_source=_OF_LOGGER)
+            row(name=logger, value=level, config_source=_OF_LOGGER)
             for logger, level in sorted(self._loggers.levels().items())
         ]
 
-    def _entry(
+    def _row(
         self, config: DescribedConfig, documentation: str | None, *, with_synonyms: bool
-    ) -> Any:
-        synonym = self._response.DescribeConfigsSynonym
-        entry = self._response.DescribeConfigsResourceResult(
+    ) -> messages.DescribeConfigsResponse.DescribeConfigsResourceResult:
+        synonym = messages.DescribeConfigsResponse.DescribeConfigsSynonym
+        row = messages.DescribeConfigsResponse.DescribeConfigsResourceResult(
             name=config.name,
             value=config.value,
             read_only=config.is_read_only,
@@ -173,11 +192,11 @@ class DescribeConfigs:
             documentation=documentation,
         )
         if with_synonyms:
-            entry.synonyms = [
-                synonym(name=each.name, value=each.value, source=each.source.value)
-                for each in config.synonyms
+            row.synonyms = [
+                synonym(name=row.name, value=row.value, source=row.source.value)
+                for row in config.synonyms
             ]
-        return entry
+        return row
 
 
 def _documentation(kind: int) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ Source: ReplicaManager.describeLogDirs, getLogEndOffsetLag of 3.9.1; KIP-113, KI
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeAlias
 
 from engine.api.exchange import Exchange
 from engine.errors import StorageError
@@ -27,21 +27,24 @@ from engine.log.log_directory import LogDirectory
 from engine.log.log_manager import LogManager
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _NO_LAG = -1
+
+_Partition: TypeAlias = "messages.DescribeLogDirsResponse.DescribeLogDirsPartition"
 
 
 class DescribeLogDirs:
     """Answers from the logs of the broker."""
 
-    def __init__(self, files: Files, logs: LogManager, replicas: ReplicaManager) -> None:
+    def __init__(self, files: Files, logs: LogManager, replica_manager: ReplicaManager) -> None:
         self._files = files
         self._logs = logs
-        self._replicas = replicas
-        self._response = message_class("DescribeLogDirsResponse")
+        self._replica_manager = replica_manager
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.DescribeLogDirsRequest, _exchange: Exchange
+    ) -> messages.DescribeLogDirsResponse:
         """Return every directory with the partitions that are asked for; null asks for all."""
         asked = None
         if request.topics is not None:
@@ -51,7 +54,7 @@ class DescribeLogDirs:
                 for index in topic.partitions
             )
         here = self._partitions_by_directory(asked)
-        return self._response(
+        return messages.DescribeLogDirsResponse(
             results=[
                 self._directory(directory, here.get(directory.path, {}))
                 for directory in self._logs.directories
@@ -60,18 +63,20 @@ class DescribeLogDirs:
 
     def _partitions_by_directory(
         self, asked: frozenset[TopicPartition] | None
-    ) -> Mapping[str, Mapping[str, list[Any]]]:
-        """Return entries of partitions by their topics, and these by their directories."""
-        found: dict[str, dict[str, list[Any]]] = {}
+    ) -> Mapping[str, Mapping[str, list[_Partition]]]:
+        """Return rows of partitions by their topics, and these by their directories."""
+        rows: dict[str, dict[str, list[_Partition]]] = {}
         for logs, is_future in ((self._logs.logs, False), (self._logs.futures, True)):
             for key, log in logs.items():
                 if asked is None or key in asked:
-                    topics = found.setdefault(self._logs.directory_of(log), {})
+                    topics = rows.setdefault(self._logs.directory_of(log), {})
                     topics.setdefault(key.topic, []).append(self._partition(log, is_future))
-        return found
+        return rows
 
-    def _directory(self, directory: LogDirectory, topics: Mapping[str, list[Any]]) -> Any:
-        result = self._response.DescribeLogDirsResult(log_dir=directory.path)
+    def _directory(
+        self, directory: LogDirectory, topics: Mapping[str, list[_Partition]]
+    ) -> messages.DescribeLogDirsResponse.DescribeLogDirsResult:
+        result = messages.DescribeLogDirsResponse.DescribeLogDirsResult(log_dir=directory.path)
         try:
             if directory.offline is not None:
                 raise directory.offline
@@ -80,14 +85,14 @@ class DescribeLogDirs:
             result.error_code = KAFKA_STORAGE_ERROR
             return result
         result.total_bytes, result.usable_bytes = space
-        entry = self._response.DescribeLogDirsTopic
+        row = messages.DescribeLogDirsResponse.DescribeLogDirsTopic
         result.topics = [
-            entry(name=topic, partitions=partitions) for topic, partitions in topics.items()
+            row(name=topic, partitions=partitions) for topic, partitions in topics.items()
         ]
         return result
 
-    def _partition(self, log: LocalLog, is_future: bool) -> Any:
-        return self._response.DescribeLogDirsPartition(
+    def _partition(self, log: LocalLog, is_future: bool) -> _Partition:
+        return messages.DescribeLogDirsResponse.DescribeLogDirsPartition(
             partition_index=log.topic_partition.partition,
             partition_size=log.size_bytes,
             offset_lag=self._lag(log, is_future),
@@ -95,7 +100,7 @@ class DescribeLogDirs:
         )
 
     def _lag(self, log: LocalLog, is_future: bool) -> int:
-        partition = self._replicas.partitions.get(log.topic_partition)
+        partition = self._replica_manager.partitions.get(log.topic_partition)
         if partition is None:
             return _NO_LAG
         if is_future:

@@ -6,8 +6,6 @@ Source: REPL-15; KafkaApis.handleDescribeProducersRequest; KIP-664.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError
@@ -17,22 +15,23 @@ from engine.naming import InvalidTopicName, validate_topic
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 
 class DescribeProducers:
     """Answers DescribeProducers."""
 
-    def __init__(self, manager: ReplicaManager, metadata: MetadataCache) -> None:
-        self._manager = manager
-        self._metadata = metadata
-        self._response = message_class("DescribeProducersResponse")
+    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.DescribeProducersRequest, exchange: Exchange
+    ) -> messages.DescribeProducersResponse:
         """Return the producers of each partition, or why not."""
-        return self._response(
+        return messages.DescribeProducersResponse(
             topics=[
-                self._response.TopicResponse(
+                messages.DescribeProducersResponse.TopicResponse(
                     name=topic.name,
                     partitions=[
                         self._describe(TopicPartition(topic.name, index), exchange.session)
@@ -43,28 +42,34 @@ class DescribeProducers:
             ]
         )
 
-    def _describe(self, topic_partition: TopicPartition, session: Session) -> Any:
-        answer = self._response.PartitionResponse(partition_index=topic_partition.partition)
+    def _describe(
+        self, topic_partition: TopicPartition, session: Session
+    ) -> messages.DescribeProducersResponse.PartitionResponse:
+        partition = messages.DescribeProducersResponse.PartitionResponse(
+            partition_index=topic_partition.partition
+        )
         try:
             validate_topic(topic_partition.topic)
             if not session.may(AclOperation.READ, AclResource.TOPIC, topic_partition.topic):
                 raise NotAuthorized(AclResource.TOPIC)
-            if topic_partition.topic not in self._metadata.topics:
+            if topic_partition.topic not in self._metadata_cache.topics:
                 raise UnknownTopicOrPartition(topic_partition)
         except (InvalidTopicName, NotAuthorized, UnknownTopicOrPartition) as error:
-            answer.error_code, answer.error_message = error.code, error.detail
-            return answer
+            partition.error_code, partition.error_message = error.code, error.detail
+            return partition
         try:
-            log = self._manager.find(topic_partition).log
+            log = self._replica_manager.find(topic_partition).log
         except ApiError as error:
-            answer.error_code = error.code
-            return answer
-        answer.active_producers = self._producers_of(log)
-        return answer
+            partition.error_code = error.code
+            return partition
+        partition.active_producers = self._producers_of(log)
+        return partition
 
-    def _producers_of(self, log: LocalLog) -> list[Any]:
+    def _producers_of(
+        self, log: LocalLog
+    ) -> list[messages.DescribeProducersResponse.ProducerState]:
         return [
-            self._response.ProducerState(
+            messages.DescribeProducersResponse.ProducerState(
                 producer_id=producer_id,
                 producer_epoch=producer.epoch,
                 last_sequence=producer.last_sequence,

@@ -18,7 +18,6 @@ not serve this.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
@@ -32,8 +31,8 @@ from engine.kafka_errors import (
 from engine.limits import DESCRIBED_PARTITIONS_MAX
 from engine.naming import INTERNAL_TOPICS, InvalidTopicName, validate_topic
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
 _NO_LEADER = -1
 
@@ -42,18 +41,19 @@ class DescribeTopicPartitions:
     """Answers from the metadata cache."""
 
     def __init__(
-        self, cache: MetadataCache, partitions_max: int = DESCRIBED_PARTITIONS_MAX
+        self, metadata_cache: MetadataCache, partitions_max: int = DESCRIBED_PARTITIONS_MAX
     ) -> None:
-        self._cache = cache
+        self._metadata_cache = metadata_cache
         self._partitions_max = partitions_max
-        self._response = message_class("DescribeTopicPartitionsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.DescribeTopicPartitionsRequest, exchange: Exchange
+    ) -> messages.DescribeTopicPartitionsResponse:
         """Return one page."""
         cursor = request.cursor
         first = "" if cursor is None else cursor.topic_name
         are_all = not request.topics
-        names = self._cache.topics if are_all else {topic.name for topic in request.topics}
+        names = self._metadata_cache.topics if are_all else {topic.name for topic in request.topics}
         session = exchange.session
         hidden = [
             name
@@ -66,68 +66,83 @@ class DescribeTopicPartitions:
         ):
             return self._refusal((topic.name for topic in request.topics), INVALID_REQUEST)
         if are_all and not wanted:
-            return self._response()
+            return messages.DescribeTopicPartitionsResponse()
         left = max(1, min(request.response_partition_limit, self._partitions_max))
-        reply = self._page(wanted, cursor, left, session)
+        response = self._page(wanted, cursor, left, session)
         if not are_all and hidden:
-            reply.topics += self._refusal(hidden, TOPIC_AUTHORIZATION_FAILED).topics
-        return reply
+            response.topics += self._refusal(hidden, TOPIC_AUTHORIZATION_FAILED).topics
+        return response
 
-    def _refusal(self, names: Iterable[str], code: int) -> Any:
-        entry = self._response.DescribeTopicPartitionsResponseTopic
-        return self._response(topics=[entry(error_code=code, name=name) for name in names])
+    def _refusal(self, names: Iterable[str], code: int) -> messages.DescribeTopicPartitionsResponse:
+        refused = messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+        return messages.DescribeTopicPartitionsResponse(
+            topics=[refused(error_code=code, name=name) for name in names]
+        )
 
-    def _page(self, names: list[str], cursor: Any, left: int, session: Session) -> Any:
-        reply = self._response()
+    def _page(
+        self,
+        names: list[str],
+        cursor: messages.DescribeTopicPartitionsRequest.Cursor | None,
+        left: int,
+        session: Session,
+    ) -> messages.DescribeTopicPartitionsResponse:
+        response = messages.DescribeTopicPartitionsResponse()
         for name in names:
             if not left:
-                reply.next_cursor = self._response.Cursor(topic_name=name, partition_index=0)
+                response.next_cursor = messages.DescribeTopicPartitionsResponse.Cursor(
+                    topic_name=name, partition_index=0
+                )
                 break
             topic = self._topic(name, session)
-            reply.topics.append(topic)
-            known = self._cache.topics.get(name, {})
+            response.topics.append(topic)
+            partitions = self._metadata_cache.topics.get(name, {})
             start = cursor.partition_index if cursor and cursor.topic_name == name else 0
-            indexes = sorted(index for index in known if index >= start)
+            indexes = sorted(index for index in partitions if index >= start)
             topic.partitions = [
-                self._partition(index, known[index], session.listener) for index in indexes[:left]
+                self._partition(index, partitions[index], session.listener)
+                for index in indexes[:left]
             ]
             if len(indexes) > left:
-                reply.next_cursor = self._response.Cursor(
+                response.next_cursor = messages.DescribeTopicPartitionsResponse.Cursor(
                     topic_name=name, partition_index=indexes[left]
                 )
                 break
             left -= len(indexes)
-        return reply
+        return response
 
-    def _topic(self, name: str, session: Session) -> Any:
+    def _topic(
+        self, name: str, session: Session
+    ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic:
         code = 0
-        if name not in self._cache.topics:
+        if name not in self._metadata_cache.topics:
             try:
                 validate_topic(name)
                 code = UNKNOWN_TOPIC_OR_PARTITION
             except InvalidTopicName:
                 code = INVALID_TOPIC_EXCEPTION
-        return self._response.DescribeTopicPartitionsResponseTopic(
+        return messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic(
             error_code=code,
             name=name,
-            topic_id=self._cache.topic_ids.get(name, NO_UUID),
+            topic_id=self._metadata_cache.topic_ids.get(name, NO_UUID),
             is_internal=name in INTERNAL_TOPICS,
             topic_authorized_operations=session.operations_on(
                 AclResource.TOPIC, name, ALL_TOPIC_OPERATIONS
             ),
         )
 
-    def _partition(self, index: int, known: PartitionMetadata, listener: str) -> Any:
-        leader = self._cache.brokers.get(known.leader_id)
+    def _partition(
+        self, index: int, metadata: PartitionMetadata, listener: str
+    ) -> messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition:
+        leader = self._metadata_cache.brokers.get(metadata.leader_id)
         is_reached = leader is not None and leader.endpoint(listener) is not None
-        return self._response.DescribeTopicPartitionsResponsePartition(
+        return messages.DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponsePartition(
             partition_index=index,
-            leader_id=known.leader_id if is_reached else _NO_LEADER,
-            leader_epoch=known.leader_epoch,
-            replica_nodes=list(known.replicas),
-            isr_nodes=list(known.isr),
+            leader_id=metadata.leader_id if is_reached else _NO_LEADER,
+            leader_epoch=metadata.leader_epoch,
+            replica_nodes=list(metadata.replicas),
+            isr_nodes=list(metadata.isr),
             # The schema allows null, but Java's client fails at it.
             eligible_leader_replicas=[],
             last_known_elr=[],
-            offline_replicas=list(known.offline_replicas),
+            offline_replicas=list(metadata.offline_replicas),
         )

@@ -7,21 +7,21 @@ and whether only brokers do; a test fails for a row without an authorization rul
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import Admission, Rule, Session
 from engine.api.denied import denied
-from engine.api.exchange import Exchange, Handler
+from engine.api.exchange import Exchange, Handled, Handler
 from engine.wire.headers import api
 
 __all__ = ["ApiRow", "DispatchTable", "RequestDecoder", "Rule", "UsualHandler", "serve"]
 
 
 #: Makes a request of a body (a view of the frame) and the version; raises WireError.
-RequestDecoder: TypeAlias = Callable[[memoryview, int], Any]
+RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
 
-#: Serves a whole frame of the usual form and returns its answer; None with nothing done.
+#: Serves a whole frame of the usual form and returns its response; None with nothing done.
 UsualHandler: TypeAlias = Callable[[memoryview, Session], bytes | None]
 
 
@@ -74,13 +74,13 @@ class DispatchTable:
 
         One of the rows may have a usual way past its handler.
         """
-        found = api(name)
-        assert found.key not in self._rows, name
-        top = found.stable.highest if highest is None else highest
-        self._rows[found.key] = ApiRow(
-            found.key,
+        key, stable = api(name).key, api(name).stable
+        assert key not in self._rows, name
+        top = stable.highest if highest is None else highest
+        self._rows[key] = ApiRow(
+            key,
             name,
-            found.stable.lowest,
+            stable.lowest,
             top,
             rule,
             handler,
@@ -90,7 +90,7 @@ class DispatchTable:
         )
         if serve_usual is not None:
             assert self.usual_key < 0, name
-            self.serve_usual, self.usual_key = serve_usual, found.key
+            self.serve_usual, self.usual_key = serve_usual, key
 
     def row(self, key: int) -> ApiRow | None:
         """Return the row of a key, None if it is not served."""
@@ -101,10 +101,10 @@ class DispatchTable:
         return [self._rows[key] for key in sorted(self._rows)]
 
 
-def serve(row: ApiRow, request: Any, exchange: Exchange) -> tuple[Any, int]:
+def serve(row: ApiRow, request: object, exchange: Exchange) -> tuple[Handled, int]:
     """Let a row's handler serve a request if admission allows it.
 
-    Returns the reply, and how long the connection rests behind it in ms. Raises what handlers do.
+    Returns the response, and how long the connection rests behind it in ms; raises as handlers do.
     """
     session = exchange.session
     verdict = session.admission.admit(
@@ -117,5 +117,6 @@ def serve(row: ApiRow, request: Any, exchange: Exchange) -> tuple[Any, int]:
     if verdict.delay_ms:
         exchange = exchange._replace(throttle_ms=verdict.delay_ms)
     if verdict.error_code:
-        return denied(row.name, request, exchange.api_version, verdict.error_code), verdict.delay_ms
+        refusal = denied(row.name, request, exchange.api_version, verdict.error_code)
+        return refusal, verdict.delay_ms
     return row.handler(request, exchange), verdict.delay_ms

@@ -3,10 +3,10 @@
 | versions | difference |
 |---|---|
 | 0 | topics or null for all partitions, timeout; preferred elections only |
-| 1 | the kind of election: 0 preferred, 1 unclean; an error of the whole answer |
+| 1 | the kind of election: 0 preferred, 1 unclean; an error of the whole response |
 | 2 | flexible |
 
-The answer waits until this broker's metadata shows the new leaders. Where all partitions were
+The response waits until this broker's metadata shows the new leaders. Where all partitions were
 asked for, those that need no election are left out.
 
 Source: KIP-183, KIP-460; KafkaApis.handleElectLeaders, ReplicaManager.electLeaders,
@@ -16,7 +16,6 @@ DelayedElectLeader.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.exchange import Exchange
@@ -24,10 +23,11 @@ from engine.controller.asked_election import PartitionElection
 from engine.controller.controller import Controller
 from engine.host.coroutine import drive
 from engine.host.ports import Clock
+from engine.host.promise import Promise
 from engine.kafka_errors import ELECTION_NOT_NEEDED, NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _PREFERRED = 0
 _UNCLEAN = 1
@@ -38,73 +38,82 @@ class ElectLeaders:
     """Asks the controller of this broker, and waits for what it elected."""
 
     def __init__(
-        self, controller: Controller, cache: MetadataCache, waiting: TopicWaiting, clock: Clock
+        self,
+        controller: Controller,
+        metadata_cache: MetadataCache,
+        waiting: TopicWaiting,
+        clock: Clock,
     ) -> None:
         self._controller = controller
-        self._cache = cache
+        self._metadata_cache = metadata_cache
         self._waiting = waiting
         self._clock = clock
-        self._response = message_class("ElectLeadersResponse")
 
-    def handle(self, request: Any, _exchange: Exchange) -> Any:
-        """Return what becomes the answer, at once if the kind of election is none."""
+    def handle(
+        self, request: messages.ElectLeadersRequest, _exchange: Exchange
+    ) -> messages.ElectLeadersResponse | Promise[messages.ElectLeadersResponse]:
+        """Promise the response, kept at once if the kind of election is none."""
         if request.election_type not in (_PREFERRED, _UNCLEAN):
             return self._unknown_kind(request)
         deadline_ms = self._clock.monotonic_ms() + request.timeout_ms
         is_all = request.topic_partitions is None
 
-        async def work() -> Any:
-            outcomes = await self._controller.elect_leaders(
+        async def work() -> messages.ElectLeadersResponse:
+            results = await self._controller.elect_leaders(
                 self._partitions(request), is_unclean=request.election_type == _UNCLEAN
             )
-            leaders = {key: it.leader_id for key, it in outcomes.items() if it.code == NONE}
+            leaders = {
+                key: result.leader_id for key, result in results.items() if result.code == NONE
+            }
             left_ms = max(0, deadline_ms - self._clock.monotonic_ms())
             late = await self._waiting.for_new_leaders(leaders, left_ms)
-            return self._reply(self._in_time(outcomes, late), is_all)
+            return self._response(self._in_time(results, late), is_all)
 
         return drive(work())
 
-    def _partitions(self, request: Any) -> Iterable[TopicPartition]:
+    def _partitions(self, request: messages.ElectLeadersRequest) -> Iterable[TopicPartition]:
         if request.topic_partitions is None:
             return [
                 TopicPartition(topic, index)
-                for topic, partitions in self._cache.topics.items()
+                for topic, partitions in self._metadata_cache.topics.items()
                 for index in partitions
             ]
         return [
-            TopicPartition(each.topic, index)
-            for each in request.topic_partitions
-            for index in each.partitions
+            TopicPartition(topic.topic, index)
+            for topic in request.topic_partitions
+            for index in topic.partitions
         ]
 
     def _in_time(
-        self, outcomes: dict[TopicPartition, PartitionElection], late: Iterable[str]
+        self, results: dict[TopicPartition, PartitionElection], late: Iterable[str]
     ) -> dict[TopicPartition, PartitionElection]:
-        """Return the outcomes, those that the metadata of late topics does not show as such."""
-        found = dict(outcomes)
+        """Return the results, those that the metadata of late topics does not show as such."""
+        in_time = dict(results)
         late_topics = frozenset(late)
-        for partition, outcome in outcomes.items():
-            if outcome.code == NONE and partition.topic in late_topics:
-                known = self._cache.partition(partition)
-                if known is None or known.leader_id != outcome.leader_id:
-                    found[partition] = _TIMED_OUT
-        return found
+        for partition, result in results.items():
+            if result.code == NONE and partition.topic in late_topics:
+                metadata = self._metadata_cache.partition(partition)
+                if metadata is None or metadata.leader_id != result.leader_id:
+                    in_time[partition] = _TIMED_OUT
+        return in_time
 
-    def _reply(self, outcomes: dict[TopicPartition, PartitionElection], is_all: bool) -> Any:
-        by_topic: dict[str, list[Any]] = {}
-        for partition, outcome in outcomes.items():
-            if is_all and outcome.code == ELECTION_NOT_NEEDED:
+    def _response(
+        self, results: dict[TopicPartition, PartitionElection], is_all: bool
+    ) -> messages.ElectLeadersResponse:
+        by_topic: dict[str, list[messages.ElectLeadersResponse.PartitionResult]] = {}
+        for partition, result in results.items():
+            if is_all and result.code == ELECTION_NOT_NEEDED:
                 continue
-            row = self._response.PartitionResult(
+            row = messages.ElectLeadersResponse.PartitionResult(
                 partition_id=partition.partition,
-                error_code=outcome.code,
-                error_message=outcome.message,
+                error_code=result.code,
+                error_message=result.message,
             )
             by_topic.setdefault(partition.topic, []).append(row)
-        return self._response(replica_election_results=self._topics(by_topic))
+        return messages.ElectLeadersResponse(replica_election_results=self._topics(by_topic))
 
-    def _unknown_kind(self, request: Any) -> Any:
-        row = self._response.PartitionResult
+    def _unknown_kind(self, request: messages.ElectLeadersRequest) -> messages.ElectLeadersResponse:
+        row = messages.ElectLeadersResponse.PartitionResult
         by_topic = {
             topic.topic: [
                 row(partition_id=index, error_code=UNKNOWN_SERVER_ERROR, error_message=None)
@@ -112,10 +121,12 @@ class ElectLeaders:
             ]
             for topic in request.topic_partitions or ()
         }
-        return self._response(
+        return messages.ElectLeadersResponse(
             error_code=UNKNOWN_SERVER_ERROR, replica_election_results=self._topics(by_topic)
         )
 
-    def _topics(self, by_topic: dict[str, list[Any]]) -> list[Any]:
-        topic = self._response.ReplicaElectionResult
+    def _topics(
+        self, by_topic: dict[str, list[messages.ElectLeadersResponse.PartitionResult]]
+    ) -> list[messages.ElectLeadersResponse.ReplicaElectionResult]:
+        topic = messages.ElectLeadersResponse.ReplicaElectionResult
         return [topic(topic=name, partition_result=rows) for name, rows in by_topic.items()]

@@ -1,8 +1,8 @@
 """What a handler is given and what it gives back.
 
-A handler returns the reply, or a `Promise` of it, or None for a request that is owed no answer (a
-produce with acks=0). It never waits. A reply is a message; or where the
-handler has written its body itself, the bytes, or an `EncodedReply` of several parts.
+A handler returns the response, or a `Promise` of it, or None for a request that is owed none (a
+produce with acks=0). It never waits. A response is a message; or where the
+handler has written its body itself, the bytes, or an `EncodedResponse` of several parts.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.admission import Session
 from engine.host.ports import SendPart
+from engine.host.promise import Promise
+from engine.wire.structs import Struct
 
 
 class Exchange(NamedTuple):
     """One request on its way through a handler: all but its body.
 
-    `throttle_ms` is how long its connection rests then, as the answer says.
+    `throttle_ms` is how long its connection rests then, as the response says.
     """
 
     session: Session
@@ -29,8 +31,8 @@ class Exchange(NamedTuple):
     throttle_ms: int = 0
 
 
-class EncodedReply(NamedTuple):
-    """A reply's body as it goes out, in parts, behind the header that the server writes.
+class EncodedResponse(NamedTuple):
+    """A response's body as it goes out, in parts, behind the header that the server writes.
 
     `on_sent` is run once, when all of it has left or the connection is gone: only then may the
     files of its regions be closed.
@@ -41,7 +43,7 @@ class EncodedReply(NamedTuple):
 
 
 class CloseConnection(Exception):
-    """Raised by a handler to end the connection without an answer.
+    """Raised by a handler to end the connection without a response.
 
     A produce with acks=0 that fails has no other way to say so.
     """
@@ -51,4 +53,9 @@ class CloseConnection(Exception):
         self.reason = reason
 
 
-Handler: TypeAlias = Callable[[Any, Exchange], Any]
+#: What is sent: a message, its body as bytes or in parts, or None where nothing is owed.
+Response: TypeAlias = Struct | EncodedResponse | bytes | None
+#: The response of a handler, or a promise of one.
+Handled: TypeAlias = Response | Promise[Any]
+#: Each takes the request that its row decodes: a message of its API, or a tuple of its own.
+Handler: TypeAlias = Callable[[Any, Exchange], Handled]

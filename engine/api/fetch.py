@@ -19,21 +19,21 @@ request ─ session ─┬─ partition unknown ──────────�
 | 16 | + who leads instead (KIP-951) |
 
 Source: KafkaApis.handleFetchRequest; FET-*, PUR-*.
-Differs: a down-converted answer is made whole before it is sent, not while it is.
+Differs: a down-converted response is made whole before it is sent, not while it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.api.admission import AclOperation, AclResource, Session
-from engine.api.exchange import EncodedReply, Exchange
+from engine.api.exchange import EncodedResponse, Exchange, Handled
 from engine.api.fetch_records import FetchedRecords
 from engine.api.fetch_session import (
     INITIAL_EPOCH,
-    Answers,
     FetchContext,
+    FetchedPartitions,
     FetchSessionCache,
     SessionPartition,
 )
@@ -59,10 +59,10 @@ from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isola
 from engine.wire.fetch_bytes import (
     FIRST_FROM_FOLLOWERS,
     FIRST_WITH_TOPIC_IDS,
-    FetchAnswer,
     FetchedPartition,
     FetchedTopic,
     FetchRequest,
+    FetchResponse,
     encode_fetch_response,
 )
 from engine.wire.layout import NO_UUID
@@ -78,95 +78,95 @@ _NO_PARTITIONS: Container[int] = ()
 class FetchDeps(NamedTuple):
     """What fetches are answered from; `max_bytes` is the broker's fetch.max.bytes."""
 
-    manager: ReplicaManager
-    metadata: MetadataCache
+    replica_manager: ReplicaManager
+    metadata_cache: MetadataCache
     sessions: FetchSessionCache
     max_bytes: int = 57_671_680
 
 
 class Fetch:
-    """Answers Fetch; takes requests as `read_fetch_request` reads them."""
+    """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
 
     def __init__(self, deps: FetchDeps) -> None:
-        self._manager = deps.manager
-        self._metadata = deps.metadata
+        self._replica_manager = deps.replica_manager
+        self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
         self._answer_usual = UsualFetch(*deps, self._answer_after_wait).answer
 
-    def handle(self, request: FetchRequest, exchange: Exchange) -> Any:
-        """Read and return the answer, or a promise of it."""
-        answer = self._answer_usual(request, exchange)
-        return self.answer(request, exchange) if answer is None else answer
+    def handle(self, request: FetchRequest, exchange: Exchange) -> Handled:
+        """Read and return the response, or a promise of it."""
+        response = self._answer_usual(request, exchange)
+        return self.answer(request, exchange) if response is None else response
 
-    def answer(self, request: FetchRequest, exchange: Exchange) -> Any:
+    def answer(self, request: FetchRequest, exchange: Exchange) -> Handled:
         """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
         if version >= FIRST_WITH_TOPIC_IDS and _opens_session_without_id(request):
-            return EncodedReply(self._failed(request, exchange), None)
+            return EncodedResponse(self._failed(request, exchange), None)
         context = self._sessions.context(request, exchange.api_version, exchange.received_ms)
-        refused: Answers = []
+        refused: FetchedPartitions = []
         interesting: list[SessionPartition] = []
         specs: list[tuple[TopicPartition, FetchSpec]] = []
         is_follower = request.replica_id >= 0
         for partition in context.partitions:
             code = self._refusal(partition, exchange.session, is_follower=is_follower)
             if code:
-                refused.append((partition, _refused(partition.key[1], code)))
+                refused.append((partition, _refused(partition.index, code)))
             else:
                 assert partition.topic_partition is not None
                 interesting.append(partition)
                 specs.append((partition.topic_partition, partition.spec))
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
-            return EncodedReply(self._failed(request, exchange), None)
+            return EncodedResponse(self._failed(request, exchange), None)
         read: FetchResults | Promise[FetchResults] = []
         if specs:
-            read = self._manager.fetch(self._params(request, exchange.api_version), specs)
+            read = self._replica_manager.fetch(self._params(request, exchange.api_version), specs)
 
-        def answer(results: FetchResults) -> EncodedReply:
-            return self._reply(context, interesting, results, refused, exchange)
+        def response(results: FetchResults) -> EncodedResponse:
+            return self._response(context, interesting, results, refused, exchange)
 
-        return read.then(answer) if isinstance(read, Promise) else answer(read)
+        return read.then(response) if isinstance(read, Promise) else response(read)
 
-    def _answer_after_wait(self, asked: Asked, context: FetchContext) -> EncodedReply:
+    def _answer_after_wait(self, asked: Asked, context: FetchContext) -> EncodedResponse:
         """Answer what has waited, with what is there now."""
         partition, spec, params, _, _, exchange = asked
         assert partition.topic_partition is not None
         specs = [(partition.topic_partition, spec)]
-        results = self._manager.fetch(params._replace(max_wait_ms=0), specs)
+        results = self._replica_manager.fetch(params._replace(max_wait_ms=0), specs)
         assert not isinstance(results, Promise)
-        return self._reply(context, [partition], results, [], exchange)
+        return self._response(context, [partition], results, [], exchange)
 
-    def _reply(
+    def _response(
         self,
         context: FetchContext,
         partitions: list[SessionPartition],
         results: FetchResults,
-        refused: Answers,
+        refused: FetchedPartitions,
         exchange: Exchange,
-    ) -> EncodedReply:
+    ) -> EncodedResponse:
         records = FetchedRecords(exchange.api_version)
-        answers = [
+        fetched = [
             (partition, self.answer_of(partition, result, records))
             for partition, (_, result) in zip(partitions, results, strict=True)
         ]
-        parts = self.encoded(context, answers + refused, exchange)
-        return EncodedReply(parts, records.release if records.has_regions else None)
+        parts = self.encoded(context, fetched + refused, exchange)
+        return EncodedResponse(parts, records.release if records.has_regions else None)
 
     @staticmethod
     def _failed(request: FetchRequest, exchange: Exchange) -> list[SendPart]:
-        """Return the answer to a request that Kafka fails at as a whole."""
+        """Return the response to a request that Kafka fails at as a whole."""
         version, throttle_ms = exchange.api_version, exchange.throttle_ms
         topics = [
-            (topic, [_refused(asked[0], UNKNOWN_SERVER_ERROR, None) for asked in partitions])
+            (topic, [_refused(asked.partition, UNKNOWN_SERVER_ERROR, None) for asked in partitions])
             for topic, partitions in request.topics
         ]
         if version >= FIRST_WITH_TOPIC_IDS:
             topics = []
-        answer = FetchAnswer(
+        whole = FetchResponse(
             topics, UNKNOWN_SERVER_ERROR, request.session_id, throttle_ms=throttle_ms
         )
-        return encode_fetch_response(version, answer)
+        return encode_fetch_response(version, whole)
 
     def _refusal(self, partition: SessionPartition, session: Session, *, is_follower: bool) -> int:
         topic_partition = partition.topic_partition
@@ -177,10 +177,10 @@ class Fetch:
         topic, index = topic_partition
         if not is_follower and not session.may(AclOperation.READ, AclResource.TOPIC, topic):
             return TOPIC_AUTHORIZATION_FAILED
-        if index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
+        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
             return UNKNOWN_TOPIC_OR_PARTITION
         if partition.topic_id_text is not None:
-            here = self._manager.partitions.get(topic_partition)
+            here = self._replica_manager.partitions.get(topic_partition)
             if here is not None and here.log.topic_id not in (None, partition.topic_id_text):
                 return INCONSISTENT_TOPIC_ID
         return 0
@@ -206,53 +206,62 @@ class Fetch:
         )
 
     def encoded(
-        self, context: FetchContext, answers: Answers, exchange: Exchange
+        self, context: FetchContext, fetched_partitions: FetchedPartitions, exchange: Exchange
     ) -> list[SendPart]:
-        """Return answers as the client of an exchange reads them; takes their records over."""
+        """Return partitions as the client of an exchange reads them; takes their records over."""
         version = exchange.api_version
         leaders: CurrentLeaders | None = None
-        told = context.answer(answers)
+        session_response = context.answer(fetched_partitions)
         topics: list[FetchedTopic] = []
-        for partition, answered in told.answers:
-            found = answered
-            if version >= _FIRST_WITH_LEADERS and found.error_code in _WITH_LEADER:
+        last_topic: str | bytes = ""
+        rows: list[FetchedPartition] | None = None
+        for partition, fetched in session_response.partitions:
+            row = fetched
+            if version >= _FIRST_WITH_LEADERS and row.error_code in _WITH_LEADER:
                 if leaders is None:
                     listener = exchange.session.listener
-                    leaders = CurrentLeaders(self._manager, self._metadata, listener)
+                    leaders = CurrentLeaders(self._replica_manager, self._metadata_cache, listener)
                 assert partition.topic_partition is not None
-                found = found._replace(current_leader=leaders.find(partition.topic_partition))
-            topic = partition.key[0]
-            if topics and topics[-1][0] == topic:
-                topics[-1][1].append(found)
-            else:
-                topics.append((topic, [found]))
+                row = row._replace(current_leader=leaders.find(partition.topic_partition))
+            topic, _ = partition.key
+            if rows is None or topic != last_topic:
+                last_topic, rows = topic, []
+                topics.append((topic, rows))
+            rows.append(row)
         endpoints = () if leaders is None else leaders.endpoints
-        answer = FetchAnswer(
-            topics, told.error_code, told.session_id, endpoints, exchange.throttle_ms
+        whole = FetchResponse(
+            topics,
+            session_response.error_code,
+            session_response.session_id,
+            endpoints,
+            exchange.throttle_ms,
         )
-        return encode_fetch_response(version, answer)
+        return encode_fetch_response(version, whole)
 
     def answer_of(
         self, partition: SessionPartition, result: FetchResult, records: FetchedRecords
     ) -> FetchedPartition:
         """Return one partition's result as it is sent; its bytes are in the care of `records`."""
-        index = partition.key[1]
-        error, found, watermark, stable_offset, log_start_offset, diverging = result
+        index = partition.index
+        error, records_read, watermark, stable_offset, log_start_offset, diverging = result
         if error is not None:
             code = error.code
             if code == KAFKA_STORAGE_ERROR and records.api_version <= _LAST_WITHOUT_STORAGE_ERROR:
                 code = NOT_LEADER_OR_FOLLOWER
             return FetchedPartition(index, code)
         aborted = None
-        if found is not None and found.aborted_transactions is not None:
-            aborted = [(one.producer_id, one.first_offset) for one in found.aborted_transactions]
+        if records_read is not None and records_read.aborted_transactions is not None:
+            aborted = [
+                (transaction.producer_id, transaction.first_offset)
+                for transaction in records_read.aborted_transactions
+            ]
         topic_partition = partition.topic_partition
         assert topic_partition is not None
-        here = self._manager.partitions.get(topic_partition)
+        here = self._replica_manager.partitions.get(topic_partition)
         refused, part = (
             (0, b"")
-            if found is None
-            else records.part_of(found, None if here is None else here.log)
+            if records_read is None
+            else records.part_of(records_read, None if here is None else here.log)
         )
         if refused:
             return _refused(index, refused, None)

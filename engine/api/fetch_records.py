@@ -7,7 +7,7 @@
 | 4 to 9 | as it is | but nothing of a topic whose own codec is zstd |
 | 10 on | as it is | |
 
-Where conversion is switched off the answer is UNSUPPORTED_VERSION 35, and zstd, which the old
+Where conversion is switched off the response is UNSUPPORTED_VERSION 35, and zstd, which the old
 formats lack, is UNSUPPORTED_COMPRESSION_TYPE 76.
 A first batch that is longer than an old consumer's limit is cut, and nothing comes of it.
 Source: KafkaApis.maybeConvertFetchedData, LazyDownConversionRecords; KIP-110, KIP-283.
@@ -35,7 +35,7 @@ _FIRST_WITH_ZSTD = 10
 
 
 class FetchedRecords:
-    """The records of one answer; regions stay open until `release`."""
+    """The records of one response; regions stay open until `release`."""
 
     __slots__ = ("_regions", "api_version")
 
@@ -45,7 +45,7 @@ class FetchedRecords:
 
     @property
     def has_regions(self) -> bool:
-        """Tell whether something is to be released when the answer has left."""
+        """Tell whether something is to be released when the response has left."""
         return bool(self._regions)
 
     def release(self) -> None:
@@ -54,46 +54,46 @@ class FetchedRecords:
         for region in regions:
             region.release()
 
-    def part_of(self, found: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
+    def part_of(self, records: FetchSlice, log: LocalLog | None) -> tuple[int, SendPart]:
         """Return an error code, or 0 and what is sent; takes the slice over.
 
         `log` is the one that it was read from, None if that is gone by now.
         """
         version = self.api_version
         if version >= _FIRST_WITH_ZSTD:
-            return 0, self._as_it_is(found)
+            return 0, self._as_it_is(records)
         if log is not None and log.config.compression_type is Codec.ZSTD:
-            found.release()
+            records.release()
             return UNSUPPORTED_COMPRESSION_TYPE, b""
         if version > _LAST_OF_MAGIC_1:
-            return 0, self._as_it_is(found)
+            return 0, self._as_it_is(records)
         try:
-            return _converted(found, log, 0 if version <= _LAST_OF_MAGIC_0 else 1)
+            return _converted(records, log, 0 if version <= _LAST_OF_MAGIC_0 else 1)
         finally:
-            found.release()
+            records.release()
 
-    def _as_it_is(self, found: FetchSlice) -> SendPart:
-        file = found.file
+    def _as_it_is(self, records: FetchSlice) -> SendPart:
+        file = records.file
         if file is None:
-            return found.data
+            return records.data
         descriptor = file.fileno()
         if descriptor is None:
-            data = found.read()
-            found.release()
+            data = records.read()
+            records.release()
             return data
-        self._regions.append(found)
-        return FileRegion(descriptor, found.position, found.size_bytes)
+        self._regions.append(records)
+        return FileRegion(descriptor, records.position, records.size_bytes)
 
 
-def _converted(found: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int, SendPart]:
+def _converted(records: FetchSlice, log: LocalLog | None, magic: int) -> tuple[int, SendPart]:
     if log is None:
         return 0, b""
     if not log.config.is_down_conversion_enabled:
         return UNSUPPORTED_VERSION, b""
     limit_bytes = log.config.opened_batch_bytes_max
     try:
-        data = found.read()
-        first_offset = found.start.offset
+        data = records.read()
+        first_offset = records.start.offset
         return 0, down_converted_to_size(
             memoryview(data), magic, first_offset=first_offset, limit_bytes=limit_bytes
         )

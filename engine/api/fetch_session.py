@@ -71,7 +71,9 @@ class SessionPartition:
         "topic_partition",
     )
 
-    def __init__(self, key: SessionKey, asked: AskedPartition, metadata: MetadataCache) -> None:
+    def __init__(
+        self, key: SessionKey, asked: AskedPartition, metadata_cache: MetadataCache
+    ) -> None:
         self.key = key
         self.spec = spec_of(asked)
         self.high_watermark = -1
@@ -81,14 +83,20 @@ class SessionPartition:
         topic, index = key
         if isinstance(topic, bytes):
             self.topic_id_text = uuid_text(topic)
-            self.resolve(metadata)
+            self.resolve(metadata_cache)
         else:
             self.topic_partition = new_tuple(TopicPartition, (topic, index))
 
-    def resolve(self, metadata: MetadataCache) -> None:
+    @property
+    def index(self) -> int:
+        """Return the partition's number in its topic."""
+        _, index = self.key
+        return index
+
+    def resolve(self, metadata_cache: MetadataCache) -> None:
         """Look again for the name behind an id."""
         topic, index = self.key
-        name = metadata.topic_name(topic) if isinstance(topic, bytes) else topic
+        name = metadata_cache.topic_name(topic) if isinstance(topic, bytes) else topic
         self.topic_partition = None if name is None else TopicPartition(name, index)
 
     def ask_for(self, asked: AskedPartition) -> None:
@@ -103,20 +111,20 @@ class SessionPartition:
         self.log_start_offset = log_start_offset
         return True
 
-    def note(self, found: FetchedPartition) -> bool:
+    def note(self, fetched: FetchedPartition) -> bool:
         """Remember what the client is told; tells whether there is news in it."""
-        is_news = self.note_offsets(found.high_watermark, found.log_start_offset)
-        if found.records or found.diverging is not None:
+        is_news = self.note_offsets(fetched.high_watermark, fetched.log_start_offset)
+        if fetched.records or fetched.diverging is not None:
             is_news = True
-        if found.error_code:
-            # The next answer without an error is news, too.
+        if fetched.error_code:
+            # The next response without an error is news, too.
             self.high_watermark = -1
             is_news = True
         return is_news
 
 
-#: Each partition that was read with its answer, in the order of reading.
-Answers: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
+#: Each partition that was read with its response, in the order of reading.
+FetchedPartitions: TypeAlias = list[tuple[SessionPartition, FetchedPartition]]
 
 
 def spec_of(asked: AskedPartition) -> FetchSpec:
@@ -169,10 +177,10 @@ def _next_epoch(epoch: int) -> int:
     return 1 if epoch == _EPOCH_MAX else epoch + 1
 
 
-class SessionAnswer(NamedTuple):
-    """What of the answers is sent, and what is said of the session."""
+class SessionResponse(NamedTuple):
+    """What of the responses is sent, and what is said of the session."""
 
-    answers: Answers
+    partitions: FetchedPartitions
     session_id: int = NO_SESSION
     error_code: int = 0
 
@@ -186,9 +194,9 @@ class FetchContext:
         #: What is to be read, in this order.
         self.partitions: Sequence[SessionPartition] = list(partitions)
 
-    def answer(self, answers: Answers) -> SessionAnswer:
-        """Return what is sent of the answers; called once."""
-        return SessionAnswer(answers)
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        """Return what is sent of the responses; called once."""
+        return SessionResponse(partitions)
 
 
 class _ErrorContext(FetchContext):
@@ -198,38 +206,38 @@ class _ErrorContext(FetchContext):
         super().__init__(())
         self._error_code = error_code
 
-    def answer(self, answers: Answers) -> SessionAnswer:
-        return SessionAnswer([], NO_SESSION, self._error_code)
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        return SessionResponse([], NO_SESSION, self._error_code)
 
 
 class _FullContext(FetchContext):
-    __slots__ = ("_cache", "_is_follower", "_now_ms", "_uses_ids")
+    __slots__ = ("_is_follower", "_now_ms", "_sessions", "_uses_ids")
 
     def __init__(
         self,
         partitions: Iterable[SessionPartition],
-        cache: FetchSessionCache,
+        sessions: FetchSessionCache,
         now_ms: int,
         *,
         is_follower: bool,
         uses_ids: bool,
     ) -> None:
         super().__init__(partitions)
-        self._cache = cache
+        self._sessions = sessions
         self._now_ms = now_ms
         self._is_follower = is_follower
         self._uses_ids = uses_ids
 
-    def answer(self, answers: Answers) -> SessionAnswer:
-        for partition, found in answers:
-            partition.note(found)
-        session_id = self._cache.maybe_create(
-            [partition for partition, _ in answers],
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
+        for partition, fetched in partitions:
+            partition.note(fetched)
+        session_id = self._sessions.maybe_create(
+            [partition for partition, _ in partitions],
             self._now_ms,
             is_follower=self._is_follower,
             uses_ids=self._uses_ids,
         )
-        return SessionAnswer(answers, session_id)
+        return SessionResponse(partitions, session_id)
 
 
 class _IncrementalContext(FetchContext):
@@ -241,29 +249,31 @@ class _IncrementalContext(FetchContext):
         self._session = session
         self._epoch = epoch
 
-    def answer(self, answers: Answers) -> SessionAnswer:
+    def answer(self, partitions: FetchedPartitions) -> SessionResponse:
         session = self._session
         if session.epoch != self._epoch:
             # The client sent the next request before this answer: this one may be a repetition.
-            return SessionAnswer([], session.id, INVALID_FETCH_SESSION_EPOCH)
-        told: Answers = []
-        for partition, found in answers:
-            if not partition.note(found):
+            return SessionResponse([], session.id, INVALID_FETCH_SESSION_EPOCH)
+        news: FetchedPartitions = []
+        for partition, fetched in partitions:
+            if not partition.note(fetched):
                 continue
-            told.append((partition, found))
-            if found.records and session.partitions.get(partition.key) is partition:
+            news.append((partition, fetched))
+            if fetched.records and session.partitions.get(partition.key) is partition:
                 # Those that had no bytes yet come first next time.
                 del session.partitions[partition.key]
                 session.partitions[partition.key] = partition
-        return SessionAnswer(told, session.id)
+        return SessionResponse(news, session.id)
 
 
 class FetchSessionCache:
     """The sessions of one broker."""
 
-    def __init__(self, metadata: MetadataCache, entropy: Entropy, *, slots: int = 1000) -> None:
+    def __init__(
+        self, metadata_cache: MetadataCache, entropy: Entropy, *, slots: int = 1000
+    ) -> None:
         """Keep up to `slots` sessions (max.incremental.fetch.session.cache.slots)."""
-        self._metadata = metadata
+        self._metadata_cache = metadata_cache
         self._entropy = entropy
         self._slots = slots
         #: By id; those used last stand at the end.
@@ -298,27 +308,27 @@ class FetchSessionCache:
         return self._go_on(session, request, now_ms)
 
     def _asked(self, request: FetchRequest) -> dict[SessionKey, SessionPartition]:
-        found: dict[SessionKey, SessionPartition] = {}
+        named: dict[SessionKey, SessionPartition] = {}
         for topic, partitions in request.topics:
             for asked in partitions:
                 key = (topic, asked.partition)
-                known = found.get(key)
-                if known is None:
-                    found[key] = SessionPartition(key, asked, self._metadata)
+                partition = named.get(key)
+                if partition is None:
+                    named[key] = SessionPartition(key, asked, self._metadata_cache)
                 else:
-                    known.ask_for(asked)
-        return found
+                    partition.ask_for(asked)
+        return named
 
     def _go_on(self, session: FetchSession, request: FetchRequest, now_ms: int) -> FetchContext:
         partitions = session.partitions
         for topic, asked_partitions in request.topics:
             for asked in asked_partitions:
                 key = (topic, asked.partition)
-                known = partitions.get(key)
-                if known is None:
-                    partitions[key] = SessionPartition(key, asked, self._metadata)
+                partition = partitions.get(key)
+                if partition is None:
+                    partitions[key] = SessionPartition(key, asked, self._metadata_cache)
                 else:
-                    known.ask_for(asked)
+                    partition.ask_for(asked)
         _forget(partitions, request.forgotten)
         if not partitions:
             del self._sessions[session.id]
@@ -327,7 +337,7 @@ class FetchSessionCache:
         if session.uses_ids:
             for partition in partitions.values():
                 if partition.topic_partition is None:
-                    partition.resolve(self._metadata)
+                    partition.resolve(self._metadata_cache)
         return _IncrementalContext(session, session.epoch)
 
     def find_ongoing(self, session_id: int, epoch: int, *, uses_ids: bool) -> FetchSession | None:
@@ -389,7 +399,8 @@ class FetchSessionCache:
         least = min(ranks, default=None)
         if least is None or (is_follower, size, 0) < least:
             return False
-        del self._sessions[least[2]]
+        _, _, session_id = least
+        del self._sessions[session_id]
         return True
 
 

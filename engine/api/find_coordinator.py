@@ -18,8 +18,6 @@ Differs: nothing coordinates here yet, so no node is ever named and no topic mad
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.admission import AclOperation, AclResource, NotAuthorized, Session
 from engine.api.exchange import Exchange
 from engine.kafka_errors import (
@@ -28,7 +26,7 @@ from engine.kafka_errors import (
     INVALID_REQUEST,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _GROUP, _TRANSACTION, _SHARE = 0, 1, 2
 _SHARE_VERSION = 6
@@ -46,21 +44,20 @@ _RESOURCES = {_GROUP: AclResource.GROUP, _TRANSACTION: AclResource.TRANSACTIONAL
 class FindCoordinator:
     """Answers that no coordinator is there."""
 
-    def __init__(self) -> None:
-        self._response = message_class("FindCoordinatorResponse")
-
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Return an answer of the version's form for each key."""
+    def handle(
+        self, request: messages.FindCoordinatorRequest, exchange: Exchange
+    ) -> messages.FindCoordinatorResponse:
+        """Return a response of the version's form for each key."""
         version, kind, session = exchange.api_version, request.key_type, exchange.session
         if version < _LIST_VERSION:
             code = _code_of(kind, request.key, version, session)
-            return self._response(
+            return messages.FindCoordinatorResponse(
                 error_code=code, error_message=_MESSAGES[code], node_id=_NO_NODE, port=_NO_NODE
             )
-        entry = self._response.Coordinator
-        return self._response(
+        row = messages.FindCoordinatorResponse.Coordinator
+        return messages.FindCoordinatorResponse(
             coordinators=[
-                entry(
+                row(
                     key=key,
                     error_code=_code_of(kind, key, version, session),
                     node_id=_NO_NODE,

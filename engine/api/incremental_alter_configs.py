@@ -8,23 +8,22 @@ Source: KafkaApis.handleIncrementalAlterConfigsRequest of 3.9.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
-from typing import Any
 
 from engine.api.admission import AclOperation
-from engine.api.config_alteration import ConfigAlteration, answer_each
+from engine.api.config_alteration import ConfigAlteration, alter_each
 from engine.api.config_loggers import LoggerLevels, alter_loggers
 from engine.api.config_operations import apply_operations, check_configs
 from engine.api.config_resources import (
     InvalidConfiguration,
+    ResourceResult,
     ResourceType,
-    alteration_reply,
     require_allowed,
     require_own_id,
 )
 from engine.api.exchange import Exchange
 from engine.config.key import ConfigKey
-from engine.wire.structs import message_class
+from engine.host.promise import Promise
+from engine.wire import messages
 from engine.znode.errors import InvalidZnodePath, ZnodeLimitExceeded
 from engine.znode.names import check_path
 from engine.znode.paths import topic_config_path
@@ -36,12 +35,15 @@ class IncrementalAlterConfigs:
     def __init__(self, alteration: ConfigAlteration, loggers: LoggerLevels) -> None:
         self._alteration = alteration
         self._loggers = loggers
-        self._response = message_class("IncrementalAlterConfigsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Promise an answer for each resource."""
+    def handle(
+        self, request: messages.IncrementalAlterConfigsRequest, exchange: Exchange
+    ) -> Promise[messages.IncrementalAlterConfigsResponse]:
+        """Promise the result of each resource."""
 
-        async def alter(resource: Any) -> None:
+        async def alter(
+            resource: messages.IncrementalAlterConfigsRequest.AlterConfigsResource,
+        ) -> None:
             check_configs(resource.configs)
             require_allowed(exchange.session, resource, AclOperation.ALTER_CONFIGS)
             if resource.resource_type == ResourceType.BROKER_LOGGER:
@@ -56,7 +58,26 @@ class IncrementalAlterConfigs:
 
             await self._alteration.alter(resource, edit, validate_only=request.validate_only)
 
-        return answer_each(request.resources, alter, partial(alteration_reply, self._response))
+        return alter_each(request.resources, alter).then(_response)
+
+
+def _response(
+    results: list[
+        tuple[messages.IncrementalAlterConfigsRequest.AlterConfigsResource, ResourceResult]
+    ],
+) -> messages.IncrementalAlterConfigsResponse:
+    response = messages.IncrementalAlterConfigsResponse
+    return response(
+        responses=[
+            response.AlterConfigsResourceResponse(
+                error_code=result.code,
+                error_message=result.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.resource_name,
+            )
+            for resource, result in results
+        ]
+    )
 
 
 def _check_topic(name: str) -> None:

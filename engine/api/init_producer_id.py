@@ -1,6 +1,6 @@
 """InitProducerId (22): an id for a producer that writes each record once.
 
-| request | answer |
+| request | response |
 |---|---|
 | no transactional id | a new id with epoch 0, whatever id it had before |
 | an id without an epoch, or the other way round | INVALID_REQUEST 42 |
@@ -12,8 +12,6 @@ Source: KafkaApis.handleInitProducerIdRequest, TransactionCoordinator.handleInit
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.kafka_errors import (
@@ -23,7 +21,7 @@ from engine.kafka_errors import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from engine.transactions.producer_ids import ProducerIds, ProducerIdsNotReady
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _NO_PRODUCER = -1
 
@@ -33,9 +31,10 @@ class InitProducerId:
 
     def __init__(self, producer_ids: ProducerIds) -> None:
         self._producer_ids = producer_ids
-        self._response = message_class("InitProducerIdResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.InitProducerIdRequest, exchange: Exchange
+    ) -> messages.InitProducerIdResponse:
         """Return a producer id."""
         code = _denial(request.transactional_id, exchange.session)
         if code:
@@ -50,10 +49,12 @@ class InitProducerId:
             producer_id = self._producer_ids.generate()
         except ProducerIdsNotReady as error:
             return self._refused(error.code)
-        return self._response(producer_id=producer_id, producer_epoch=0)
+        return messages.InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
-    def _refused(self, code: int) -> Any:
-        return self._response(error_code=code, producer_id=_NO_PRODUCER, producer_epoch=-1)
+    def _refused(self, code: int) -> messages.InitProducerIdResponse:
+        return messages.InitProducerIdResponse(
+            error_code=code, producer_id=_NO_PRODUCER, producer_epoch=-1
+        )
 
 
 def _denial(transactional_id: str | None, session: Session) -> int:

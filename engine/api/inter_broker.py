@@ -7,7 +7,7 @@ Source: REPL-8, C2; KafkaApis.isBrokerEpochStale; KIP-380.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Protocol
 
 from engine.kafka_errors import STALE_BROKER_EPOCH
 from engine.replication.leadership import Leadership, StaleControllerEpoch
@@ -15,7 +15,14 @@ from engine.replication.leadership import Leadership, StaleControllerEpoch
 _ANY_EPOCH = -1
 
 
-def refusal(request: Any, leadership: Leadership, broker_epoch: int) -> int:
+class ControllerRequest(Protocol):
+    """A request of the controller, by what each of them says of it."""
+
+    controller_epoch: int
+    broker_epoch: int
+
+
+def refusal(request: ControllerRequest, leadership: Leadership, broker_epoch: int) -> int:
     """Return the error code that refuses a request of the controller, 0 if it is to be done."""
     if request.broker_epoch != _ANY_EPOCH and request.broker_epoch < broker_epoch:
         return STALE_BROKER_EPOCH

@@ -1,9 +1,9 @@
 """LeaderAndIsr (4), from the controller: which partitions this broker leads and follows.
 
-| versions | form of the partitions, and of the answer's |
+| versions | form of the partitions, and of the response's |
 |---|---|
 | 0, 1 | one flat list |
-| 2 … 4 | by topic; the answer flat |
+| 2 … 4 | by topic; the response flat |
 | 5 … 7 | by topic with its id, in both |
 
 Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids.
@@ -12,19 +12,19 @@ Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
 from engine.errors import ApiError, EngineError
 from engine.host.coroutine import drive
+from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.leadership import Leadership
 from engine.replication.partition_types import PartitionState
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
 _BY_TOPIC = 2
 _BY_TOPIC_ID = 5
@@ -40,95 +40,103 @@ class LeaderAndIsr:
         self,
         leadership: Leadership,
         broker_epoch: Callable[[], int],
-        load_topics: Callable[[Iterable[str]], Coroutine[Any, None, None]],
+        load_topics: Callable[[Iterable[str]], Coroutine[object, None, None]],
     ) -> None:
         self._leadership = leadership
         self._broker_epoch = broker_epoch
         self._load_topics = load_topics
-        self._response = message_class("LeaderAndIsrResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.LeaderAndIsrRequest, exchange: Exchange
+    ) -> Promise[messages.LeaderAndIsrResponse]:
         """Promise what becomes of each partition."""
         return drive(self._applied(request, exchange))
 
-    async def _applied(self, request: Any, exchange: Exchange) -> Any:
+    async def _applied(
+        self, request: messages.LeaderAndIsrRequest, exchange: Exchange
+    ) -> messages.LeaderAndIsrResponse:
         code = self._refusal(request)
         if code:
-            return self._response(error_code=code)
+            return messages.LeaderAndIsrResponse(error_code=code)
         states, new = _states(request, exchange.api_version)
         unknown = {key.topic for key in states if not self._leadership.has(key)}
         try:
             await self._load_topics(sorted(unknown))
         except EngineError:
             # The store does not answer: with its return everything is read and told again.
-            return self._response(error_code=UNKNOWN_SERVER_ERROR)
+            return messages.LeaderAndIsrResponse(error_code=UNKNOWN_SERVER_ERROR)
         # Another controller may have followed meanwhile, or this broker have begun a new life.
         code = self._refusal(request)
         if code:
-            return self._response(error_code=code)
+            return messages.LeaderAndIsrResponse(error_code=code)
         ids = {
             topic.topic_name: uuid_text(topic.topic_id)
             for topic in request.topic_states
             if topic.topic_id != NO_UUID
         }
         results = self._leadership.apply(states, new, ids)
-        return self._answer(request, results, exchange.api_version)
+        return self._response(request, results, exchange.api_version)
 
-    def _refusal(self, request: Any) -> int:
+    def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
         return refusal(request, self._leadership, self._broker_epoch())
 
-    def _answer(
-        self, request: Any, results: dict[TopicPartition, ApiError | None], version: int
-    ) -> Any:
-        entry = self._response.LeaderAndIsrPartitionError
+    def _response(
+        self,
+        request: messages.LeaderAndIsrRequest,
+        results: dict[TopicPartition, ApiError | None],
+        version: int,
+    ) -> messages.LeaderAndIsrResponse:
+        row = messages.LeaderAndIsrResponse.LeaderAndIsrPartitionError
         codes = {key: 0 if error is None else error.code for key, error in results.items()}
         if version < _BY_TOPIC_ID:
             flat = [
-                entry(topic_name=key.topic, partition_index=key.partition, error_code=code)
+                row(topic_name=key.topic, partition_index=key.partition, error_code=code)
                 for key, code in codes.items()
             ]
-            return self._response(partition_errors=flat)
+            return messages.LeaderAndIsrResponse(partition_errors=flat)
         topics = [
-            self._response.LeaderAndIsrTopicError(
+            messages.LeaderAndIsrResponse.LeaderAndIsrTopicError(
                 topic_id=topic.topic_id,
                 partition_errors=[
-                    entry(
-                        partition_index=each.partition_index,
-                        error_code=codes[TopicPartition(topic.topic_name, each.partition_index)],
+                    row(
+                        partition_index=state.partition_index,
+                        error_code=codes[TopicPartition(topic.topic_name, state.partition_index)],
                     )
-                    for each in topic.partition_states
+                    for state in topic.partition_states
                 ],
             )
             for topic in request.topic_states
         ]
-        return self._response(topics=topics)
+        return messages.LeaderAndIsrResponse(topics=topics)
 
 
 def _states(
-    request: Any, version: int
+    request: messages.LeaderAndIsrRequest, version: int
 ) -> tuple[dict[TopicPartition, PartitionState], frozenset[TopicPartition]]:
     """Return the roles that a request gives, and which of the partitions are new."""
     states: dict[TopicPartition, PartitionState] = {}
     new: set[TopicPartition] = set()
-    for topic, entry in _entries(request, version):
-        key = TopicPartition(topic, entry.partition_index)
+    for topic, state in _named_states(request, version):
+        key = TopicPartition(topic, state.partition_index)
         states[key] = PartitionState(
-            entry.leader,
-            entry.leader_epoch,
-            tuple(entry.isr),
-            entry.partition_epoch,
-            tuple(entry.replicas),
+            state.leader,
+            state.leader_epoch,
+            tuple(state.isr),
+            state.partition_epoch,
+            tuple(state.replicas),
         )
-        if entry.is_new:
+        if state.is_new:
             new.add(key)
     return states, frozenset(new)
 
 
-def _entries(request: Any, version: int) -> list[tuple[str, Any]]:
+def _named_states(
+    request: messages.LeaderAndIsrRequest, version: int
+) -> list[tuple[str, messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState]]:
     if version < _BY_TOPIC:
-        return [(entry.topic_name, entry) for entry in request.ungrouped_partition_states]
+        return [(state.topic_name, state) for state in request.ungrouped_partition_states]
     return [
-        (topic.topic_name, entry)
+        (topic.topic_name, state)
         for topic in request.topic_states
-        for entry in topic.partition_states
+        for state in topic.partition_states
     ]

@@ -1,6 +1,6 @@
 """ListOffsets (2): where a log starts, ends, and what it has at a time.
 
-| time asked for | from version | answer |
+| time asked for | from version | response |
 |---|---|---|
 | ≥ 0 | 0 | the first visible record with this time or a later one |
 | −1 latest | 0 | the end that the reader sees |
@@ -23,7 +23,7 @@ Source: KafkaApis.handleListOffsetRequest, UnifiedLog.legacyFetchOffsetsBefore; 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
@@ -43,7 +43,7 @@ from engine.model import TopicPartition
 from engine.replication.partition_types import CONSUMER_ID
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isolation
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _DEBUGGER_ID = -2
 _NO_EPOCH = -1
@@ -58,20 +58,30 @@ _FIRST_VERSIONS = {
 }
 
 
+_Asked: TypeAlias = "messages.ListOffsetsRequest.ListOffsetsPartition"
+_Row: TypeAlias = "messages.ListOffsetsResponse.ListOffsetsPartitionResponse"
+
+
+class _SegmentStart(NamedTuple):
+    offset: int
+    modified_ms: int
+
+
 class ListOffsets:
     """Answers ListOffsets; `clock` is for version 0 alone."""
 
-    def __init__(self, manager: ReplicaManager, clock: Clock) -> None:
-        self._manager = manager
+    def __init__(self, replica_manager: ReplicaManager, clock: Clock) -> None:
+        self._replica_manager = replica_manager
         self._clock = clock
-        self._response = message_class("ListOffsetsResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.ListOffsetsRequest, exchange: Exchange
+    ) -> messages.ListOffsetsResponse:
         """Return an offset, or an error, for each partition."""
         repeated = _repeated(request)
         topics = []
         for topic in request.topics:
-            answers = []
+            rows = []
             may_describe = exchange.session.may(
                 AclOperation.DESCRIBE, AclResource.TOPIC, topic.name
             )
@@ -79,32 +89,38 @@ class ListOffsets:
                 topic_partition = TopicPartition(topic.name, asked.partition_index)
                 version = exchange.api_version
                 if not may_describe:
-                    answers.append(self._refused(asked, TOPIC_AUTHORIZATION_FAILED))
+                    rows.append(self._refused(asked, TOPIC_AUTHORIZATION_FAILED))
                 elif version > 0 and topic_partition in repeated:
-                    answers.append(self._refused(asked, INVALID_REQUEST))
+                    rows.append(self._refused(asked, INVALID_REQUEST))
                 elif asked.timestamp < 0 and version < _FIRST_VERSIONS.get(asked.timestamp, 99):
-                    answers.append(self._refused(asked, UNSUPPORTED_VERSION))
+                    rows.append(self._refused(asked, UNSUPPORTED_VERSION))
                 else:
-                    answers.append(self._look_up(topic_partition, asked, request, version))
+                    rows.append(self._look_up(topic_partition, asked, request, version))
             topics.append(
-                self._response.ListOffsetsTopicResponse(name=topic.name, partitions=answers)
+                messages.ListOffsetsResponse.ListOffsetsTopicResponse(
+                    name=topic.name, partitions=rows
+                )
             )
-        return self._response(topics=topics)
+        return messages.ListOffsetsResponse(topics=topics)
 
-    def _refused(self, asked: Any, code: int) -> Any:
-        return self._response.ListOffsetsPartitionResponse(
+    def _refused(self, asked: _Asked, code: int) -> _Row:
+        return messages.ListOffsetsResponse.ListOffsetsPartitionResponse(
             partition_index=asked.partition_index, error_code=code
         )
 
     def _look_up(
-        self, topic_partition: TopicPartition, asked: Any, request: Any, version: int
-    ) -> Any:
+        self,
+        topic_partition: TopicPartition,
+        asked: _Asked,
+        request: messages.ListOffsetsRequest,
+        version: int,
+    ) -> _Row:
         is_leader_required = request.replica_id != _DEBUGGER_ID
         is_consumer = request.replica_id == CONSUMER_ID
         if is_consumer and request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
             return self._refused(asked, UNKNOWN_SERVER_ERROR)
         try:
-            partition = self._manager.find(topic_partition)
+            partition = self._replica_manager.find(topic_partition)
             if version == 0:
                 partition.require(None, is_leader_required=is_leader_required)
                 if asked.max_num_offsets < 0:
@@ -112,11 +128,11 @@ class ListOffsets:
                 offsets = _offsets_before(partition.log, asked.timestamp, self._clock.wall_ms())
                 if is_consumer:
                     offsets = _below(offsets, partition.high_watermark)
-                answer = self._refused(asked, 0)
-                answer.old_style_offsets = offsets[: asked.max_num_offsets]
-                return answer
+                row = self._refused(asked, 0)
+                row.old_style_offsets = offsets[: asked.max_num_offsets]
+                return row
             epoch = asked.current_leader_epoch
-            found = partition.offset_for_timestamp(
+            result = partition.offset_for_timestamp(
                 asked.timestamp,
                 _isolation(request),
                 current_leader_epoch=None if epoch == _NO_EPOCH else epoch,
@@ -124,24 +140,24 @@ class ListOffsets:
             )
         except (ApiError, StorageError) as failure:
             return self._refused(asked, self._code_of(topic_partition, failure, version))
-        answer = self._refused(asked, 0)
-        if found is not None:
-            answer.timestamp = found.timestamp_ms
-            answer.offset = found.offset
-            if found.leader_epoch is not None and version >= _FIRST_WITH_EPOCHS:
-                answer.leader_epoch = found.leader_epoch
-        return answer
+        row = self._refused(asked, 0)
+        if result is not None:
+            row.timestamp = result.timestamp_ms
+            row.offset = result.offset
+            if result.leader_epoch is not None and version >= _FIRST_WITH_EPOCHS:
+                row.leader_epoch = result.leader_epoch
+        return row
 
     def _code_of(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError, version: int
     ) -> int:
-        code = self._manager.answer_to(topic_partition, failure).code
+        code = self._replica_manager.answer_to(topic_partition, failure).code
         if code == OFFSET_NOT_AVAILABLE and version < _FIRST_WITH_NOT_AVAILABLE:
             return LEADER_NOT_AVAILABLE
         return code
 
 
-def _repeated(request: Any) -> set[TopicPartition]:
+def _repeated(request: messages.ListOffsetsRequest) -> set[TopicPartition]:
     seen: set[TopicPartition] = set()
     repeated: set[TopicPartition] = set()
     for topic in request.topics:
@@ -151,7 +167,7 @@ def _repeated(request: Any) -> set[TopicPartition]:
     return repeated
 
 
-def _isolation(request: Any) -> Isolation:
+def _isolation(request: messages.ListOffsetsRequest) -> Isolation:
     if request.replica_id != CONSUMER_ID:
         return Isolation.LOG_END
     if request.isolation_level == READ_COMMITTED:
@@ -162,16 +178,16 @@ def _isolation(request: Any) -> Isolation:
 def _offsets_before(log: LocalLog, timestamp_ms: int, now_ms: int) -> list[int]:
     """Return where segments begin that were written up to a time, newest first."""
     starts = [
-        (max(segment.base_offset, log.log_start_offset), segment.modified_ms())
+        _SegmentStart(max(segment.base_offset, log.log_start_offset), segment.modified_ms())
         for segment in log.segments
     ]
     if log.active_segment.size_bytes:
-        starts.append((log.log_end_offset, now_ms))
+        starts.append(_SegmentStart(log.log_end_offset, now_ms))
     if timestamp_ms == EARLIEST:
-        return [starts[0][0]]
+        return [starts[0].offset]
     newest = len(starts) - 1
     if timestamp_ms != LATEST:
-        while newest >= 0 and starts[newest][1] > timestamp_ms:
+        while newest >= 0 and starts[newest].modified_ms > timestamp_ms:
             newest -= 1
     return sorted((offset for offset, _ in starts[: newest + 1]), reverse=True)
 

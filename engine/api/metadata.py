@@ -27,10 +27,10 @@ map.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
-from engine.api.exchange import EncodedReply, Exchange
+from engine.api.exchange import EncodedResponse, Exchange
 from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_REQUEST,
@@ -49,9 +49,9 @@ from engine.kafka_errors import (
 from engine.limits import METADATA_ANSWERS_KEPT, METADATA_ANSWERS_KEPT_BYTES
 from engine.naming import INTERNAL_TOPICS, InvalidTopicName, validate_topic
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
+from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
 #: What everyone may do with a topic, and with the cluster, where there is no authorizer: one bit
 #: for each operation that there is. Source: AclEntry.supportedOperations.
@@ -62,12 +62,15 @@ _NO_BROKER = -1
 _BY_ID_VERSION = 12
 _IS_MADE = frozenset((NONE, TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT))
 
+_Topic: TypeAlias = "messages.MetadataResponse.MetadataResponseTopic"
+_Response: TypeAlias = "messages.MetadataResponse | EncodedResponse"
+
 #: Makes topics and promises the error code of each.
 AutoCreate: TypeAlias = Callable[[list[str]], Promise[dict[str, int]]]
 
 
 class _Question(NamedTuple):
-    """What an answer depends on, beside what the broker knows."""
+    """What a response depends on, beside what the broker knows."""
 
     version: int
     listener: str
@@ -87,27 +90,32 @@ class Metadata:
     Answers are kept for sessions to whom nothing can be denied: they differ by their listener only.
     """
 
-    def __init__(self, cache: MetadataCache, auto_create: AutoCreate | None = None) -> None:
-        self._cache = cache
+    def __init__(
+        self, metadata_cache: MetadataCache, auto_create: AutoCreate | None = None
+    ) -> None:
+        self._metadata_cache = metadata_cache
         self._auto_create = auto_create
-        self._response = message_class("MetadataResponse")
         self._answers: dict[_Question, bytes] = {}
         self._answers_bytes = 0
         self._answers_version = -1
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
-        """Return the answer, or promise it if topics are being made."""
+    def handle(
+        self, request: messages.MetadataRequest, exchange: Exchange
+    ) -> _Response | Promise[messages.MetadataResponse]:
+        """Return the response, or promise it if topics are being made."""
         topics = request.topics
         version = exchange.api_version
         if topics is None or (version == 0 and not topics):
-            names, ids = None, ()
+            names: tuple[str, ...] | None = None
+            ids: tuple[bytes, ...] = ()
         else:
             code = _refused_with(topics, version)
             if code != NONE:
                 return self._refusal(topics, code)
             # Each but once: what is kept may not grow with what is repeated.
             ids = tuple(dict.fromkeys(t.topic_id for t in topics if t.topic_id != NO_UUID))
-            names = () if ids else tuple(dict.fromkeys(topic.name for topic in topics))
+            named = (topic.name for topic in topics if topic.name is not None)
+            names = () if ids else tuple(dict.fromkeys(named))
         question = _Question(
             version,
             exchange.session.listener,
@@ -120,30 +128,31 @@ class Metadata:
         )
         return self._kept(question) or self._answer(question)
 
-    def _refusal(self, topics: Iterable[Any], code: int) -> Any:
-        entry = self._response.MetadataResponseTopic
+    def _refusal(
+        self, topics: Iterable[messages.MetadataRequest.MetadataRequestTopic], code: int
+    ) -> messages.MetadataResponse:
+        row = messages.MetadataResponse.MetadataResponseTopic
         refused = [
-            entry(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
-            for topic in topics
+            row(error_code=code, name=topic.name or "", topic_id=topic.topic_id) for topic in topics
         ]
-        return self._response(topics=refused)
+        return messages.MetadataResponse(topics=refused)
 
     # Answers that are kept
 
-    def _kept(self, question: _Question) -> EncodedReply | None:
+    def _kept(self, question: _Question) -> EncodedResponse | None:
         if question.session is not None:
             return None
-        if self._answers_version != self._cache.version:
+        if self._answers_version != self._metadata_cache.version:
             self._answers.clear()
             self._answers_bytes = 0
-            self._answers_version = self._cache.version
+            self._answers_version = self._metadata_cache.version
         body = self._answers.get(question)
-        return None if body is None else EncodedReply([body])
+        return None if body is None else EncodedResponse([body])
 
-    def _keep(self, question: _Question, reply: Any) -> Any:
+    def _keep(self, question: _Question, response: messages.MetadataResponse) -> _Response:
         if question.session is not None:
-            return reply
-        body = message_codec("MetadataResponse", question.version).encode(reply)
+            return response
+        body = message_codec("MetadataResponse", question.version).encode(response)
         if (
             len(self._answers) >= METADATA_ANSWERS_KEPT
             or self._answers_bytes + len(body) > METADATA_ANSWERS_KEPT_BYTES
@@ -153,16 +162,16 @@ class Metadata:
         if len(body) <= METADATA_ANSWERS_KEPT_BYTES:
             self._answers[question] = body
             self._answers_bytes += len(body)
-        return EncodedReply([body])
+        return EncodedResponse([body])
 
     # Answers that are made
 
-    def _answer(self, question: _Question) -> Any:
-        known = self._cache.topics
-        found = [self._unknown_id(each) for each in question.ids if self._lacks(each)]
+    def _answer(self, question: _Question) -> _Response | Promise[messages.MetadataResponse]:
+        known_topics = self._metadata_cache.topics
+        rows = [self._unknown_id(topic_id) for topic_id in question.ids if self._lacks(topic_id)]
         names, hidden = self._visible(question)
-        found += [self._topic(name, question) for name in names if name in known]
-        missing = [name for name in names if name not in known]
+        rows += [self._topic(name, question) for name in names if name in known_topics]
+        missing = [name for name in names if name not in known_topics]
         if question.may_create and question.session is not None:
             session = question.session
             denied = [name for name in missing if not session.may_create(name)]
@@ -171,33 +180,33 @@ class Metadata:
             ] + hidden
             missing = [name for name in missing if name not in denied]
         if not (missing and question.may_create):
-            found += [self._missing(name, self._error_of(name), question) for name in missing]
-            return self._keep(question, self._reply(question, found + hidden))
-        return self._create(question, found, missing, hidden)
+            rows += [self._missing(name, self._error_of(name), question) for name in missing]
+            return self._keep(question, self._response(question, rows + hidden))
+        return self._create(question, rows, missing, hidden)
 
     def _create(
-        self, question: _Question, found: list[Any], missing: list[str], hidden: list[Any]
-    ) -> Promise[Any]:
+        self, question: _Question, rows: list[_Topic], missing: list[str], hidden: list[_Topic]
+    ) -> Promise[messages.MetadataResponse]:
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
 
-        def answer(codes: Mapping[str, int]) -> Any:
+        def response(codes: Mapping[str, int]) -> messages.MetadataResponse:
             for name in missing:
                 code = codes.get(name, self._error_of(name))
                 made = LEADER_NOT_AVAILABLE if code in _IS_MADE else code
-                found.append(self._missing(name, made, question))
-            return self._reply(question, found + hidden)
+                rows.append(self._missing(name, made, question))
+            return self._response(question, rows + hidden)
 
         assert self._auto_create is not None
         created = self._auto_create(wanted) if wanted else Promise.of({})
-        return created.then(answer)
+        return created.then(response)
 
     def _names(self, question: _Question) -> list[str]:
         if question.names is None:
-            return list(self._cache.topics)
-        by_id = (self._cache.topic_name(topic_id) for topic_id in question.ids)
+            return list(self._metadata_cache.topics)
+        by_id = (self._metadata_cache.topic_name(topic_id) for topic_id in question.ids)
         return [name for name in by_id if name is not None] or list(question.names)
 
-    def _visible(self, question: _Question) -> tuple[list[str], list[Any]]:
+    def _visible(self, question: _Question) -> tuple[list[str], list[_Topic]]:
         """Return the topics that the client may see, and what is said of others it asked for.
 
         An id is no secret, a name is: whoever asks by an id gets no name.
@@ -209,15 +218,15 @@ class Metadata:
         names = [name for name in names if name not in denied]
         if question.names is None:
             return names, []
-        ids = self._cache.topic_ids
+        ids = self._metadata_cache.topic_ids
         if question.ids:
             return names, [self._denied(None, ids.get(name, NO_UUID)) for name in denied]
         return names, [self._denied(name) for name in denied]
 
     def _denied(
         self, name: str | None, topic_id: bytes = NO_UUID, *, is_internal: bool = False
-    ) -> Any:
-        return self._response.MetadataResponseTopic(
+    ) -> _Topic:
+        return messages.MetadataResponse.MetadataResponseTopic(
             error_code=TOPIC_AUTHORIZATION_FAILED,
             name=name,
             topic_id=topic_id,
@@ -225,10 +234,10 @@ class Metadata:
         )
 
     def _lacks(self, topic_id: bytes) -> bool:
-        return self._cache.topic_name(topic_id) is None
+        return self._metadata_cache.topic_name(topic_id) is None
 
-    def _unknown_id(self, topic_id: bytes) -> Any:
-        return self._response.MetadataResponseTopic(
+    def _unknown_id(self, topic_id: bytes) -> _Topic:
+        return messages.MetadataResponse.MetadataResponseTopic(
             error_code=UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id
         )
 
@@ -237,12 +246,12 @@ class Metadata:
             validate_topic(name)
         except InvalidTopicName:
             return INVALID_TOPIC_EXCEPTION
-        if self._cache.controller_id is None:
+        if self._metadata_cache.controller_id is None:
             return LEADER_NOT_AVAILABLE
         return UNKNOWN_TOPIC_OR_PARTITION
 
-    def _missing(self, name: str, code: int, question: _Question) -> Any:
-        topic = self._response.MetadataResponseTopic(
+    def _missing(self, name: str, code: int, question: _Question) -> _Topic:
+        topic = messages.MetadataResponse.MetadataResponseTopic(
             error_code=code, name=name, is_internal=name in INTERNAL_TOPICS
         )
         if question.with_topic_operations:
@@ -251,66 +260,67 @@ class Metadata:
             )
         return topic
 
-    def _topic(self, name: str, question: _Question) -> Any:
+    def _topic(self, name: str, question: _Question) -> _Topic:
         topic = self._missing(name, NONE, question)
-        topic.topic_id = self._cache.topic_ids.get(name, NO_UUID)
-        partitions = self._cache.topics[name]
+        topic.topic_id = self._metadata_cache.topic_ids.get(name, NO_UUID)
+        partitions = self._metadata_cache.topics[name]
         topic.partitions = [
             self._partition(index, partitions[index], question) for index in sorted(partitions)
         ]
         return topic
 
-    def _partition(self, index: int, known: PartitionMetadata, question: _Question) -> Any:
-        replicas, isr = list(known.replicas), list(known.isr)
+    def _partition(
+        self, index: int, metadata: PartitionMetadata, question: _Question
+    ) -> messages.MetadataResponse.MetadataResponsePartition:
+        replicas, isr = list(metadata.replicas), list(metadata.isr)
         if question.version == 0:
-            replicas = [each for each in replicas if self._is_reached(each, question.listener)]
-            isr = [each for each in isr if self._is_reached(each, question.listener)]
-        leader_id, error = known.leader_id, NONE
+            replicas = [r for r in replicas if self._is_reached(r, question.listener)]
+            isr = [r for r in isr if self._is_reached(r, question.listener)]
+        leader_id, error = metadata.leader_id, NONE
         if not self._is_reached(leader_id, question.listener):
-            lacks_listener = question.version >= 6 and self._cache.is_alive(leader_id)
+            lacks_listener = question.version >= 6 and self._metadata_cache.is_alive(leader_id)
             error = LISTENER_NOT_FOUND if lacks_listener else LEADER_NOT_AVAILABLE
             leader_id = _NO_BROKER
-        elif len(replicas) < len(known.replicas) or len(isr) < len(known.isr):
+        elif len(replicas) < len(metadata.replicas) or len(isr) < len(metadata.isr):
             error = REPLICA_NOT_AVAILABLE
-        return self._response.MetadataResponsePartition(
+        return messages.MetadataResponse.MetadataResponsePartition(
             error_code=error,
             partition_index=index,
             leader_id=leader_id,
-            leader_epoch=known.leader_epoch,
+            leader_epoch=metadata.leader_epoch,
             replica_nodes=replicas,
             isr_nodes=isr,
-            offline_replicas=list(known.offline_replicas),
+            offline_replicas=list(metadata.offline_replicas),
         )
 
     def _is_reached(self, broker_id: int, listener: str) -> bool:
-        broker = self._cache.brokers.get(broker_id)
+        broker = self._metadata_cache.brokers.get(broker_id)
         return broker is not None and broker.endpoint(listener) is not None
 
-    def _reply(self, question: _Question, topics: list[Any]) -> Any:
-        cache = self._cache
-        entry = self._response.MetadataResponseBroker
+    def _response(self, question: _Question, topics: list[_Topic]) -> messages.MetadataResponse:
+        cache = self._metadata_cache
         brokers = []
         for broker in cache.brokers.values():
             endpoint = broker.endpoint(question.listener)
             if endpoint is not None:
-                node = entry(
+                node = messages.MetadataResponse.MetadataResponseBroker(
                     node_id=broker.broker_id,
                     host=endpoint.host,
                     port=endpoint.port,
                     rack=broker.rack,
                 )
                 brokers.append(node)
-        reply = self._response(
+        response = messages.MetadataResponse(
             brokers=brokers,
             cluster_id=cache.cluster_id,
             controller_id=_NO_BROKER if cache.controller_id is None else cache.controller_id,
             topics=topics,
         )
         if question.with_cluster_operations:
-            reply.cluster_authorized_operations = _operations(
+            response.cluster_authorized_operations = _operations(
                 question.session, AclResource.CLUSTER, CLUSTER_NAME, ALL_CLUSTER_OPERATIONS
             )
-        return reply
+        return response
 
 
 def _operations(session: Session | None, kind: AclResource, name: str, operations: int) -> int:
@@ -322,7 +332,9 @@ def _operations(session: Session | None, kind: AclResource, name: str, operation
     return session.operations_on(kind, name, operations)
 
 
-def _refused_with(topics: Sequence[Any], version: int) -> int:
+def _refused_with(
+    topics: Sequence[messages.MetadataRequest.MetadataRequestTopic], version: int
+) -> int:
     """Return the code of a request that asks in a way that its version does not have, or 0.
 
     Where topics can have ids, Kafka fails at one without name and id, unless another has an id.

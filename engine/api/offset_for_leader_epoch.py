@@ -14,15 +14,13 @@ Source: KafkaApis.handleOffsetForLeaderEpochRequest; KIP-101, KIP-279, KIP-320.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
 from engine.errors import ApiError, StorageError
 from engine.kafka_errors import TOPIC_AUTHORIZATION_FAILED
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _NO_EPOCH = -1
 
@@ -30,15 +28,16 @@ _NO_EPOCH = -1
 class OffsetForLeaderEpoch:
     """Answers OffsetForLeaderEpoch."""
 
-    def __init__(self, manager: ReplicaManager) -> None:
-        self._manager = manager
-        self._response = message_class("OffsetForLeaderEpochResponse")
+    def __init__(self, replica_manager: ReplicaManager) -> None:
+        self._replica_manager = replica_manager
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.OffsetForLeaderEpochRequest, exchange: Exchange
+    ) -> messages.OffsetForLeaderEpochResponse:
         """Return the end of an epoch, or an error, for each partition."""
-        return self._response(
+        return messages.OffsetForLeaderEpochResponse(
             topics=[
-                self._response.OffsetForLeaderTopicResult(
+                messages.OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult(
                     topic=topic.topic,
                     partitions=self._partitions(topic, exchange.session),
                 )
@@ -46,31 +45,35 @@ class OffsetForLeaderEpoch:
             ]
         )
 
-    def _partitions(self, topic: Any, session: Session) -> list[Any]:
+    def _partitions(
+        self, topic: messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic, session: Session
+    ) -> list[messages.OffsetForLeaderEpochResponse.EpochEndOffset]:
         # Followers ask too, and consumers since KIP-320.
         if session.may_on_cluster(AclOperation.CLUSTER_ACTION) or session.may(
             AclOperation.DESCRIBE, AclResource.TOPIC, topic.topic
         ):
             return [self._look_up(topic.topic, asked) for asked in topic.partitions]
         return [
-            self._response.EpochEndOffset(
+            messages.OffsetForLeaderEpochResponse.EpochEndOffset(
                 partition=asked.partition, error_code=TOPIC_AUTHORIZATION_FAILED
             )
             for asked in topic.partitions
         ]
 
-    def _look_up(self, topic: str, asked: Any) -> Any:
+    def _look_up(
+        self, topic: str, asked: messages.OffsetForLeaderEpochRequest.OffsetForLeaderPartition
+    ) -> messages.OffsetForLeaderEpochResponse.EpochEndOffset:
         topic_partition = TopicPartition(topic, asked.partition)
-        answer = self._response.EpochEndOffset(partition=asked.partition)
+        row = messages.OffsetForLeaderEpochResponse.EpochEndOffset(partition=asked.partition)
         current = asked.current_leader_epoch
         try:
-            found = self._manager.find(topic_partition).end_offset_for_epoch(
+            end = self._replica_manager.find(topic_partition).end_offset_for_epoch(
                 asked.leader_epoch, None if current == _NO_EPOCH else current
             )
         except (ApiError, StorageError) as failure:
-            answer.error_code = self._manager.answer_to(topic_partition, failure).code
-            return answer
-        if found is not None:
-            answer.leader_epoch = found.leader_epoch
-            answer.end_offset = found.end_offset
-        return answer
+            row.error_code = self._replica_manager.answer_to(topic_partition, failure).code
+            return row
+        if end is not None:
+            row.leader_epoch = end.leader_epoch
+            row.end_offset = end.end_offset
+        return row

@@ -1,7 +1,7 @@
 """Produce (0): records of producers, appended and answered when `acks` says.
 
 ```
-acks  0   appended, no answer; an error ends the connection, for the client knows no other sign
+acks  0   appended, no response; an error ends the connection, for the client knows no other sign
       1   answered after the leader's own append
      -1   answered when the in-sync replicas have it, or the request's timeout is over
 ```
@@ -10,7 +10,7 @@ acks  0   appended, no answer; an error ends the connection, for the client know
 |---|---|
 | 0, 1, 2 | messages of magic 0 and 1, written anew as one batch |
 | 3 | one batch of magic 2 per partition |
-| 5 | + log start in the answer |
+| 5 | + log start in the response |
 | 7 | zstd is allowed |
 | 8 | + which records were refused |
 | 10 | + who leads instead (KIP-951) |
@@ -23,10 +23,10 @@ Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from engine.api.admission import AclOperation, AclResource, NotAuthorized
-from engine.api.exchange import CloseConnection, Exchange
+from engine.api.exchange import CloseConnection, Exchange, Handled
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.produce_records import (
     TransactionalIdRefused,
@@ -62,81 +62,88 @@ _NO_PARTITIONS: Container[int] = ()
 class Produce:
     """Answers Produce; takes requests as `decode_produce_request` reads them."""
 
-    def __init__(self, manager: ReplicaManager, metadata: MetadataCache) -> None:
-        self.manager = manager
-        self._metadata = metadata
+    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
+        self.replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
 
-    def handle(self, request: ProduceRequest, exchange: Exchange) -> Any:
-        """Append and return the answer, a promise of it, or None for acks=0.
+    def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
+        """Append and return the response, a promise of it, or None for acks=0.
 
         Nothing of the request is kept: its records lie in a buffer that the next frame fills.
         """
-        answer = self.answer_usual(request, exchange)
-        return self.answer(request, exchange) if answer is None else answer
+        response = self.answer_usual(request, exchange)
+        return self.answer(request, exchange) if response is None else response
 
     def answer_usual(self, request: ProduceRequest, exchange: Exchange) -> bytes | None:
-        """Append one batch to the only partition and return the answer, without a wait.
+        """Append one batch to the only partition and return the response, without a wait.
 
         None when the request wants something else or may have to wait, or something can be denied
         to the client; nothing has been done then.
         """
-        topics = request[3]
-        if len(topics) != 1 or len(topics[0][1]) != 1:
+        topics = request.topics
+        if len(topics) != 1:
             return None
-        ((topic, ((index, records),)),) = topics
-        version = exchange[2]
+        ((topic, partitions),) = topics
+        if len(partitions) != 1:
+            return None
+        ((index, records),) = partitions
+        version = exchange.api_version
         if (
             version < _FIRST_WITH_LOG_START
             or not is_usual(records, version)
             or records is None
             or records.readonly
-            or not exchange[0].may_go_usual
-            or index not in self._metadata.topics.get(topic, _NO_PARTITIONS)
+            or not exchange.session.may_go_usual
+            or index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS)
         ):
             return None
         topic_partition = new_tuple(TopicPartition, (topic, index))
-        is_internal_allowed = exchange[4] == ADMIN_CLIENT_ID
-        result = self.manager.append_records_usual(
-            topic_partition, records, request[1], is_internal_allowed=is_internal_allowed
+        is_internal_allowed = exchange.client_id == ADMIN_CLIENT_ID
+        result = self.replica_manager.append_records_usual(
+            topic_partition, records, request.acks, is_internal_allowed=is_internal_allowed
         )
         if result is None:
             return None
-        if result[0] is None:
-            return encode_produce_response_usual(version, topic, index, result[1:])
+        error, base_offset, append_time_ms, log_start = result
+        if error is None:
+            offsets = (base_offset, append_time_ms, log_start)
+            return encode_produce_response_usual(version, topic, index, offsets)
         return self._encoded_all({topic_partition: result}, exchange)
 
-    def answer(self, request: ProduceRequest, exchange: Exchange) -> Any:
+    def answer(
+        self, request: ProduceRequest, exchange: Exchange
+    ) -> bytes | Promise[bytes | None] | None:
         """Answer a request of whatever kind, as `handle` does."""
         version = exchange.api_version
         try:
-            entries, refused = self._told_apart(request, exchange)
+            batches, refused = self._judged(request, exchange)
         except (CorruptMessage, TransactionalIdRefused) as fault:
             return self._refuse_all(request, exchange, fault)
         acks = request.acks
         appended: Results | Promise[Results] = {}
-        if entries:
-            appended = self.manager.append_records(
-                entries,
+        if batches:
+            appended = self.replica_manager.append_records(
+                batches,
                 acks,
                 request.timeout_ms,
                 is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
             )
 
-        def answer(found: Results) -> bytes | None:
+        def response(results: Results) -> bytes | None:
             if version < _FIRST_WITH_BATCHES:
-                found = _written_nothing(found)
-            return self._owed({**found, **refused} if refused else found, acks, exchange)
+                results = _written_nothing(results)
+            return self._owed({**results, **refused} if refused else results, acks, exchange)
 
-        return appended.then(answer) if isinstance(appended, Promise) else answer(appended)
+        return appended.then(response) if isinstance(appended, Promise) else response(appended)
 
-    def _told_apart(
+    def _judged(
         self, request: ProduceRequest, exchange: Exchange
     ) -> tuple[dict[TopicPartition, memoryview], Results]:
-        """Return what is to be appended, and the answers for what may not be.
+        """Return what is to be appended, and the responses for what may not be.
 
         Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
         """
-        entries: dict[TopicPartition, memoryview] = {}
+        batches: dict[TopicPartition, memoryview] = {}
         refused: Results = {}
         version, session = exchange.api_version, exchange.session
         id_ = request.transactional_id
@@ -144,7 +151,7 @@ class Produce:
             AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_
         )
         for topic, partitions in request.topics:
-            known = self._metadata.topics.get(topic, _NO_PARTITIONS)
+            indexes = self._metadata_cache.topics.get(topic, _NO_PARTITIONS)
             may_write = session.may(AclOperation.WRITE, AclResource.TOPIC, topic)
             for index, records in partitions:
                 topic_partition = new_tuple(TopicPartition, (topic, index))
@@ -153,19 +160,19 @@ class Produce:
                     error = judged(records, id_ if may_use_id else None, version)
                 if not may_write:
                     error = NotAuthorized(AclResource.TOPIC)
-                elif index not in known:
+                elif index not in indexes:
                     error = UnknownTopicOrPartition(topic_partition)
                 if error is not None:
                     refused[topic_partition] = ProduceResult(error)
                 elif records is None:
-                    entries[topic_partition] = memoryview(b"")
+                    batches[topic_partition] = memoryview(b"")
                 else:
                     # Offsets are set in the batch itself.
                     writable = memoryview(bytearray(records)) if records.readonly else records
-                    entries[topic_partition] = writable
-        return entries, refused
+                    batches[topic_partition] = writable
+        return batches, refused
 
-    def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> Any:
+    def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
         """Refuse all partitions for what the first batch of one of them is."""
         if request.acks == 0:
             raise CloseConnection(f"a produce with acks=0 failed: {error.name}")
@@ -184,9 +191,9 @@ class Produce:
         return encode_produce_response(exchange.api_version, topics, None, throttle_ms)
 
     def _owed(self, results: Results, acks: int, exchange: Exchange) -> bytes | None:
-        """Return the answer, None if none is owed.
+        """Return the response, None if none is owed.
 
-        Raises CloseConnection in place of an answer that is not owed and has an error.
+        Raises CloseConnection in place of a response that is not owed and has an error.
         """
         if acks != 0:
             return self.encoded(results, exchange)
@@ -217,25 +224,25 @@ class Produce:
             error, base_offset, append_time_ms, log_start = result
             topic, index = topic_partition
             if error is None:
-                found = ProducedPartition(index, 0, base_offset, append_time_ms, log_start)
+                row = ProducedPartition(index, 0, base_offset, append_time_ms, log_start)
             else:
-                found = self._failed(topic_partition, result, error)
+                row = self._failed(topic_partition, result, error)
                 if error.code == NOT_LEADER_OR_FOLLOWER and version >= _FIRST_WITH_LEADERS:
                     if leaders is None:
                         leaders = self._leaders(exchange)
-                    found = found._replace(current_leader=leaders.find(topic_partition))
-            answers = topics.get(topic)
-            if answers is None:
-                topics[topic] = [found]
+                    row = row._replace(current_leader=leaders.find(topic_partition))
+            rows = topics.get(topic)
+            if rows is None:
+                topics[topic] = [row]
             else:
-                answers.append(found)
+                rows.append(row)
         endpoints = None if leaders is None else leaders.endpoints
         return encode_produce_response(
             version, list(topics.items()), endpoints, exchange.throttle_ms
         )
 
     def _leaders(self, exchange: Exchange) -> CurrentLeaders:
-        return CurrentLeaders(self.manager, self._metadata, exchange.session.listener)
+        return CurrentLeaders(self.replica_manager, self._metadata_cache, exchange.session.listener)
 
     @staticmethod
     def _failed(

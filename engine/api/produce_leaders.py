@@ -1,4 +1,4 @@
-"""Who leads instead: what answers of Produce and Fetch tell a client that asked the wrong broker.
+"""Who leads instead: what responses of Produce and Fetch tell a client that asked the wrong broker.
 
 Source: REPL-16, KIP-951; KafkaApis.getCurrentLeader.
 """
@@ -12,13 +12,15 @@ from engine.wire.produce_bytes import NodeEndpoint
 
 
 class CurrentLeaders:
-    """Collects the leaders of one answer, and where they are reached by the client's listener."""
+    """Collects the leaders of one response, and where they are reached by the client's listener."""
 
-    __slots__ = ("_listener", "_manager", "_metadata", "_nodes")
+    __slots__ = ("_listener", "_metadata_cache", "_nodes", "_replica_manager")
 
-    def __init__(self, manager: ReplicaManager, metadata: MetadataCache, listener: str) -> None:
-        self._manager = manager
-        self._metadata = metadata
+    def __init__(
+        self, replica_manager: ReplicaManager, metadata_cache: MetadataCache, listener: str
+    ) -> None:
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
         self._listener = listener
         self._nodes: dict[int, NodeEndpoint] = {}
 
@@ -30,16 +32,16 @@ class CurrentLeaders:
     def find(self, topic_partition: TopicPartition) -> tuple[int, int] | None:
         """Return (id, epoch) of the leader, as the replica here knows or else the controller said.
 
-        None where nobody knows: the answer leaves it out.
+        None where nobody knows: the response leaves it out.
         """
-        known = self._manager.partitions.get(topic_partition)
-        found = known or self._metadata.partition(topic_partition)
-        if found is None:
+        partition = self._replica_manager.partitions.get(topic_partition)
+        leader = partition or self._metadata_cache.partition(topic_partition)
+        if leader is None:
             return None
-        leader_id, leader_epoch = found.leader_id, found.leader_epoch
+        leader_id, leader_epoch = leader.leader_id, leader.leader_epoch
         if leader_id == leader_epoch == -1:
             return None
-        broker = self._metadata.brokers.get(leader_id)
+        broker = self._metadata_cache.brokers.get(leader_id)
         endpoint = None if broker is None else broker.endpoint(self._listener)
         if broker is not None and endpoint is not None:
             self._nodes[leader_id] = NodeEndpoint(

@@ -12,7 +12,6 @@ Source: KafkaApis.handleStopReplicaRequest; PART-7; KIP-570.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
@@ -22,7 +21,7 @@ from engine.replication.leadership import (
     Leadership,
     StopOrder,
 )
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 _BY_TOPIC = 1
 _BY_PARTITION = 3
@@ -34,18 +33,19 @@ class StopReplica:
     def __init__(self, leadership: Leadership, broker_epoch: Callable[[], int]) -> None:
         self._leadership = leadership
         self._broker_epoch = broker_epoch
-        self._response = message_class("StopReplicaResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.StopReplicaRequest, exchange: Exchange
+    ) -> messages.StopReplicaResponse:
         """Return what became of each partition."""
         code = refusal(request, self._leadership, self._broker_epoch())
         if code:
-            return self._response(error_code=code)
+            return messages.StopReplicaResponse(error_code=code)
         results = self._leadership.stop(_orders(request, exchange.api_version))
-        entry = self._response.StopReplicaPartitionError
-        return self._response(
+        row = messages.StopReplicaResponse.StopReplicaPartitionError
+        return messages.StopReplicaResponse(
             partition_errors=[
-                entry(
+                row(
                     topic_name=key.topic,
                     partition_index=key.partition,
                     error_code=0 if error is None else error.code,
@@ -55,14 +55,14 @@ class StopReplica:
         )
 
 
-def _orders(request: Any, version: int) -> dict[TopicPartition, StopOrder]:
+def _orders(request: messages.StopReplicaRequest, version: int) -> dict[TopicPartition, StopOrder]:
     if version >= _BY_PARTITION:
         return {
-            TopicPartition(topic.topic_name, each.partition_index): StopOrder(
-                each.leader_epoch, each.delete_partition
+            TopicPartition(topic.topic_name, state.partition_index): StopOrder(
+                state.leader_epoch, state.delete_partition
             )
             for topic in request.topic_states
-            for each in topic.partition_states
+            for state in topic.partition_states
         }
     order = StopOrder(NO_EPOCH, request.delete_partitions)
     if version >= _BY_TOPIC:
@@ -70,5 +70,5 @@ def _orders(request: Any, version: int) -> dict[TopicPartition, StopOrder]:
             (topic.name, index) for topic in request.topics for index in topic.partition_indexes
         ]
     else:
-        named = [(each.topic_name, each.partition_index) for each in request.ungrouped_partitions]
+        named = [(p.topic_name, p.partition_index) for p in request.ungrouped_partitions]
     return {TopicPartition(topic, index): order for topic, index in named}

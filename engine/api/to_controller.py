@@ -13,11 +13,10 @@ KIP-730.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.api.exchange import Exchange
 from engine.controller.controller import Controller
 from engine.host.promise import Promise
+from engine.wire import messages
 
 
 class ToController:
@@ -26,18 +25,26 @@ class ToController:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
 
-    def controlled_shutdown(self, request: Any, _exchange: Exchange) -> Promise[Any]:
+    def controlled_shutdown(
+        self, request: messages.ControlledShutdownRequest, _exchange: Exchange
+    ) -> Promise[messages.ControlledShutdownResponse]:
         """Promise which partitions the broker still leads."""
         return self._controller.controlled_shutdown(request)
 
-    def list_reassignments(self, request: Any, _exchange: Exchange) -> Promise[Any]:
+    def list_reassignments(
+        self, request: messages.ListPartitionReassignmentsRequest, _exchange: Exchange
+    ) -> Promise[messages.ListPartitionReassignmentsResponse]:
         """Promise which partitions are on their way to other replicas."""
         return self._controller.list_reassignments(request)
 
-    def alter_partition(self, request: Any, exchange: Exchange) -> Promise[Any]:
+    def alter_partition(
+        self, request: messages.AlterPartitionRequest, exchange: Exchange
+    ) -> Promise[messages.AlterPartitionResponse]:
         """Promise what became of the in-sync sets."""
         return self._controller.alter_partition(request, exchange.api_version)
 
-    def allocate_producer_ids(self, request: Any, _exchange: Exchange) -> Promise[Any]:
+    def allocate_producer_ids(
+        self, request: messages.AllocateProducerIdsRequest, _exchange: Exchange
+    ) -> Promise[messages.AllocateProducerIdsResponse]:
         """Promise a block of ids."""
         return self._controller.allocate_producer_ids(request)

@@ -13,7 +13,6 @@ Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
@@ -25,8 +24,8 @@ from engine.replication.metadata_cache import (
     MetadataCache,
     PartitionMetadata,
 )
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 
 _BY_TOPIC = 5
 _WITH_ENDPOINTS = 1
@@ -40,20 +39,21 @@ class UpdateMetadata:
     """Puts what the controller says into the metadata cache."""
 
     def __init__(
-        self, leadership: Leadership, cache: MetadataCache, broker_epoch: Callable[[], int]
+        self, leadership: Leadership, metadata_cache: MetadataCache, broker_epoch: Callable[[], int]
     ) -> None:
         self._leadership = leadership
-        self._cache = cache
+        self._metadata_cache = metadata_cache
         self._broker_epoch = broker_epoch
-        self._response = message_class("UpdateMetadataResponse")
 
-    def handle(self, request: Any, exchange: Exchange) -> Any:
+    def handle(
+        self, request: messages.UpdateMetadataRequest, exchange: Exchange
+    ) -> messages.UpdateMetadataResponse:
         """Return an error code, 0 when the cache has it."""
         code = refusal(request, self._leadership, self._broker_epoch())
         if code:
-            return self._response(error_code=code)
+            return messages.UpdateMetadataResponse(error_code=code)
         controller_id = request.controller_id
-        self._cache.update(
+        self._metadata_cache.update(
             None if controller_id == _NO_CONTROLLER else controller_id,
             [_node(broker, exchange.api_version) for broker in request.live_brokers],
             _partitions(request, exchange.api_version),
@@ -63,41 +63,47 @@ class UpdateMetadata:
                 if topic.topic_id != NO_UUID
             },
         )
-        return self._response()
+        return messages.UpdateMetadataResponse()
 
 
-def _node(broker: Any, version: int) -> BrokerNode:
+def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> BrokerNode:
     if version < _WITH_ENDPOINTS:
         endpoints = [Endpoint(_PLAINTEXT, broker.v0_host, broker.v0_port)]
     else:
         endpoints = [
-            Endpoint(each.listener or _PLAINTEXT, each.host, each.port, each.security_protocol)
-            for each in broker.endpoints
+            Endpoint(told.listener or _PLAINTEXT, told.host, told.port, told.security_protocol)
+            for told in broker.endpoints
         ]
     return BrokerNode(broker.id, tuple(endpoints), broker.rack)
 
 
-def _partitions(request: Any, version: int) -> dict[TopicPartition, PartitionMetadata | None]:
+def _partitions(
+    request: messages.UpdateMetadataRequest, version: int
+) -> dict[TopicPartition, PartitionMetadata | None]:
     if version >= _BY_TOPIC:
-        found = [
-            (topic.topic_name, each)
+        named = [
+            (topic.topic_name, state)
             for topic in request.topic_states
-            for each in topic.partition_states
+            for state in topic.partition_states
         ]
     else:
-        found = [(each.topic_name, each) for each in request.ungrouped_partition_states]
-    return {TopicPartition(topic, each.partition_index): _partition(each) for topic, each in found}
+        named = [(state.topic_name, state) for state in request.ungrouped_partition_states]
+    return {
+        TopicPartition(topic, state.partition_index): _partition(state) for topic, state in named
+    }
 
 
-def _partition(entry: Any) -> PartitionMetadata | None:
-    if entry.leader == _LEADER_DURING_DELETE:
+def _partition(
+    state: messages.UpdateMetadataRequest.UpdateMetadataPartitionState,
+) -> PartitionMetadata | None:
+    if state.leader == _LEADER_DURING_DELETE:
         return None
     return PartitionMetadata(
-        entry.leader,
-        entry.leader_epoch,
-        tuple(entry.isr),
-        entry.zk_version,
-        tuple(entry.replicas),
-        tuple(entry.offline_replicas),
-        entry.controller_epoch,
+        state.leader,
+        state.leader_epoch,
+        tuple(state.isr),
+        state.zk_version,
+        tuple(state.replicas),
+        tuple(state.offline_replicas),
+        state.controller_epoch,
     )

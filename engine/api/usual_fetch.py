@@ -14,9 +14,9 @@ byte what `Fetch.answer` would answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from engine.api.exchange import EncodedReply, Exchange
+from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.fetch_session import (
     FINAL_EPOCH,
     FetchContext,
@@ -64,8 +64,9 @@ class Asked(NamedTuple):
     exchange: Exchange
 
 
+UsualResponse: TypeAlias = bytes | EncodedResponse
 #: Reads and answers what was asked and has waited, whatever it is.
-AnswerAfterWait: TypeAlias = Callable[[Asked, FetchContext], EncodedReply]
+AnswerAfterWait: TypeAlias = Callable[[Asked, FetchContext], EncodedResponse]
 
 
 class UsualFetch:
@@ -76,32 +77,34 @@ class UsualFetch:
 
     def __init__(
         self,
-        manager: ReplicaManager,
-        metadata: MetadataCache,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
         sessions: FetchSessionCache,
         max_bytes: int,
         answer_after_wait: AnswerAfterWait,
     ) -> None:
-        self._manager = manager
-        self._partitions = manager.partitions
-        self._metadata = metadata
+        self._replica_manager = replica_manager
+        self._partitions = replica_manager.partitions
+        self._metadata_cache = metadata_cache
         self._sessions = sessions
         self._max_bytes = max_bytes
         self._answer_after_wait = answer_after_wait
 
-    def answer(self, request: FetchRequest, exchange: Exchange) -> Any:
-        """Return the answer, or a promise of it; None if nothing has been done."""
+    def answer(
+        self, request: FetchRequest, exchange: Exchange
+    ) -> UsualResponse | Promise[UsualResponse] | None:
+        """Return the response, or a promise of it; None if nothing has been done."""
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
             forgotten, _, _,
         ) = request  # fmt: skip
-        version = exchange[2]
+        version = exchange.api_version
         if (
             replica_id >= 0
             or forgotten
             or version < _FIRST_USUAL
             or not 0 <= isolation <= 1
-            or not exchange[0].may_go_usual
+            or not exchange.session.may_go_usual
         ):
             return None
         session: FetchSession | None = None
@@ -110,20 +113,20 @@ class UsualFetch:
             session = self._sessions.find_ongoing(session_id, epoch, uses_ids=uses_ids)
             if session is None:
                 return None
-            found = _only_of(session, topics)
+            only = _only_of(session, topics)
         elif epoch == FINAL_EPOCH and not session_id:
-            found = self._only_in(topics)
+            only = self._only_in(topics)
         else:
             return None
-        if found is None:
+        if only is None:
             return None
-        partition, spec = found
+        partition, spec = only
         max_bytes = min(max_bytes, self._max_bytes)
         reader = _READERS[isolation]
         read = self._read(partition, spec, max_bytes, reader)
         if read is None:
             return None
-        records = read[0]
+        records = read.records
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         if size < min_bytes and size < max_bytes and max_wait_ms > 0:
             if size:
@@ -143,7 +146,7 @@ class UsualFetch:
             )
             return self._wait(partition, spec, params, session, exchange)
         if session is not None:
-            self._sessions.go_on(session, exchange[5])
+            self._sessions.go_on(session, exchange.received_ms)
             partition.spec = spec
         has_aborted = reader is _COMMITTED
         return _encoded(partition, session, read, version, has_aborted=has_aborted)
@@ -156,7 +159,7 @@ class UsualFetch:
         if len(partitions) != 1:
             return None
         (asked,) = partitions
-        partition = SessionPartition((topic, asked[0]), asked, self._metadata)
+        partition = SessionPartition((topic, asked.partition), asked, self._metadata_cache)
         return partition, partition.spec
 
     def _read(
@@ -167,7 +170,7 @@ class UsualFetch:
             return None
         topic, index = topic_partition
         here = self._partitions.get(topic_partition)
-        if here is None or index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
+        if here is None or index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
             return None
         id_text = partition.topic_id_text
         if id_text is not None and here.log.topic_id not in (None, id_text):
@@ -185,15 +188,15 @@ class UsualFetch:
         params: FetchParams,
         session: FetchSession | None,
         exchange: Exchange,
-    ) -> Promise[Any] | None:
-        """Promise an answer to a consumer that has read all that it may see."""
+    ) -> Promise[UsualResponse] | None:
+        """Promise a response to a consumer that has read all that it may see."""
         topic_partition = partition.topic_partition
         assert topic_partition is not None
         log = self._partitions[topic_partition].log
-        offset = spec[0]
+        offset = spec.fetch_offset
         if offset != log.log_end_offset:
             return None
-        received_ms = exchange[5]
+        received_ms = exchange.received_ms
         epoch = 0
         if session is not None:
             epoch = self._sessions.go_on(session, received_ms)
@@ -202,19 +205,21 @@ class UsualFetch:
         start = new_tuple(OffsetMetadata, (offset, active.base_offset, active.size_bytes))
         waiting = new_tuple(WaitingPartition, (topic_partition, spec, start))
         asked = new_tuple(Asked, (partition, spec, params, session, epoch, exchange))
-        return self._manager.wait_usual(
-            received_ms + params[1], params, waiting, lambda: self._after(asked)
+        return self._replica_manager.wait_usual(
+            received_ms + params.max_wait_ms, params, waiting, lambda: self._after(asked)
         )
 
-    def _after(self, asked: Asked) -> bytes | EncodedReply:
-        """Return the answer after a wait."""
+    def _after(self, asked: Asked) -> UsualResponse:
+        """Return the response after a wait."""
         partition, spec, params, session, epoch, exchange = asked
         if session is None or session.epoch == epoch:
-            isolation = params[4]
-            read = self._read(partition, spec, params[3], isolation)
+            isolation = params.isolation
+            read = self._read(partition, spec, params.max_bytes, isolation)
             if read is not None:
                 has_aborted = isolation is _COMMITTED
-                return _encoded(partition, session, read, exchange[2], has_aborted=has_aborted)
+                return _encoded(
+                    partition, session, read, exchange.api_version, has_aborted=has_aborted
+                )
         if session is None:
             return self._answer_after_wait(asked, FetchContext((partition,)))
         return self._answer_after_wait(asked, self._sessions.context_of(session, epoch))
@@ -230,10 +235,13 @@ def _only_of(
     (partition,) = partitions.values()
     if not topics:
         return partition, partition.spec
-    if len(topics) != 1 or len(topics[0][1]) != 1:
+    if len(topics) != 1:
         return None
-    ((topic, (asked,)),) = topics
-    return (partition, spec_of(asked)) if partition.key == (topic, asked[0]) else None
+    ((topic, asked_partitions),) = topics
+    if len(asked_partitions) != 1:
+        return None
+    (asked,) = asked_partitions
+    return (partition, spec_of(asked)) if partition.key == (topic, asked.partition) else None
 
 
 def _release(records: bytes | FetchSlice) -> None:
@@ -248,8 +256,8 @@ def _encoded(
     version: int,
     *,
     has_aborted: bool,
-) -> bytes | EncodedReply:
-    """Return an answer of one partition, or of none if there is no news in it."""
+) -> UsualResponse:
+    """Return a response of one partition, or of none if there is no news in it."""
     records, watermark, stable, log_start = read
     on_sent: Callable[[], None] | None = None
     part: bytes | FileRegion
@@ -269,17 +277,17 @@ def _encoded(
     if size <= JOINED_FETCH_BYTES_MAX and isinstance(part, bytes):
         return head + part + TAGS_BEHIND_RECORDS if version >= FIRST_FLEXIBLE else head + part
     parts = [head, part, TAGS_BEHIND_RECORDS] if version >= FIRST_FLEXIBLE else [head, part]
-    return new_tuple(EncodedReply, (parts, on_sent))
+    return new_tuple(EncodedResponse, (parts, on_sent))
 
 
 def _region_of(
-    found: FetchSlice,
+    records: FetchSlice,
 ) -> tuple[bytes | FileRegion, int, Callable[[], None] | None]:
     """Return a region of a file as it is sent, its size, and what lets the file go."""
-    size = found.size_bytes
-    descriptor = None if found.file is None else found.file.fileno()
+    size = records.size_bytes
+    descriptor = None if records.file is None else records.file.fileno()
     if descriptor is None:
-        data = found.read()
-        found.release()
+        data = records.read()
+        records.release()
         return data, len(data), None
-    return new_tuple(FileRegion, (descriptor, found.position, size)), size, found.release
+    return new_tuple(FileRegion, (descriptor, records.position, size)), size, records.release

@@ -28,14 +28,14 @@ _NO_PARTITIONS: Container[int] = ()
 class UsualProduce:
     """Answers whole frames; see the module's head."""
 
-    def __init__(self, produce: Produce, metadata: MetadataCache, clock: Clock) -> None:
+    def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._produce = produce
-        self._append_usual = produce.manager.append_records_usual
-        self._metadata = metadata
+        self._append_usual = produce.replica_manager.append_records_usual
+        self._metadata_cache = metadata_cache
         self._clock = clock
 
     def answer(self, frame: memoryview, session: Session) -> bytes | None:
-        """Serve a request and return its answer with its header; None with nothing done.
+        """Serve a request and return its response with its header; None with nothing done.
 
         The session's client must be one to whom nothing can be denied.
         """
@@ -45,15 +45,16 @@ class UsualProduce:
         version, correlation_id, head, records = request
         client_id, acks, topic_partition, _, _, _ = head
         topic, index = topic_partition
-        if index not in self._metadata.topics.get(topic, _NO_PARTITIONS):
+        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
             return None
         result = self._append_usual(
             topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID
         )
         if result is None:
             return None
-        if result[0] is None:
-            return head.answer(correlation_id, result[1:])
+        error, base_offset, append_time_ms, log_start = result
+        if error is None:
+            return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
         return self._refused(session, version, correlation_id, head, result)
 
     def _refused(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
@@ -57,8 +57,8 @@ from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.transactions.producer_ids import ProducerIdBlock, ProducerIds
+from engine.wire import messages
 from engine.wire.produce_bytes import decode_produce_request
-from engine.wire.structs import message_class
 from engine.wire.usual_fetch_bytes import read_fetch_request
 from engine.znode.client import ZnodeClient
 
@@ -77,12 +77,12 @@ class ApiDeps(NamedTuple):
     files: Files
     entropy: Entropy
     znodes: ZnodeClient
-    cache: MetadataCache
+    metadata_cache: MetadataCache
     logs: LogManager
-    replicas: ReplicaManager
+    replica_manager: ReplicaManager
     leadership: Leadership
     #: Reads the settings of topics.
-    load_topics: Callable[[Iterable[str]], Coroutine[Any, None, None]]
+    load_topics: Callable[[Iterable[str]], Coroutine[object, None, None]]
     waiting: TopicWaiting
     controller: Controller
     #: The cluster's controller, which may be another broker's.
@@ -125,11 +125,12 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
 
 def data_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of records and offsets."""
-    replicas, cache, clock, rule = deps.replicas, deps.cache, deps.clock, Rule.PER_RESOURCE
+    replica_manager, metadata_cache = deps.replica_manager, deps.metadata_cache
+    clock, rule = deps.clock, Rule.PER_RESOURCE
     slots = deps.config.max_incremental_fetch_session_cache_slots
-    sessions = FetchSessionCache(cache, deps.entropy, slots=slots)
-    fetch = Fetch(FetchDeps(replicas, cache, sessions, deps.config.fetch_max_bytes))
-    produce = Produce(replicas, cache)
+    sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
+    fetch = Fetch(FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes))
+    produce = Produce(replica_manager, metadata_cache)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
     return [
         Row(
@@ -137,40 +138,41 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             produce.handle,
             rule,
             decode_produce_request,
-            UsualProduce(produce, cache, clock).answer,
+            UsualProduce(produce, metadata_cache, clock).answer,
         ),
         Row("Fetch", fetch.handle, rule, read_fetch_request),
-        Row("ListOffsets", ListOffsets(replicas, clock).handle, rule),
-        Row("DeleteRecords", DeleteRecords(replicas, cache).handle, rule),
-        Row("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replicas).handle, rule),
-        Row("DescribeProducers", DescribeProducers(replicas, cache).handle, rule),
+        Row("ListOffsets", ListOffsets(replica_manager, clock).handle, rule),
+        Row("DeleteRecords", DeleteRecords(replica_manager, metadata_cache).handle, rule),
+        Row("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replica_manager).handle, rule),
+        Row("DescribeProducers", DescribeProducers(replica_manager, metadata_cache).handle, rule),
         Row("InitProducerId", InitProducerId(producer_ids).handle, rule),
     ]
 
 
 def _producer_id_block(deps: ApiDeps) -> Promise[ProducerIdBlock | None]:
     """Ask the controller for ids of which this broker gives out each once."""
-    request_of = message_class("AllocateProducerIdsRequest")
 
-    def request(_version: int) -> Any:
-        return request_of(broker_id=deps.broker_id, broker_epoch=deps.broker_epoch())
+    def request(_version: int) -> messages.AllocateProducerIdsRequest:
+        return messages.AllocateProducerIdsRequest(
+            broker_id=deps.broker_id, broker_epoch=deps.broker_epoch()
+        )
 
-    def block(reply: Any) -> ProducerIdBlock | None:
-        if reply.error_code:
-            _log.warning("no producer ids: error %d", reply.error_code)
+    def block(response: messages.AllocateProducerIdsResponse) -> ProducerIdBlock | None:
+        if response.error_code:
+            _log.warning("no producer ids: error %d", response.error_code)
             return None
-        return ProducerIdBlock(reply.producer_id_start, reply.producer_id_len)
+        return ProducerIdBlock(response.producer_id_start, response.producer_id_len)
 
     return deps.ask_controller("AllocateProducerIds", request).then(block)
 
 
 def cluster_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of the cluster, its brokers and their disks."""
-    log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replicas)
-    topic_partitions = DescribeTopicPartitions(deps.cache)
+    log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replica_manager)
+    topic_partitions = DescribeTopicPartitions(deps.metadata_cache)
     return [
         # Who may not describe the cluster learns all but what may be done to it.
-        Row("DescribeCluster", DescribeCluster(deps.cache).handle, Rule.PER_RESOURCE),
+        Row("DescribeCluster", DescribeCluster(deps.metadata_cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
         Row("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE),
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
@@ -185,15 +187,15 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
 
 def topic_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of topics: who leads them, and how they come and go."""
-    config, controller, cache = deps.config, deps.controller, deps.cache
-    ports = AdminPorts(deps.znodes, cache, deps.waiting, deps.entropy, deps.settings)
+    config, controller, metadata_cache = deps.config, deps.controller, deps.metadata_cache
+    ports = AdminPorts(deps.znodes, metadata_cache, deps.waiting, deps.entropy, deps.settings)
     admin = TopicAdmin(config, ports)
     creation = AutoCreation(config, admin)
     auto_create = creation.auto_create if config.auto_create_topics_enable else None
-    delete = DeleteTopics(controller, admin, cache, is_enabled=config.delete_topic_enable)
+    delete = DeleteTopics(controller, admin, metadata_cache, is_enabled=config.delete_topic_enable)
     rule = Rule.PER_RESOURCE
     return [
-        Row("Metadata", Metadata(cache, auto_create).handle, rule),
+        Row("Metadata", Metadata(metadata_cache, auto_create).handle, rule),
         Row("CreateTopics", CreateTopics(controller, admin).handle, rule),
         Row("CreatePartitions", CreatePartitions(controller, admin).handle, rule),
         Row("DeleteTopics", delete.handle, rule),
@@ -202,7 +204,7 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
 
 def leader_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of elections and reassignments."""
-    elect = ElectLeaders(deps.controller, deps.cache, deps.waiting, deps.clock)
+    elect = ElectLeaders(deps.controller, deps.metadata_cache, deps.waiting, deps.clock)
     moves = ToController(deps.controller).list_reassignments
     return [
         Row("ElectLeaders", elect.handle, Rule.CLUSTER_ALTER),
@@ -213,8 +215,8 @@ def leader_rows(deps: ApiDeps) -> list[Row]:
 def config_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of settings."""
     admin, loggers, rule = ConfigAdmin(deps.znodes), deps.loggers, Rule.PER_RESOURCE
-    alteration = ConfigAlteration(deps.broker_id, deps.cache, admin, deps.settings)
-    describe = DescribeConfigs(deps.broker_id, deps.cache, admin, deps.settings, loggers)
+    alteration = ConfigAlteration(deps.broker_id, deps.metadata_cache, admin, deps.settings)
+    describe = DescribeConfigs(deps.broker_id, deps.metadata_cache, admin, deps.settings, loggers)
     return [
         Row("DescribeConfigs", describe.handle, rule),
         Row("AlterConfigs", AlterConfigs(alteration).handle, rule),
@@ -239,7 +241,7 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     return [
         Row("LeaderAndIsr", LeaderAndIsr(leadership, epoch, deps.load_topics).handle, rule),
         Row("StopReplica", StopReplica(leadership, epoch).handle, rule),
-        Row("UpdateMetadata", UpdateMetadata(leadership, deps.cache, epoch).handle, rule),
+        Row("UpdateMetadata", UpdateMetadata(leadership, deps.metadata_cache, epoch).handle, rule),
         Row("ControlledShutdown", to_controller.controlled_shutdown, rule),
         Row("AlterPartition", to_controller.alter_partition, rule),
         Row("AllocateProducerIds", to_controller.allocate_producer_ids, rule),

@@ -69,6 +69,7 @@ from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api
+from engine.wire.structs import Struct
 from engine.znode.client import ZnodeClient
 from engine.znode.paths import LOG_DIR_EVENT_PREFIX
 from engine.znode.values import encode_log_dir_event
@@ -157,7 +158,7 @@ class Broker:
         await check_no_acls(self._settings, self.znodes)
         for name in passed_over(self._settings):
             _log.warning("%s is no setting of this broker and is passed over", name)
-        self.cache = MetadataCache(self.broker_id, self.cluster_id)
+        self.metadata_cache = MetadataCache(self.broker_id, self.cluster_id)
         self.dynamic = DynamicConfigWatch(
             self.znodes,
             self.broker_id,
@@ -192,21 +193,21 @@ class Broker:
         self.storage = Storage(
             self.host,
             self.live,
-            self.cache,
+            self.metadata_cache,
             self.tasks,
             deadlines=self.deadlines,
             epoch=lambda: self.epoch,
             ask_controller=self.isr_link.ask,
             on_offline=self._directory_offline,
         )
-        self.waiting = TopicWaiting(self.cache, self.host.clock, self.deadlines.note)
+        self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)
         self.deadlines.add(self.waiting)
-        self.cache.on_update(self.waiting.check)
+        self.metadata_cache.on_update(self.waiting.check)
         self.storage.start()
         self._closing.add("the logs", self._close_storage)
 
     def _controller_link(self) -> ControllerLink:
-        return ControllerLink(self.cache, self.peers, self.host.timers, self.host.clock)
+        return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
 
     def _close_storage(self) -> None:
         # What runs on threads works on logs that are open.
@@ -285,9 +286,9 @@ class Broker:
             self.host.files,
             self.host.entropy,
             self.znodes,
-            self.cache,
+            self.metadata_cache,
             self.storage.logs,
-            self.storage.replicas,
+            self.storage.replica_manager,
             self.storage.leadership,
             self.dynamic.load_topics,
             self.waiting,
@@ -319,13 +320,14 @@ class Broker:
 
     def address_for_clients(self) -> str:
         """Return where clients connect first: the first plain one of the advertised listeners."""
-        told = self.live.config.effective_advertised_listeners
-        first = next((each for each in told if each.security_protocol == "PLAINTEXT"), told[0])
+        advertised = self.live.config.effective_advertised_listeners
+        plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
+        first = next(plain, advertised[0])
         host = first.host or self.host.name()
         port = first.port or self.ports[first.name]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def serve_near(self, name: str, version: int, request: Any) -> Promise[Any]:
+    def serve_near(self, name: str, version: int, request: Struct) -> Promise[Any]:
         """Carry out a request of a broker of this process, and promise the response.
 
         A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
@@ -337,14 +339,14 @@ class Broker:
         session = Session("broker of this process", self.table.admission, listener)
         exchange = Exchange(session, row.key, version, 0, None, now_ms)
         try:
-            reply, _ = serve(row, request, exchange)
+            handled, _ = serve(row, request, exchange)
         except AssertionError as error:
             self.server.events.on_broken(row, error)
             raise
         except Exception as error:
             self.server.events.on_fault(row, error)
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
-        return reply if isinstance(reply, Promise) else Promise.of(reply)
+        return handled if isinstance(handled, Promise) else Promise.of(handled)
 
     def _topic_changed(self, topic: str) -> None:
         self.storage.reconfigure(topic)

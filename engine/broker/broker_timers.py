@@ -28,9 +28,9 @@ class BrokerTimers:
                 callback()
 
         def cancel() -> None:
-            found = self._cancels.pop(number, None)
-            if found is not None:
-                found()
+            cancel_timer = self._cancels.pop(number, None)
+            if cancel_timer is not None:
+                cancel_timer()
 
         self._cancels[number] = self._timers.call_at(monotonic_ms, run)
         return cancel

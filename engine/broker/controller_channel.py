@@ -30,6 +30,7 @@ from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.limits import CONTROLLER_CHANNEL_RETRY_MS
 from engine.replication.metadata_cache import BrokerNode
+from engine.wire.structs import Struct
 
 _log = logging.getLogger("kafka.controller.ControllerChannelManager")
 
@@ -90,13 +91,13 @@ class _Queue:
         self._cancel = None
         if self._is_closed:
             return
-        answer = self._link.ask(self._requests[0].call)
-        answer.watch(lambda: self._answered(answer))
+        response = self._link.ask(self._requests[0].call)
+        response.watch(lambda: self._answered(response))
 
-    def _answered(self, answer: Promise[Any]) -> None:
+    def _answered(self, response: Promise[Struct]) -> None:
         if self._is_closed:
             return
-        error = answer.error
+        error = response.error
         if error is not None and not isinstance(error, ApiError):
             self._again(error)
             return
@@ -108,7 +109,7 @@ class _Queue:
             _log.error("broker %d failed to serve %s: %s", self._broker_id, name, error)
             request.promise.fail(error)
         else:
-            request.promise.keep(answer.result())
+            request.promise.keep(response.result())
 
     def _again(self, error: EngineError) -> None:
         if not self._is_silent:
@@ -141,7 +142,7 @@ class ControllerChannel:
         if queue is not None:
             queue.close()
 
-    def send(self, broker_id: int, name: str, request: Any) -> Promise[Any]:
+    def send(self, broker_id: int, name: str, request: Struct) -> Promise[Any]:
         """Queue a request; it fails without a queue, and when its queue is closed."""
         queue = self._queues.get(broker_id)
         if queue is None:

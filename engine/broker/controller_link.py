@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from engine.broker.peers import BrokerLink, Peers
 from engine.client.connection import Call
@@ -28,8 +28,16 @@ from engine.host.promise import Promise
 from engine.kafka_errors import NOT_CONTROLLER
 from engine.limits import CONTROLLER_LINK_RETRY_MS
 from engine.replication.metadata_cache import MetadataCache
+from engine.wire import messages
+from engine.wire.structs import Struct
 
 _log = logging.getLogger("kafka.server.NodeToControllerChannelManager")
+
+
+#: What brokers ask the controller for.
+ControllerResponse: TypeAlias = (
+    "messages.AlterPartitionResponse | messages.AllocateProducerIdsResponse"
+)
 
 
 class BrokerStopped(EngineError):
@@ -47,8 +55,10 @@ class _Request(NamedTuple):
 class ControllerLink:
     """The requests of one kind that one broker has for the controller."""
 
-    def __init__(self, cache: MetadataCache, peers: Peers, timers: Timers, clock: Clock) -> None:
-        self._cache = cache
+    def __init__(
+        self, metadata_cache: MetadataCache, peers: Peers, timers: Timers, clock: Clock
+    ) -> None:
+        self._metadata_cache = metadata_cache
         self._peers = peers
         self._timers = timers
         self._clock = clock
@@ -60,7 +70,7 @@ class ControllerLink:
         self._cancel: Callable[[], None] | None = None
 
     def ask(
-        self, api_name: str, message: Callable[[int], Any], *, highest: int | None = None
+        self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Any]:
         """Promise the controller's response; the message is made of the version.
 
@@ -75,7 +85,7 @@ class ControllerLink:
         return request.promise
 
     def stop(self) -> None:
-        """Ask nothing more; what has no answer fails."""
+        """Ask nothing more; what has no response fails."""
         self._is_stopped = True
         if self._cancel is not None:
             self._cancel()
@@ -95,15 +105,15 @@ class ControllerLink:
         if link is None:
             self._again()
             return
-        answer = link.ask(self._requests[0].call)
-        answer.watch(lambda: self._answered(answer))
+        response = link.ask(self._requests[0].call)
+        response.watch(lambda: self._answered(response))
 
     def _link_to_controller(self) -> BrokerLink | None:
-        controller_id = self._cache.controller_id
+        controller_id = self._metadata_cache.controller_id
         if controller_id != self._controller_id:
             self._forget_controller()
         if self._link is None and controller_id is not None:
-            broker = self._cache.brokers.get(controller_id)
+            broker = self._metadata_cache.brokers.get(controller_id)
             self._link = None if broker is None else self._peers.link(broker)
             self._controller_id = controller_id
         return self._link
@@ -113,18 +123,18 @@ class ControllerLink:
         if link is not None:
             link.close()
 
-    def _answered(self, answer: Promise[Any]) -> None:
+    def _answered(self, response: Promise[ControllerResponse]) -> None:
         if self._is_stopped:
             return
-        error = answer.error
-        if error is None and _is_of_another(answer.result()):
+        error = response.error
+        if error is None and _is_of_another(response.result()):
             self._forget_controller()
             self._again()
         elif error is None or isinstance(error, ApiError | NoCommonVersion):
             promise = self._requests.popleft().promise
             self._is_busy = False
             if error is None:
-                promise.keep(answer.result())
+                promise.keep(response.result())
             else:
                 promise.fail(error)
             self._next()
@@ -138,12 +148,12 @@ class ControllerLink:
         self._cancel = self._timers.call_at(due_ms, self._send)
 
 
-def _is_of_another(response: Any) -> bool:
+def _is_of_another(response: ControllerResponse) -> bool:
     """Tell whether any error in a response says that its broker is not the controller."""
     if response.error_code == NOT_CONTROLLER:
         return True
-    return any(
+    return isinstance(response, messages.AlterPartitionResponse) and any(
         partition.error_code == NOT_CONTROLLER
-        for topic in getattr(response, "topics", ())
+        for topic in response.topics
         for partition in topic.partitions
     )

@@ -90,11 +90,11 @@ class LiveConfig:
 
     def topic_config(self, topic: str) -> TopicConfig:
         """Return a topic's values, the broker's where it has none of its own."""
-        found = self._topic_configs.get(topic)
-        if found is None:
-            found = TopicConfig.of(self.topic_overrides(topic), self.settings)
-            self._topic_configs[topic] = found
-        return found
+        config = self._topic_configs.get(topic)
+        if config is None:
+            config = TopicConfig.of(self.topic_overrides(topic), self.settings)
+            self._topic_configs[topic] = config
+        return config
 
     def set_topic(self, topic: str, overrides: Mapping[str, str]) -> None:
         """Take what is set for a topic now; what is not usable is left out and logged."""
@@ -112,7 +112,7 @@ class LiveConfig:
     def keep_topics(self, topics: Iterable[str]) -> None:
         """Forget the settings of all other topics: they are gone."""
         kept = set(topics)
-        for topic in [each for each in self._topics if each not in kept]:
+        for topic in [name for name in self._topics if name not in kept]:
             self.set_topic(topic, {})
 
     def set_broker(self, of_broker: Mapping[str, str], of_all: Mapping[str, str]) -> None:
@@ -231,13 +231,13 @@ class DynamicConfigWatch:
     async def _watched_changes(self) -> list[tuple[int, str]]:
         """Return the change nodes in the order they were made, and watch for more."""
         await self._znodes.watch(CONFIG_CHANGES, WatchKind.CHILDREN, self._note)
-        found = []
+        changes = []
         for name in await self._znodes.children(CONFIG_CHANGES):
             try:
-                found.append((sequence_of(name), name))
+                changes.append((sequence_of(name), name))
             except NotSequential as error:
                 _changes_log.warning("A node among the changes is left alone: %s", error)
-        return sorted(found)
+        return sorted(changes)
 
     def _note(self, _event: WatchEvent) -> None:
         self._later()

@@ -20,7 +20,7 @@ def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) 
     Directories that cannot be read say nothing. Raises ConfigError where they contradict the
     configuration or each other.
     """
-    found: set[int] = set()
+    ids: set[int] = set()
     for path in data_dirs:
         try:
             meta = read_meta_properties(files, f"{path}/{FILE_NAME}")
@@ -30,12 +30,12 @@ def known_broker_id(files: Files, data_dirs: Sequence[str], configured_id: int) 
             # The log manager takes the directory offline, or says what is wrong with it.
             continue
         if meta.node_id is not None:
-            found.add(meta.node_id)
+            ids.add(meta.node_id)
     if configured_id != _GENERATED:
-        found.add(configured_id)
-    if len(found) > 1:
-        ids = ", ".join(str(each) for each in sorted(found))
+        ids.add(configured_id)
+    if len(ids) > 1:
+        named = ", ".join(str(broker_id) for broker_id in sorted(ids))
         raise ConfigError(
-            "broker.id", configured_id, f"meta.properties and broker.id do not agree: {ids}"
+            "broker.id", configured_id, f"meta.properties and broker.id do not agree: {named}"
         )
-    return found.pop() if found else None
+    return ids.pop() if ids else None

@@ -3,14 +3,14 @@
 ```
 propose ──> waiting, one for each partition ── one request in flight ──> controller
                ^                                                          │
-               └── no answer, or an error for all: again after a pause ───┤
+               └── no response, or an error for all: again after a pause ─┤
  the partition decides (isr_decided) <── its set or its error, one each ──┘
 ```
 
-1. What is proposed meanwhile waits, and leaves together when the answer is there.
+1. What is proposed meanwhile waits, and leaves together when the response is there.
 2. A second proposal of a partition that waits is answered with OPERATION_NOT_ATTEMPTED: the
    partition has moved on since the first, and proposes anew when it sees reason to.
-3. A partition that the answer leaves out stays, and is asked for again.
+3. A partition that the response leaves out stays, and is asked for again.
 
 Source: REPL-6, ISR-6, KIP-497; Kafka's DefaultAlterPartitionManager.
 Differs: what a partition proposes again after an error waits for the pause, too. In-sync sets are
@@ -31,7 +31,8 @@ from engine.limits import ISR_PROPOSAL_RETRY_MS
 from engine.model import TopicPartition
 from engine.replication.effects import ProposeIsr
 from engine.replication.partition_types import IsrDecision
-from engine.wire.structs import message_class
+from engine.wire import messages
+from engine.wire.structs import Struct
 
 _log = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
 
@@ -44,9 +45,9 @@ class AskController(Protocol):
     """A request to whoever is the controller; `message` makes it of the version."""
 
     def __call__(
-        self, api_name: str, message: Callable[[int], Any], *, highest: int | None = None
+        self, api_name: str, message: Callable[[int], Struct], *, highest: int | None = None
     ) -> Promise[Any]:
-        """Promise the response; versions up to `highest`."""
+        """Promise the response of the API; versions up to `highest`."""
         ...
 
 
@@ -72,7 +73,7 @@ class IsrProposals:
         self._is_busy = False
         self._is_stopped = False
         self._cancel: Callable[[], None] | None = None
-        self._told: str | None = None
+        self._logged_reason: str | None = None
 
     @property
     def waiting_count(self) -> int:
@@ -113,12 +114,12 @@ class IsrProposals:
         has_ids = all(proposal.topic_partition.topic in topic_ids for proposal in proposals)
         epoch = self._ports.epoch()
 
-        def message(version: int) -> Any:
+        def message(version: int) -> messages.AlterPartitionRequest:
             return self._request(proposals, topic_ids, epoch, version)
 
         highest = None if has_ids else _TOPIC_IDS_SINCE - 1
-        answer = self._ports.ask("AlterPartition", message, highest=highest)
-        answer.watch(lambda: self._answered(proposals, topic_ids, answer))
+        response = self._ports.ask("AlterPartition", message, highest=highest)
+        response.watch(lambda: self._answered(proposals, topic_ids, response))
 
     def _request(
         self,
@@ -126,17 +127,18 @@ class IsrProposals:
         topic_ids: Mapping[str, bytes],
         epoch: int,
         version: int,
-    ) -> Any:
-        request = message_class("AlterPartitionRequest")
-        topics: dict[str, Any] = {}
+    ) -> messages.AlterPartitionRequest:
+        request = messages.AlterPartitionRequest
+        topics: dict[str, messages.AlterPartitionRequest.TopicData] = {}
         for proposal in proposals:
             name, index = proposal.topic_partition
             topic = topics.get(name)
             if topic is None:
-                fields: dict[str, Any] = {"topic_name": name}
                 if version >= _TOPIC_IDS_SINCE:
-                    fields = {"topic_id": topic_ids[name]}
-                topic = topics[name] = request.TopicData(**fields)
+                    topic = request.TopicData(topic_id=topic_ids[name])
+                else:
+                    topic = request.TopicData(topic_name=name)
+                topics[name] = topic
             partition = request.PartitionData(
                 partition_index=index,
                 leader_epoch=proposal.leader_epoch,
@@ -159,24 +161,24 @@ class IsrProposals:
         self,
         proposals: tuple[ProposeIsr, ...],
         topic_ids: Mapping[str, bytes],
-        answer: Promise[Any],
+        promise: Promise[messages.AlterPartitionResponse],
     ) -> None:
         if self._is_stopped:
             return
-        if answer.error is not None:
-            self._again(str(answer.error))
+        if promise.error is not None:
+            self._again(str(promise.error))
             return
-        response = answer.result()
+        response = promise.result()
         if response.error_code != NONE:
             self._again(kafka_error(response.error_code).name)
             return
-        self._told = None
+        self._logged_reason = None
         decisions = _decisions(response, {topic_ids[name]: name for name in topic_ids})
         asked_again = False
         for proposal in proposals:
             decision = decisions.get(proposal.topic_partition)
             if decision is None:
-                _log.warning("the controller's answer leaves out %s", proposal.topic_partition)
+                _log.warning("the controller's response leaves out %s", proposal.topic_partition)
                 asked_again = True
                 continue
             if decision.error_code != NONE:
@@ -194,8 +196,8 @@ class IsrProposals:
 
     def _again(self, reason: str) -> None:
         """Ask for the same after a pause; tells why when that changes."""
-        if reason != self._told:
-            self._told = reason
+        if reason != self._logged_reason:
+            self._logged_reason = reason
             _log.warning("in-sync sets could not be changed, trying again: %s", reason)
         self._pause()
 
@@ -204,7 +206,9 @@ class IsrProposals:
         self._cancel = self._timers.call_at(due_ms, self._send)
 
 
-def _decisions(response: Any, names: Mapping[bytes, str]) -> dict[TopicPartition, IsrDecision]:
+def _decisions(
+    response: messages.AlterPartitionResponse, names: Mapping[bytes, str]
+) -> dict[TopicPartition, IsrDecision]:
     """Return what a response says of each partition; topics have a name or an id."""
     return {
         TopicPartition(topic.topic_name or names.get(topic.topic_id, ""), row.partition_index): (

@@ -55,7 +55,7 @@ class BrokerListeners:
         The errors are the network's; what was opened before is closed by the server.
         """
         config = self._live.config
-        gates = {each.name: self.quotas.gate(each.name) for each in config.bound_listeners}
+        gates = {bound.name: self.quotas.gate(bound.name) for bound in config.bound_listeners}
         for listener in config.bound_listeners:
             options = ListenOptions(
                 gates[listener.name],

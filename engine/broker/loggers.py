@@ -50,15 +50,15 @@ class PythonLoggers:
 
     def levels(self) -> Mapping[str, str]:
         """Return the level that counts for each logger, by its name."""
-        found = {
+        levels = {
             name: level_name(self._logger(name).getEffectiveLevel())
             for name in (ROOT_LOGGER, *_ABOVE_OTHERS)
         }
         for name, logger in list(self._root.manager.loggerDict.items()):
             # Others are places in the tree where nobody has asked for a logger.
             if isinstance(logger, logging.Logger) and name.startswith(_OWN_PREFIXES):
-                found[name] = level_name(logger.getEffectiveLevel())
-        return found
+                levels[name] = level_name(logger.getEffectiveLevel())
+        return levels
 
     def set_level(self, name: str, level: str) -> None:
         """Give a logger a level of its own."""

@@ -20,13 +20,14 @@ from engine.host.promise import Promise
 from engine.limits import BROKER_LINK_TIMEOUT_MS
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.headers import api
+from engine.wire.structs import Struct
 
 _log = logging.getLogger("kafka.server.BrokerLinks")
 # Kafka's number of the protocol.
 _PLAINTEXT = 0
 
 #: Serves a request of a broker by the API's name, a version and the message.
-Serve: TypeAlias = Callable[[str, int, Any], Promise[Any]]
+Serve: TypeAlias = Callable[[str, int, Struct], Promise[Any]]
 
 
 class BrokerLink(Protocol):

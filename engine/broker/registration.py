@@ -80,7 +80,7 @@ async def generated_broker_id(znodes: ZnodeClient, reserved_broker_max_id: int) 
 async def register(znodes: ZnodeClient, broker_id: int, registration: BrokerRegistration) -> int:
     """Say that the broker is up, and return its epoch; raises BrokerIdInUse (step 4).
 
-    What this session has said already, before an answer was lost, stands.
+    What this session has said already, before a response was lost, stands.
 
     Source: ZN:broker-joins.
     """
@@ -106,16 +106,18 @@ def registration_of(
 
     `ports` are those that its listeners really have; `host_name` is asked where no host is set.
     """
-    told = [
+    advertised = [
         listener._replace(
             host=listener.host or host_name(), port=listener.port or ports[listener.name]
         )
         for listener in config.effective_advertised_listeners
     ]
-    plain = next((each for each in told if each.security_protocol == _PLAINTEXT), None)
+    plain = next(
+        (listener for listener in advertised if listener.security_protocol == _PLAINTEXT), None
+    )
     return BrokerRegistration(
-        tuple(str(listener) for listener in told),
-        {listener.name: listener.security_protocol for listener in told},
+        tuple(str(listener) for listener in advertised),
+        {listener.name: listener.security_protocol for listener in advertised},
         None if plain is None else plain.host,
         _NO_PORT if plain is None else plain.port,
         now_ms,

@@ -50,7 +50,7 @@ class Storage:
         self,
         host: BrokerHost,
         live: LiveConfig,
-        cache: MetadataCache,
+        metadata_cache: MetadataCache,
         tasks: LoopTasks,
         *,
         deadlines: Deadlines,
@@ -65,7 +65,7 @@ class Storage:
         config = live.config
         self.logs = LogManager(
             host.files,
-            _log_manager_config(config, cache, host.files),
+            _log_manager_config(config, metadata_cache, host.files),
             LogSurroundings(
                 tasks,
                 host.clock,
@@ -76,10 +76,10 @@ class Storage:
                 self._directory_offline,
             ),
         )
-        self.replicas = ReplicaManager(
+        self.replica_manager = ReplicaManager(
             host.clock,
             ReplicaManagerPorts(
-                is_known=cache.is_known,
+                is_known=metadata_cache.is_known,
                 propose_isr=self._propose_isr,
                 fetching=NoReplicaFetching(),
                 on_log_dir_offline=self._failed_below,
@@ -90,11 +90,14 @@ class Storage:
                 config.producer_purgatory_purge_interval_requests,
             ),
         )
-        deadlines.add(self.replicas)
+        deadlines.add(self.replica_manager)
         self.isr_proposals = IsrProposals(
             config.broker_id,
             IsrProposalPorts(
-                epoch, lambda: cache.topic_ids, ask_controller, self.replicas.isr_decided
+                epoch,
+                lambda: metadata_cache.topic_ids,
+                ask_controller,
+                self.replica_manager.isr_decided,
             ),
             host.timers,
             host.clock,
@@ -102,25 +105,25 @@ class Storage:
         self.leadership = Leadership(
             config.broker_id,
             host.clock,
-            self.replicas,
+            self.replica_manager,
             self.logs,
             config_of=self._replication_config_of,
-            is_alive=cache.is_alive,
+            is_alive=metadata_cache.is_alive,
         )
         self._tasks = tasks
 
     def start(self) -> None:
         """Open all logs and begin the periodic tasks; the errors are those of LogManager.start."""
-        for path, found in self.logs.start().items():
-            recovered = sum(report.recovered_segments > 0 for report in found.reports.values())
-            _logs_log.info("%s: %d logs, %d recovered", path, len(found.logs), recovered)
-            for failed in found.failed:
+        for path, directory in self.logs.start().items():
+            recovered = sum(report.recovered_segments > 0 for report in directory.reports.values())
+            _logs_log.info("%s: %d logs, %d recovered", path, len(directory.logs), recovered)
+            for failed in directory.failed:
                 _logs_log.error("%s is left alone: %s", failed.directory, failed.error)
-            for name in found.unknown:
+            for name in directory.unknown:
                 # A broker that is run alone keeps its metadata beside its logs.
                 if not name.startswith(STORE_FILE):
                     _logs_log.warning("%s: %s is no partition and is left alone", path, name)
-            for problem in found.problems:
+            for problem in directory.problems:
                 _logs_log.warning("%s: %s", path, problem)
         config = self._live.config
         every_ms = config.replica_high_watermark_checkpoint_interval_ms
@@ -132,24 +135,24 @@ class Storage:
         )
         every_ms = config.replica_lag_time_max_ms // 2
         self._tasks.every(
-            "isr-expiration", every_ms, self.replicas.shrink_isrs, first_after_ms=every_ms
+            "isr-expiration", every_ms, self.replica_manager.shrink_isrs, first_after_ms=every_ms
         )
 
     def checkpoint_high_watermarks(self) -> None:
         """Write the watermarks down, once all partitions are known (PART-13)."""
         if self.leadership.is_informed:
-            self.logs.checkpoint_high_watermarks(self.replicas.high_watermarks())
+            self.logs.checkpoint_high_watermarks(self.replica_manager.high_watermarks())
 
     def state_text(self) -> str:
         """Return the state of the partitions, for the log of a broker that cannot go on."""
-        partitions = self.replicas.partitions.values()
-        told = [state_text(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
-        return f"{len(partitions)} partitions: {'; '.join(told)}"
+        partitions = self.replica_manager.partitions.values()
+        texts = [state_text(partition) for partition in islice(partitions, STATES_TOLD_MAX)]
+        return f"{len(partitions)} partitions: {'; '.join(texts)}"
 
     def stop(self) -> None:
         """Answer what waits and close everything in order."""
         self.isr_proposals.stop()
-        self.replicas.stop()
+        self.replica_manager.stop()
         self.checkpoint_high_watermarks()
         self.logs.stop()
 
@@ -179,7 +182,7 @@ class Storage:
         self.leadership.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:
-        partition = self.replicas.partitions.get(topic_partition)
+        partition = self.replica_manager.partitions.get(topic_partition)
         if partition is not None:
             return partition.high_watermark
         return self.logs.checkpointed_high_watermark(topic_partition)
@@ -196,17 +199,17 @@ class Storage:
     ) -> None:
         _log.error("Stopping serving replicas in dir %s, %d of them: %s", path, len(lost), error)
         for topic_partition in lost:
-            self.replicas.mark_offline(topic_partition)
+            self.replica_manager.mark_offline(topic_partition)
         self._on_offline(path)
 
 
 def _log_manager_config(
-    config: BrokerConfig, cache: MetadataCache, files: Files
+    config: BrokerConfig, metadata_cache: MetadataCache, files: Files
 ) -> LogManagerConfig:
     return LogManagerConfig(
         log_dirs=[files.absolute_path(path) for path in config.data_dirs],
         broker_id=config.broker_id,
-        cluster_id=cache.cluster_id,
+        cluster_id=metadata_cache.cluster_id,
         retention_check_interval_ms=config.log_retention_check_interval_ms,
         flush_scheduler_interval_ms=config.log_flush_scheduler_interval_ms,
         recovery_point_checkpoint_ms=config.log_flush_offset_checkpoint_interval_ms,

@@ -266,7 +266,7 @@ def _when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> Non
     missing = {broker.broker_id for broker in brokers}
 
     def check(broker: Broker, _topics: frozenset[str]) -> None:
-        cache = broker.cache
+        cache = broker.metadata_cache
         is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
         if is_informed and broker.broker_id in missing:
             missing.discard(broker.broker_id)
@@ -274,4 +274,4 @@ def _when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> Non
                 action()
 
     for broker in brokers:
-        broker.cache.on_update(partial(check, broker))
+        broker.metadata_cache.on_update(partial(check, broker))

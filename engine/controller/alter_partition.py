@@ -2,7 +2,7 @@
 
 Per partition the first row that holds decides:
 
-| the request | answer |
+| the request | response |
 |---|---|
 | names a topic id that is not known | UNKNOWN_TOPIC_ID |
 | names a partition that never had a leader | UNKNOWN_TOPIC_OR_PARTITION |
@@ -20,11 +20,11 @@ Source: REPL-6, ZN:isr-change, ISR-6, KIP-497, KIP-841; KafkaController.tryProce
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from engine.controller.context import ControllerContext, PartitionLeadership
 from engine.controller.machines import Machines
-from engine.controller.state_writer import Outcomes, StateWriter
+from engine.controller.state_writer import StateResults, StateWriter
 from engine.kafka_errors import (
     FENCED_LEADER_EPOCH,
     INELIGIBLE_REPLICA,
@@ -38,12 +38,15 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
 from engine.znode.values import PartitionStateNode
 
 _TOPIC_IDS_SINCE = 2
 _BROKER_EPOCHS_SINCE = 3
+
+
+_AskedTopic: TypeAlias = "messages.AlterPartitionRequest.TopicData"
 
 
 class Proposal(NamedTuple):
@@ -81,13 +84,13 @@ def judge(
             INVALID_REQUEST,
         ),
         (
-            not all(context.is_live(each) for each in proposal.isr),
+            not all(context.is_live(replica) for replica in proposal.isr),
             INELIGIBLE_REPLICA if version >= _TOPIC_IDS_SINCE else OPERATION_NOT_ATTEMPTED,
         ),
     )
-    for holds, answer in rows:
+    for holds, verdict in rows:
         if holds:
-            return answer
+            return verdict
     new = PartitionStateNode(
         proposal.leader,
         proposal.leader_epoch,
@@ -105,26 +108,27 @@ class AlterPartition:
         self._machines = machines
         self._context = machines.context
         self._writer = StateWriter(machines.context, machines.parts.znodes)
-        self._response = message_class("AlterPartitionResponse")
 
-    def refusal(self, code: int = NOT_CONTROLLER) -> Any:
-        """Return the answer of one that is not the controller, or of another failure."""
-        return self._response(error_code=code)
+    def refusal(self, code: int = NOT_CONTROLLER) -> messages.AlterPartitionResponse:
+        """Return the response of one that is not the controller, or of another failure."""
+        return messages.AlterPartitionResponse(error_code=code)
 
-    def failure(self) -> Any:
-        """Return the answer when the store failed."""
+    def failure(self) -> messages.AlterPartitionResponse:
+        """Return the response when the store failed."""
         return self.refusal(UNKNOWN_SERVER_ERROR)
 
-    async def handle(self, request: Any, version: int) -> Any:
-        """Return the answer once what it grants is written and told. Source: REPL-8."""
+    async def handle(
+        self, request: messages.AlterPartitionRequest, version: int
+    ) -> messages.AlterPartitionResponse:
+        """Return the response once what it grants is written and told. Source: REPL-8."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None or broker.epoch != request.broker_epoch:
             return self.refusal(STALE_BROKER_EPOCH)
-        unknown: list[Any] = []
+        unknown: list[_AskedTopic] = []
         proposals = self._proposals(request, version, unknown)
         codes: dict[TopicPartition, int] = {}
         decided: dict[TopicPartition, PartitionLeadership] = {}
-        outcomes: Outcomes = {}
+        results: StateResults = {}
         for partition, proposal in proposals.items():
             current = self._context.leaderships.get(partition)
             verdict = judge(proposal, current, self._context, version)
@@ -133,84 +137,88 @@ class AlterPartition:
             elif verdict is not None:
                 decided[partition] = verdict
             elif current is not None:
-                outcomes[partition] = current
-        outdated = await self._writer.write(decided, outcomes)
+                results[partition] = current
+        outdated = await self._writer.write(decided, results)
         codes.update(dict.fromkeys(outdated, INVALID_UPDATE_VERSION))
         self._machines.send_metadata(self._context.live_ids(), list(proposals))
-        return self._reply(codes, outcomes, unknown, version)
+        return self._response(codes, results, unknown, version)
 
     def _proposals(
-        self, request: Any, version: int, unknown: list[Any]
+        self, request: messages.AlterPartitionRequest, version: int, unknown: list[_AskedTopic]
     ) -> dict[TopicPartition, Proposal]:
-        found = {}
+        proposals = {}
         for topic in request.topics:
-            name = topic.topic_name
+            name: str | None = topic.topic_name
             if version >= _TOPIC_IDS_SINCE:
                 name = self._context.topic_names.get(topic.topic_id)
             if name is None:
                 unknown.append(topic)
                 continue
-            for each in topic.partitions:
-                isr = tuple(each.new_isr)
+            for partition in topic.partitions:
+                isr = tuple(partition.new_isr)
                 if version >= _BROKER_EPOCHS_SINCE:
-                    isr = tuple(broker.broker_id for broker in each.new_isr_with_epochs)
-                found[TopicPartition(name, each.partition_index)] = Proposal(
+                    isr = tuple(broker.broker_id for broker in partition.new_isr_with_epochs)
+                proposals[TopicPartition(name, partition.partition_index)] = Proposal(
                     request.broker_id,
-                    each.leader_epoch,
+                    partition.leader_epoch,
                     isr,
-                    each.leader_recovery_state,
-                    each.partition_epoch,
+                    partition.leader_recovery_state,
+                    partition.partition_epoch,
                 )
-        return found
+        return proposals
 
-    def _reply(
+    def _response(
         self,
         codes: dict[TopicPartition, int],
-        outcomes: Outcomes,
-        unknown: list[Any],
+        results: StateResults,
+        unknown: list[_AskedTopic],
         version: int,
-    ) -> Any:
-        row, topic_row = self._response.PartitionData, self._response.TopicData
-        topics: dict[str, Any] = {}
+    ) -> messages.AlterPartitionResponse:
+        response = messages.AlterPartitionResponse
+        topics: dict[str, messages.AlterPartitionResponse.TopicData] = {}
 
-        def add(partition: TopicPartition, **fields: Any) -> None:
-            topic = topics.get(partition.topic)
-            if topic is None:
-                topic = topics[partition.topic] = self._topic(partition.topic, version)
-            topic.partitions.append(row(partition_index=partition.partition, **fields))
+        def add(topic: str, row: messages.AlterPartitionResponse.PartitionData) -> None:
+            if topic not in topics:
+                topics[topic] = self._topic(topic, version)
+            topics[topic].partitions.append(row)
 
-        for partition, code in codes.items():
-            add(partition, error_code=code)
-        for partition, outcome in outcomes.items():
-            if isinstance(outcome, str):
-                add(partition, error_code=UNKNOWN_SERVER_ERROR)
+        for (topic, index), code in codes.items():
+            add(topic, response.PartitionData(partition_index=index, error_code=code))
+        for (topic, index), result in results.items():
+            if isinstance(result, str):
+                code = UNKNOWN_SERVER_ERROR
+                add(topic, response.PartitionData(partition_index=index, error_code=code))
                 continue
-            state = outcome.state
-            add(
-                partition,
+            state = result.state
+            row = response.PartitionData(
+                partition_index=index,
                 leader_id=state.leader,
                 leader_epoch=state.leader_epoch,
                 isr=list(state.isr),
                 leader_recovery_state=state.leader_recovery_state,
-                partition_epoch=outcome.partition_epoch,
+                partition_epoch=result.partition_epoch,
             )
-        strangers = [
-            topic_row(
-                topic_id=topic.topic_id,
-                partitions=[
-                    row(partition_index=each.partition_index, error_code=UNKNOWN_TOPIC_ID)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in unknown
-        ]
-        return self._response(topics=[*strangers, *topics.values()])
+            add(topic, row)
+        return response(topics=[*map(_unknown_topic, unknown), *topics.values()])
 
-    def _topic(self, topic: str, version: int) -> Any:
+    def _topic(self, topic: str, version: int) -> messages.AlterPartitionResponse.TopicData:
+        row = messages.AlterPartitionResponse.TopicData
         if version >= _TOPIC_IDS_SINCE:
-            topic_id = self._context.topic_ids.get(topic, NO_UUID)
-            return self._response.TopicData(topic_id=topic_id)
-        return self._response.TopicData(topic_name=topic)
+            return row(topic_id=self._context.topic_ids.get(topic, NO_UUID))
+        return row(topic_name=topic)
+
+
+def _unknown_topic(topic: _AskedTopic) -> messages.AlterPartitionResponse.TopicData:
+    response = messages.AlterPartitionResponse
+    return response.TopicData(
+        topic_id=topic.topic_id,
+        partitions=[
+            response.PartitionData(
+                partition_index=partition.partition_index, error_code=UNKNOWN_TOPIC_ID
+            )
+            for partition in topic.partitions
+        ],
+    )
 
 
 def _is_already(proposal: Proposal, state: PartitionStateNode) -> bool:

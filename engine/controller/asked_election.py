@@ -5,7 +5,7 @@
 | preferred | somebody else than the first of the assignment leads | the first of the assignment, if alive and in ISR | PREFERRED_LEADER_NOT_AVAILABLE |
 | unclean | nobody who is alive leads | as OFFLINE with unclean allowed, whatever the topic says | ELIGIBLE_LEADERS_NOT_AVAILABLE |
 
-Elsewhere the answer is ELECTION_NOT_NEEDED, and nothing is written.
+Elsewhere the response is ELECTION_NOT_NEEDED, and nothing is written.
 
 Source: ZN:preferred-election, KIP-183, KIP-460; KafkaController.processReplicaLeaderElection.
 Differs: a partition that never had a leader is answered as one that cannot have one, and so is
@@ -65,29 +65,29 @@ class AskedElection:
         self._is_unclean = is_unclean
 
     def refusal(self) -> dict[TopicPartition, PartitionElection]:
-        """Return the answer of one that is not the controller."""
+        """Return the results of one that is not the controller."""
         return dict.fromkeys(self._partitions, PartitionElection(NOT_CONTROLLER))
 
     def failure(self) -> dict[TopicPartition, PartitionElection]:
-        """Return the answer when the store failed."""
+        """Return the results when the store failed."""
         return dict.fromkeys(self._partitions, PartitionElection(UNKNOWN_SERVER_ERROR))
 
     async def handle(self) -> dict[TopicPartition, PartitionElection]:
-        """Hold the elections that are needed; the answer has the partitions in the order asked."""
-        answers = {each: self._without_election(each) for each in self._partitions}
+        """Hold the elections that are needed; the results are in the order asked for."""
+        results = {partition: self._without_election(partition) for partition in self._partitions}
         elected = await self._machines.partitions.change(
-            [each for each, answer in answers.items() if answer is None],
+            [partition for partition, result in results.items() if result is None],
             PartitionPhase.ONLINE,
             ElectionReason.OFFLINE if self._is_unclean else ElectionReason.PREFERRED,
             allow_unclean=self._is_unclean,
         )
         return {
-            each: answer or self._outcome(each, elected.get(each))
-            for each, answer in answers.items()
+            partition: result or self._result(partition, elected.get(partition))
+            for partition, result in results.items()
         }
 
     def _without_election(self, partition: TopicPartition) -> PartitionElection | None:
-        """Return the answer where no election is held, else None."""
+        """Return the result where no election is held, else None."""
         context = self._context
         if partition.partition not in context.topics.get(partition.topic, {}):
             return _UNKNOWN
@@ -100,7 +100,7 @@ class AskedElection:
         preferred = context.assignment(partition).replicas[:1]
         return _NOT_NEEDED if (leader,) == preferred else None
 
-    def _outcome(
+    def _result(
         self, partition: TopicPartition, written: PartitionLeadership | str | None
     ) -> PartitionElection:
         if isinstance(written, PartitionLeadership):

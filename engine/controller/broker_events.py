@@ -6,7 +6,7 @@
 | broker down | its led partitions OFFLINE and elected; its replicas OFFLINE |
 | broker bounced (new epoch) | down, then up |
 | broker modified | who is alive to all |
-| log directory failed | LeaderAndIsr of all its replicas: the answer tells those that cannot be read |
+| log directory failed | LeaderAndIsr of all its replicas: the response tells those that cannot be read |
 | LeaderAndIsr answered | replicas that cannot be read: as on a broker that is down |
 | StopReplica answered | deletions go on, or wait |
 | ISR change noted by an old broker | read again, told to all |
@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from engine.controller.cluster_reader import read_broker, read_brokers, read_leaderships
 from engine.controller.context import LiveBroker
@@ -29,6 +28,7 @@ from engine.controller.ports import BrokerChannel
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.kafka_errors import KAFKA_STORAGE_ERROR, NONE
 from engine.model import TopicPartition
+from engine.wire import messages
 from engine.znode.errors import NoNode
 from engine.znode.model import EventType
 from engine.znode.paths import (
@@ -54,11 +54,11 @@ class BrokerEvents:
         await self._watch_notes()
         for folder in (LOG_DIR_EVENT_NOTIFICATION, ISR_CHANGE_NOTIFICATION):
             await self._remove_notes(folder, await self._client.children(folder))
-        found = await self._watched_brokers()
-        self._context.live_brokers.update(found)
-        for broker_id in found:
+        brokers = await self._watched_brokers()
+        self._context.live_brokers.update(brokers)
+        for broker_id in brokers:
             await self._watch_broker(broker_id)
-        for broker in found.values():
+        for broker in brokers.values():
             self._channel.open(broker.node)
 
     def close(self) -> None:
@@ -68,22 +68,24 @@ class BrokerEvents:
 
     async def on_brokers(self) -> None:
         """Take in who came up, died or came back as another."""
-        found = await self._watched_brokers()
-        known = self._context.live_brokers
-        new = sorted(each for each in found if each not in known)
-        dead = sorted(each for each in known if each not in found)
+        brokers = await self._watched_brokers()
+        before = self._context.live_brokers
+        new = sorted(broker_id for broker_id in brokers if broker_id not in before)
+        dead = sorted(broker_id for broker_id in before if broker_id not in brokers)
         bounced = sorted(
-            each for each in found if each in known and found[each].epoch > known[each].epoch
+            broker_id
+            for broker_id, broker in brokers.items()
+            if broker_id in before and broker.epoch > before[broker_id].epoch
         )
         for broker_id in (*bounced, *dead):
             self._channel.close(broker_id)
         for broker_id in (*new, *bounced):
-            self._channel.open(found[broker_id].node)
+            self._channel.open(brokers[broker_id].node)
         if new:
-            await self._start(new, found)
+            await self._start(new, brokers)
         if bounced:
             await self._fail(bounced)
-            await self._start(bounced, found)
+            await self._start(bounced, brokers)
         if dead:
             await self._fail(dead)
 
@@ -91,10 +93,10 @@ class BrokerEvents:
         """Take in where a broker listens now."""
         await self._watch_broker(broker_id)
         broker = await read_broker(self._client, broker_id)
-        known = self._context.live_brokers.get(broker_id)
-        if broker is None or known is None or broker.node == known.node:
+        before = self._context.live_brokers.get(broker_id)
+        if broker is None or before is None or broker.node == before.node:
             return
-        self._context.live_brokers[broker_id] = known._replace(node=broker.node)
+        self._context.live_brokers[broker_id] = before._replace(node=broker.node)
         self._machines.send_metadata(self._context.live_ids())
 
     async def on_log_dir_failures(self) -> None:
@@ -125,15 +127,17 @@ class BrokerEvents:
         finally:
             await self._remove_notes(ISR_CHANGE_NOTIFICATION, names)
 
-    # -- replies -------------------------------------------------------------------------------
+    # -- responses -----------------------------------------------------------------------------
 
-    async def on_leader_and_isr_reply(self, broker_id: int, reply: Any) -> None:
+    async def on_leader_and_isr_response(
+        self, broker_id: int, response: messages.LeaderAndIsrResponse
+    ) -> None:
         """Note which replicas a broker cannot read, and find others for them."""
-        if reply.error_code != NONE or broker_id not in self._context.live_brokers:
+        if response.error_code != NONE or broker_id not in self._context.live_brokers:
             return
         before = self._context.offline_replicas.get(broker_id, set())
         offline = set(before)
-        for partition, code in self._errors(reply):
+        for partition, code in self._errors(response):
             if code == KAFKA_STORAGE_ERROR:
                 offline.add(partition)
             elif code == NONE:
@@ -141,44 +145,49 @@ class BrokerEvents:
         self._context.offline_replicas[broker_id] = offline
         lost = sorted(offline - before)
         if lost:
-            await self._lose([Replica(each, broker_id) for each in lost])
+            await self._lose([Replica(partition, broker_id) for partition in lost])
 
-    async def on_stop_replica_reply(
-        self, broker_id: int, deleted: frozenset[TopicPartition], reply: Any
+    async def on_stop_replica_response(
+        self,
+        broker_id: int,
+        deleted: frozenset[TopicPartition],
+        response: messages.StopReplicaResponse,
     ) -> None:
         """Go on with the deletions that a broker has answered."""
         failed: list[Replica] = []
         done: list[Replica] = []
-        for each in reply.partition_errors:
-            partition = TopicPartition(each.topic_name, each.partition_index)
+        for row in response.partition_errors:
+            partition = TopicPartition(row.topic_name, row.partition_index)
             if partition in deleted and partition.topic in self._context.deletion_started:
-                is_done = reply.error_code == NONE == each.error_code
+                is_done = response.error_code == NONE == row.error_code
                 (done if is_done else failed).append(Replica(partition, broker_id))
         await self._machines.deletion.fail_replicas(failed)
         if done:
             await self._machines.deletion.complete_replicas(done)
 
-    def _errors(self, reply: Any) -> Iterable[tuple[TopicPartition, int]]:
-        for topic in reply.topics:
+    def _errors(
+        self, response: messages.LeaderAndIsrResponse
+    ) -> Iterable[tuple[TopicPartition, int]]:
+        for topic in response.topics:
             name = self._context.topic_names.get(topic.topic_id)
             if name is not None:
-                for each in topic.partition_errors:
-                    yield TopicPartition(name, each.partition_index), each.error_code
+                for row in topic.partition_errors:
+                    yield TopicPartition(name, row.partition_index), row.error_code
 
     # -- brokers up and down -------------------------------------------------------------------
 
-    async def _start(self, broker_ids: list[int], found: dict[int, LiveBroker]) -> None:
+    async def _start(self, broker_ids: list[int], brokers: dict[int, LiveBroker]) -> None:
         context, machines = self._context, self._machines
-        others = [each for each in context.live_ids() if each not in broker_ids]
+        others = [other for other in context.live_ids() if other not in broker_ids]
         for broker_id in broker_ids:
-            context.live_brokers[broker_id] = found[broker_id]
+            context.live_brokers[broker_id] = brokers[broker_id]
             context.offline_replicas.pop(broker_id, None)
         machines.send_metadata(others)
         machines.send_metadata(broker_ids, context.partitions_with_leadership())
         replicas = context.replicas_on(broker_ids)
         await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
         await machines.partitions.bring_online()
-        await machines.deletion.resume_topics({each.partition.topic for each in replicas})
+        await machines.deletion.resume_topics({replica.partition.topic for replica in replicas})
         for broker_id in broker_ids:
             await self._watch_broker(broker_id)
 
@@ -194,13 +203,13 @@ class BrokerEvents:
     async def _lose(self, replicas: list[Replica]) -> None:
         """Find other leaders for what is lost, then take it out of ISRs."""
         context, machines = self._context, self._machines
-        kept = [each for each in replicas if each.partition.topic not in context.to_delete]
+        kept = [r for r in replicas if r.partition.topic not in context.to_delete]
         leaderless = context.partitions_with_offline_leader()
         await machines.partitions.change(leaderless, PartitionPhase.OFFLINE)
-        outcomes = await machines.partitions.bring_online()
+        results = await machines.partitions.bring_online()
         await machines.replicas.change(kept, ReplicaPhase.OFFLINE)
         await machines.deletion.fail_replicas(replicas)
-        if not kept and all(isinstance(each, str) for each in outcomes.values()):
+        if not kept and all(isinstance(result, str) for result in results.values()):
             # Nothing that changed told the brokers who is gone.
             machines.send_metadata(context.live_ids())
 
@@ -230,14 +239,15 @@ class BrokerEvents:
         await arm(ISR_CHANGE_NOTIFICATION, on_isr)
 
     async def _notes(self, folder: str, names: list[str]) -> list[tuple[str, bytes | None]]:
-        found = []
+        notes = []
         for name in names:
             path = f"{folder}/{name}"
             try:
-                found.append((path, (await self._client.get(path))[0]))
+                data, _ = await self._client.get(path)
             except NoNode:
                 continue
-        return found
+            notes.append((path, data))
+        return notes
 
     async def _remove_notes(self, folder: str, names: list[str]) -> None:
         await self._machines.parts.znodes.delete_all([f"{folder}/{name}" for name in names])

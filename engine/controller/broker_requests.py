@@ -6,8 +6,6 @@ ZN:controlled-shutdown, ZN:producer-ids.
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.controller.elections import ElectionReason
 from engine.controller.machines import Machines
 from engine.controller.request_batch import RequestBatch
@@ -21,7 +19,8 @@ from engine.kafka_errors import (
     STALE_CONTROLLER_EPOCH,
     UNKNOWN_SERVER_ERROR,
 )
-from engine.wire.structs import message_class
+from engine.model import TopicPartition
+from engine.wire import messages
 from engine.znode.errors import BadVersion
 from engine.znode.paths import PRODUCER_ID_BLOCK
 from engine.znode.values import (
@@ -49,27 +48,28 @@ class ControlledShutdown:
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
         self._context = machines.context
-        self._response = message_class("ControlledShutdownResponse")
 
-    def refusal(self) -> Any:
-        """Return the answer of one that is not the controller."""
-        return self._response(error_code=STALE_CONTROLLER_EPOCH)
+    def refusal(self) -> messages.ControlledShutdownResponse:
+        """Return the response of one that is not the controller."""
+        return messages.ControlledShutdownResponse(error_code=STALE_CONTROLLER_EPOCH)
 
-    def failure(self) -> Any:
-        """Return the answer when the store failed."""
-        return self._response(error_code=UNKNOWN_SERVER_ERROR)
+    def failure(self) -> messages.ControlledShutdownResponse:
+        """Return the response when the store failed."""
+        return messages.ControlledShutdownResponse(error_code=UNKNOWN_SERVER_ERROR)
 
-    async def handle(self, request: Any) -> Any:
-        """Move leaders, shrink ISRs; the answer tells what the broker still leads."""
+    async def handle(
+        self, request: messages.ControlledShutdownRequest
+    ) -> messages.ControlledShutdownResponse:
+        """Move leaders, shrink ISRs; the response tells what the broker still leads."""
         context = self._context
         broker = context.live_brokers.get(request.broker_id)
         if broker is None:
             # Kafka looks up an epoch, where one is told, before it looks for the broker.
             is_epoch_told = request.broker_epoch != _UNKNOWN_EPOCH
             code = UNKNOWN_SERVER_ERROR if is_epoch_told else BROKER_NOT_AVAILABLE
-            return self._response(error_code=code)
+            return messages.ControlledShutdownResponse(error_code=code)
         if request.broker_epoch != _UNKNOWN_EPOCH and request.broker_epoch < broker.epoch:
-            return self._response(error_code=STALE_BROKER_EPOCH)
+            return messages.ControlledShutdownResponse(error_code=STALE_BROKER_EPOCH)
         context.shutting_down.add(request.broker_id)
         led, followed = self._shared_partitions(request.broker_id)
         machines = self._machines
@@ -81,15 +81,15 @@ class ControlledShutdown:
             batch.add_stop_replica(replica.broker_id, replica.partition, delete=False)
         batch.send()
         await machines.replicas.change(followed, ReplicaPhase.OFFLINE)
-        row = self._response.RemainingPartition
-        return self._response(
+        row = messages.ControlledShutdownResponse.RemainingPartition
+        return messages.ControlledShutdownResponse(
             remaining_partitions=[
-                row(topic_name=each.topic, partition_index=each.partition)
-                for each in context.leads_something(request.broker_id)
+                row(topic_name=partition.topic, partition_index=partition.partition)
+                for partition in context.leads_something(request.broker_id)
             ]
         )
 
-    def _shared_partitions(self, broker_id: int) -> tuple[list[Any], list[Replica]]:
+    def _shared_partitions(self, broker_id: int) -> tuple[list[TopicPartition], list[Replica]]:
         """Return what a broker leads and what it follows, where others have it too."""
         context = self._context
         led, followed = [], []
@@ -115,25 +115,28 @@ class AllocateProducerIds:
     def __init__(self, machines: Machines) -> None:
         self._context = machines.context
         self._client = machines.parts.znodes.client
-        self._response = message_class("AllocateProducerIdsResponse")
 
-    def refusal(self) -> Any:
-        """Return the answer of one that is not the controller."""
-        return self._response(error_code=NOT_CONTROLLER)
+    def refusal(self) -> messages.AllocateProducerIdsResponse:
+        """Return the response of one that is not the controller."""
+        return messages.AllocateProducerIdsResponse(error_code=NOT_CONTROLLER)
 
-    def failure(self) -> Any:
-        """Return the answer when the store failed."""
-        return self._response(error_code=UNKNOWN_SERVER_ERROR)
+    def failure(self) -> messages.AllocateProducerIdsResponse:
+        """Return the response when the store failed."""
+        return messages.AllocateProducerIdsResponse(error_code=UNKNOWN_SERVER_ERROR)
 
-    async def handle(self, request: Any) -> Any:
+    async def handle(
+        self, request: messages.AllocateProducerIdsRequest
+    ) -> messages.AllocateProducerIdsResponse:
         """Return the next block for a broker."""
         broker = self._context.live_brokers.get(request.broker_id)
         if broker is None:
-            return self._response(error_code=BROKER_ID_NOT_REGISTERED)
+            return messages.AllocateProducerIdsResponse(error_code=BROKER_ID_NOT_REGISTERED)
         if broker.epoch != request.broker_epoch:
-            return self._response(error_code=STALE_BROKER_EPOCH)
+            return messages.AllocateProducerIdsResponse(error_code=STALE_BROKER_EPOCH)
         block = await self._next_block(request.broker_id)
-        return self._response(producer_id_start=block.first_producer_id, producer_id_len=_BLOCK_IDS)
+        return messages.AllocateProducerIdsResponse(
+            producer_id_start=block.first_producer_id, producer_id_len=_BLOCK_IDS
+        )
 
     async def _next_block(self, broker_id: int) -> ProducerIdBlockNode:
         # Brokers before 3.0 write the node themselves: whoever is first has the block.

@@ -56,14 +56,14 @@ async def read_controller_id(client: ZnodeClient) -> int | None:
 
 async def read_brokers(client: ZnodeClient) -> dict[int, LiveBroker]:
     """Return the brokers that are registered, by id."""
-    found = {}
+    brokers = {}
     for name in await client.children(BROKER_IDS):
         if not (name.isascii() and name.isdigit() and len(name) <= _ID_DIGITS_MAX):
             raise InvalidZnodeValue(f"{BROKER_IDS}/{name}", "a broker's id", repr(name))
         broker = await read_broker(client, int(name))
         if broker is not None:
-            found[int(name)] = broker
-    return found
+            brokers[int(name)] = broker
+    return brokers
 
 
 async def read_broker(client: ZnodeClient, broker_id: int) -> LiveBroker | None:
@@ -99,15 +99,17 @@ async def read_leaderships(
     One that cannot be understood counts as none, as in Kafka: it stays what it is, and only its
     partition cannot be led.
     """
-    found = {}
+    leaderships = {}
     for partition in partitions:
         path = partition_state_path(partition)
         try:
             data, stat = await client.get(path)
-            found[partition] = PartitionLeadership(decode_partition_state(data, path), stat.version)
+            leaderships[partition] = PartitionLeadership(
+                decode_partition_state(data, path), stat.version
+            )
         except (NoNode, InvalidZnodeValue):
             continue
-    return found
+    return leaderships
 
 
 def broker_node(broker_id: int, registration: BrokerRegistration, path: str) -> BrokerNode:

@@ -136,7 +136,7 @@ class ControllerContext:
     def replicas_on(self, broker_ids: Iterable[int]) -> list[Replica]:
         """Return all replicas that brokers should have."""
         wanted = frozenset(broker_ids)
-        return [each for each in self.replicas_of(self.partitions()) if each.broker_id in wanted]
+        return [r for r in self.replicas_of(self.partitions()) if r.broker_id in wanted]
 
     # -- leaders -------------------------------------------------------------------------------
 
@@ -144,12 +144,12 @@ class ControllerContext:
         """Return what StopReplica tells: the epoch, −2 for a topic to delete, −1 if unknown."""
         if partition.topic in self.to_delete:
             return DELETED
-        known = self.leaderships.get(partition)
-        return _NO_EPOCH if known is None else known.state.leader_epoch
+        leadership = self.leaderships.get(partition)
+        return _NO_EPOCH if leadership is None else leadership.state.leader_epoch
 
     def partitions_with_leadership(self) -> list[TopicPartition]:
         """Return the partitions that ever had a leader, but those to delete."""
-        return [each for each in self.leaderships if each.topic not in self.to_delete]
+        return [p for p in self.leaderships if p.topic not in self.to_delete]
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         """Return the partitions whose leader cannot serve, but those to delete."""
@@ -196,9 +196,9 @@ class ControllerContext:
             )
         }
 
-    def load_leaderships(self, found: Mapping[TopicPartition, PartitionLeadership]) -> None:
+    def load_leaderships(self, leaderships: Mapping[TopicPartition, PartitionLeadership]) -> None:
         """Note what was read of leaders and ISRs."""
-        self.leaderships.update(found)
+        self.leaderships.update(leaderships)
 
     def leads_something(self, broker_id: int) -> list[TopicPartition]:
         """Return the partitions with several replicas that a broker leads."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
@@ -52,6 +52,7 @@ from engine.errors import EngineError
 from engine.host.promise import Promise
 from engine.limits import CONTROLLER_RETRY_MS
 from engine.model import TopicPartition
+from engine.wire import messages
 from engine.znode.errors import NodeExists, NoNode
 from engine.znode.model import Delete, EventType
 from engine.znode.paths import CONTROLLER, FEATURE, topic_path
@@ -59,13 +60,16 @@ from engine.znode.values import encode_features
 
 _NOBODY = -1
 
+R = TypeVar("R")
+Result_co = TypeVar("Result_co", covariant=True)
 
-class _RequestHandler(Protocol):
+
+class _RequestHandler(Protocol[Result_co]):
     """What answers one kind of request."""
 
-    def refusal(self) -> Any: ...
+    def refusal(self) -> Result_co: ...
 
-    def failure(self) -> Any: ...
+    def failure(self) -> Result_co: ...
 
 
 class Controller:
@@ -104,7 +108,7 @@ class Controller:
             config.between_brokers.name,
             self.context,
             self._ports.channel,
-            ResponseTakers(self._on_leader_and_isr_reply, self._on_stop_replica_reply),
+            ResponseTakers(self._on_leader_and_isr_response, self._on_stop_replica_response),
         )
         znodes = GuardedZnodes(self._client)
         parts = Machinery(self.context, znodes, sender, self._ports.reporter, settings)
@@ -170,19 +174,25 @@ class Controller:
 
     # -- requests ------------------------------------------------------------------------------
 
-    def alter_partition(self, request: Any, version: int) -> Promise[Any]:
+    def alter_partition(
+        self, request: messages.AlterPartitionRequest, version: int
+    ) -> Promise[messages.AlterPartitionResponse]:
         """Promise the response to an AlterPartitionRequest of a version."""
         handler = self._alter_partition
         return self._put_request(
             "AlterPartition", handler, partial(handler.handle, request, version)
         )
 
-    def controlled_shutdown(self, request: Any) -> Promise[Any]:
+    def controlled_shutdown(
+        self, request: messages.ControlledShutdownRequest
+    ) -> Promise[messages.ControlledShutdownResponse]:
         """Promise the response to a ControlledShutdownRequest."""
         handler = self._controlled_shutdown
         return self._put_request("ControlledShutdown", handler, partial(handler.handle, request))
 
-    def allocate_producer_ids(self, request: Any) -> Promise[Any]:
+    def allocate_producer_ids(
+        self, request: messages.AllocateProducerIdsRequest
+    ) -> Promise[messages.AllocateProducerIdsResponse]:
         """Promise the response to an AllocateProducerIdsRequest."""
         handler = self._allocate_producer_ids
         return self._put_request("AllocateProducerIds", handler, partial(handler.handle, request))
@@ -190,11 +200,13 @@ class Controller:
     def elect_leaders(
         self, partitions: Iterable[TopicPartition], *, is_unclean: bool
     ) -> Promise[dict[TopicPartition, PartitionElection]]:
-        """Elect the preferred leaders, or any where nobody leads; promise each one's outcome."""
+        """Elect the preferred leaders, or any where nobody leads; promise the result of each."""
         handler = AskedElection(self._machines, partitions, is_unclean=is_unclean)
         return self._put_request("ReplicaLeaderElection", handler, handler.handle)
 
-    def list_reassignments(self, request: Any) -> Promise[Any]:
+    def list_reassignments(
+        self, request: messages.ListPartitionReassignmentsRequest
+    ) -> Promise[messages.ListPartitionReassignmentsResponse]:
         """Promise the response to a ListPartitionReassignmentsRequest."""
         handler = self._reassignment_list
         return self._put_request(
@@ -212,43 +224,48 @@ class Controller:
     def _put_request(
         self,
         name: str,
-        handler: _RequestHandler,
-        handle: Callable[[], Coroutine[Any, None, Any]],
-    ) -> Promise[Any]:
-        response: Promise[Any] = Promise()
+        handler: _RequestHandler[R],
+        handle: Callable[[], Coroutine[object, None, R]],
+    ) -> Promise[R]:
+        promise: Promise[R] = Promise()
 
         async def work() -> None:
             if not self.is_active:
-                response.keep(handler.refusal())
+                promise.keep(handler.refusal())
                 return
             try:
-                reply = await handle()
+                response = await handle()
             except EngineError:
-                response.keep(handler.failure())
+                promise.keep(handler.failure())
                 raise
-            response.keep(reply)
+            promise.keep(response)
 
-        self._queue.put(Event(name, work, lambda: response.keep(handler.refusal())))
-        return response
+        self._queue.put(Event(name, work, lambda: promise.keep(handler.refusal())))
+        return promise
 
     # -- events --------------------------------------------------------------------------------
 
-    def _put_active(self, name: str, work: Callable[[], Coroutine[Any, None, None]]) -> None:
+    def _put_active(self, name: str, work: Callable[[], Coroutine[object, None, None]]) -> None:
         async def if_active() -> None:
             if self.is_active:
                 await work()
 
         self._queue.put(Event(name, if_active))
 
-    def _on_leader_and_isr_reply(self, broker_id: int, reply: Any) -> None:
-        work = partial(self._brokers.on_leader_and_isr_reply, broker_id, reply)
+    def _on_leader_and_isr_response(
+        self, broker_id: int, response: messages.LeaderAndIsrResponse
+    ) -> None:
+        work = partial(self._brokers.on_leader_and_isr_response, broker_id, response)
         self._put_active("LeaderAndIsrResponseReceived", work)
 
-    def _on_stop_replica_reply(
-        self, broker_id: int, deleted: frozenset[TopicPartition], reply: Any
+    def _on_stop_replica_response(
+        self,
+        broker_id: int,
+        deleted: frozenset[TopicPartition],
+        response: messages.StopReplicaResponse,
     ) -> None:
         if deleted:
-            work = partial(self._brokers.on_stop_replica_reply, broker_id, deleted, reply)
+            work = partial(self._brokers.on_stop_replica_response, broker_id, deleted, response)
             self._put_active("TopicDeletionStopReplicaResponseReceived", work)
 
     async def _on_failed(self, name: str, error: EngineError) -> None:
@@ -295,15 +312,15 @@ class Controller:
     async def _look_who_leads(self) -> None:
         # Source: ZN:resign.
         await self._watch_controller()
-        found = await read_controller_id(self._client)
-        if self.is_active and found != self.broker_id:
+        controller_id = await read_controller_id(self._client)
+        if self.is_active and controller_id != self.broker_id:
             self._resign()
-        self._controller_id = _NOBODY if found is None else found
+        self._controller_id = _NOBODY if controller_id is None else controller_id
 
     async def _elect(self) -> None:
-        found = await read_controller_id(self._client)
-        if found is not None:
-            self._controller_id = found
+        controller_id = await read_controller_id(self._client)
+        if controller_id is not None:
+            self._controller_id = controller_id
             return
         now_ms = self._ports.clock.wall_ms()
         try:

@@ -50,7 +50,7 @@ async def register_controller(client: ZnodeClient, broker_id: int, now_ms: int) 
         if await _is_ours(client, epoch):
             return epoch, version + 1
         raise
-    stat = results[1]
+    _, stat = results
     assert isinstance(stat, Stat)
     return epoch, stat.version
 
@@ -66,7 +66,7 @@ async def _read_epoch(client: ZnodeClient) -> tuple[int, int]:
 
 
 async def _is_ours(client: ZnodeClient, epoch: int) -> bool:
-    found = await client.exists(CONTROLLER)
+    stat = await client.exists(CONTROLLER)
     data, _ = await client.get(CONTROLLER_EPOCH)
-    is_owner = found is not None and found.ephemeral_owner == client.session_id
+    is_owner = stat is not None and stat.ephemeral_owner == client.session_id
     return is_owner and decode_controller_epoch(data, CONTROLLER_EPOCH) == epoch

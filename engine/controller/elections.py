@@ -138,15 +138,15 @@ def _led(
 
 
 def _first(replicas: Sequence[int], isr: Sequence[int]) -> int | None:
-    return next((each for each in replicas if each in isr), None)
+    return next((replica for replica in replicas if replica in isr), None)
 
 
 def _in_order(replicas: Sequence[int], chosen: AbstractSet[int]) -> tuple[int, ...]:
-    return tuple(each for each in replicas if each in chosen)
+    return tuple(replica for replica in replicas if replica in chosen)
 
 
 def _without(replicas: Sequence[int], gone: AbstractSet[int]) -> tuple[int, ...]:
-    return tuple(each for each in replicas if each not in gone)
+    return tuple(replica for replica in replicas if replica not in gone)
 
 
 _Rule = Callable[[PartitionStateNode, Candidates, int], Elected | None]

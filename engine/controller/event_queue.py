@@ -1,7 +1,7 @@
 """Events of the controller: one at a time, in the order in which they came.
 
 An event is a coroutine. It may wait for the metadata store, and no other begins until it is done.
-Watches, replies and requests only put events here; nothing runs inside `put`.
+Watches, responses and requests only put events here; nothing runs inside `put`.
 
 Source: C5, D11, CTL-11; Kafka's ControllerEventManager.
 """
@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from engine.errors import EngineError
 from engine.host.coroutine import drive
 
-Work: TypeAlias = Callable[[], Coroutine[Any, None, None]]
+Work: TypeAlias = Callable[[], Coroutine[object, None, None]]
 
 
 class Event(NamedTuple):
@@ -32,7 +32,7 @@ class EventQueue:
     def __init__(
         self,
         call_soon: Callable[[Callable[[], None]], None],
-        on_failed: Callable[[str, EngineError], Coroutine[Any, None, None]],
+        on_failed: Callable[[str, EngineError], Coroutine[object, None, None]],
     ) -> None:
         self._call_soon = call_soon
         self._on_failed = on_failed
@@ -58,16 +58,16 @@ class EventQueue:
     def clear_and_put(self, event: Event) -> None:
         """Drop all that waits and queue an event in its place: it jumps the queue."""
         dropped, self._events = self._events, deque()
-        for each in dropped:
-            _drop(each)
+        for overtaken in dropped:
+            _drop(overtaken)
         self.put(event)
 
     def close(self, on_idle: Callable[[], None]) -> None:
         """Drop all that waits; `on_idle` is run when nothing runs any more, perhaps at once."""
         self._is_closed = True
         dropped, self._events = self._events, deque()
-        for each in dropped:
-            _drop(each)
+        for event in dropped:
+            _drop(event)
         if self._is_running:
             self._on_idle = on_idle
         else:

@@ -13,7 +13,7 @@ Source: none; Kafka sends a transaction for every write.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from engine.limits import CONTROLLER_MULTI_OPERATIONS_MAX
 from engine.znode.errors import NodeError
@@ -22,7 +22,7 @@ from engine.znode.model import Operation, OperationResult
 #: Of a group of writes: the results of its operations, or why all of it was refused.
 GroupResult: TypeAlias = "list[OperationResult] | NodeError"
 #: Does all operations or none.
-Multi: TypeAlias = Callable[[Sequence[Operation]], Coroutine[Any, None, list[OperationResult]]]
+Multi: TypeAlias = Callable[[Sequence[Operation]], Coroutine[object, None, list[OperationResult]]]
 
 
 async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
@@ -35,7 +35,7 @@ async def write_groups(multi: Multi, groups: Sequence[Sequence[Operation]]) -> l
 
 async def _write_chunk(multi: Multi, chunk: list[Sequence[Operation]]) -> list[GroupResult]:
     try:
-        flat = await multi([each for group in chunk for each in group])
+        flat = await multi([operation for group in chunk for operation in group])
     except NodeError as error:
         if len(chunk) == 1:
             return [error]

@@ -42,12 +42,12 @@ class GuardedZnodes:
         """Do all operations or none; raises ControllerMoved, NodeError."""
         guarded = (Check(CONTROLLER_EPOCH, self.epoch_version), *operations)
         try:
-            results = await self.client.multi(guarded)
+            _, *results = await self.client.multi(guarded)
         except (BadVersion, NoNode) as error:
             if error.operation_index == 0:
                 raise ControllerMoved(f"{CONTROLLER_EPOCH} is not what it wrote") from error
             raise
-        return results[1:]
+        return results
 
     async def write_groups(self, groups: Sequence[Sequence[Operation]]) -> list[GroupResult]:
         """Do groups of operations, each whole or not at all, in order; raises ControllerMoved."""
@@ -71,8 +71,8 @@ class GuardedZnodes:
             names = await self.client.children(path)
         except NoNode:
             return []
-        found = []
+        paths = []
         for name in names:
-            found += await self.tree_below(f"{path}/{name}")
-        found.append(path)
-        return found
+            paths += await self.tree_below(f"{path}/{name}")
+        paths.append(path)
+        return paths

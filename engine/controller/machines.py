@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.controller.armed_watches import ArmedWatches
 from engine.controller.context import ControllerContext
@@ -15,7 +15,7 @@ from engine.controller.topic_deletion import TopicDeletion
 from engine.model import TopicPartition
 
 #: Queues an event of the active controller, by name.
-PutActive = Callable[[str, Callable[[], Coroutine[Any, None, None]]], None]
+PutActive = Callable[[str, Callable[[], Coroutine[object, None, None]]], None]
 
 
 class Machines(NamedTuple):

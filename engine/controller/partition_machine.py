@@ -23,7 +23,7 @@ from engine.controller.context import PartitionLeadership
 from engine.controller.elections import Candidates, Elected, ElectionReason, elect, first_state
 from engine.controller.machinery import Machinery
 from engine.controller.request_batch import RequestBatch
-from engine.controller.state_writer import Outcomes, StateWriter
+from engine.controller.state_writer import StateResults, StateWriter
 from engine.controller.states import PARTITION_COMES_FROM, PartitionPhase
 from engine.model import TopicPartition
 from engine.znode.errors import NodeError, NoNode
@@ -59,12 +59,12 @@ class PartitionMachine:
             context.partition_phases[partition] = phase
         await self.bring_online()
 
-    async def bring_online(self, topic: str | None = None) -> Outcomes:
+    async def bring_online(self, topic: str | None = None) -> StateResults:
         """Try to give the partitions that are new or offline a leader, of one topic or of all."""
         waiting = [
-            each
-            for each in self._context.partitions_waiting_for_leader()
-            if topic is None or each.topic == topic
+            partition
+            for partition in self._context.partitions_waiting_for_leader()
+            if topic is None or partition.topic == topic
         ]
         return await self.change(waiting, PartitionPhase.ONLINE, ElectionReason.OFFLINE)
 
@@ -75,7 +75,7 @@ class PartitionMachine:
         reason: ElectionReason = ElectionReason.OFFLINE,
         *,
         allow_unclean: bool = False,
-    ) -> Outcomes:
+    ) -> StateResults:
         """Move partitions; returns what became of those that an election was held for."""
         valid = self._valid(partitions, target)
         phases = self._context.partition_phases
@@ -84,12 +84,12 @@ class PartitionMachine:
                 phases[partition] = target
             return {}
         batch = RequestBatch(self._parts.sender)
-        new = [each for each in valid if phases[each] is PartitionPhase.NEW]
-        known = [each for each in valid if phases[each] is not PartitionPhase.NEW]
+        new = [p for p in valid if phases[p] is PartitionPhase.NEW]
+        led_before = [p for p in valid if phases[p] is not PartitionPhase.NEW]
         await self._initialize(new, batch)
-        outcomes = await self._elect(known, reason, batch, allow_unclean=allow_unclean)
+        results = await self._elect(led_before, reason, batch, allow_unclean=allow_unclean)
         batch.send()
-        return outcomes
+        return results
 
     def _valid(
         self, partitions: Iterable[TopicPartition], target: PartitionPhase
@@ -116,7 +116,7 @@ class PartitionMachine:
         states: dict[TopicPartition, PartitionStateNode] = {}
         for partition in partitions:
             replicas = context.assignment(partition).replicas
-            live = [each for each in replicas if context.is_online(each, partition)]
+            live = [replica for replica in replicas if context.is_online(replica, partition)]
             if live:
                 states[partition] = first_state(live, context.epoch)
             else:
@@ -142,23 +142,23 @@ class PartitionMachine:
         if not states:
             return {}
         znodes = self._parts.znodes
-        topics = dict.fromkeys(each.topic for each in states)
+        topics = dict.fromkeys(partition.topic for partition in states)
         parents = [
             partitions_path(topic)
             for topic in topics
             if await znodes.client.exists(partitions_path(topic)) is None
         ]
-        nodes = [partition_path(each) for each in states]
+        nodes = [partition_path(partition) for partition in states]
         creations: list[Operation] = [Create(path) for path in (*parents, *nodes)]
         texts: list[Operation] = [
-            Create(partition_state_path(each), encode_partition_state(state))
-            for each, state in states.items()
+            Create(partition_state_path(partition), encode_partition_state(state))
+            for partition, state in states.items()
         ]
         (together,) = await znodes.write_groups([creations + texts])
         if not isinstance(together, NodeError):
             return dict.fromkeys(states)
         await znodes.create_missing((*parents, *nodes))
-        results = await znodes.write_groups([(each,) for each in texts])
+        results = await znodes.write_groups([(creation,) for creation in texts])
         return {
             partition: result if isinstance(result, NodeError) else None
             for partition, result in zip(states, results, strict=True)
@@ -173,11 +173,11 @@ class PartitionMachine:
         batch: RequestBatch,
         *,
         allow_unclean: bool,
-    ) -> Outcomes:
+    ) -> StateResults:
         if not partitions:
             return {}
         context = self._context
-        unclean = dict.fromkeys((each.topic for each in partitions), allow_unclean)
+        unclean = dict.fromkeys((p.topic for p in partitions), allow_unclean)
         if reason is ElectionReason.OFFLINE and not allow_unclean:
             await self._ask_topics(unclean)
         elected: dict[TopicPartition, Elected] = {}
@@ -186,14 +186,14 @@ class PartitionMachine:
             partition: TopicPartition, state: PartitionStateNode
         ) -> PartitionStateNode | str:
             candidates = self._candidates(partition, reason, unclean[partition.topic])
-            outcome = elect(reason, state, candidates, context.epoch)
-            if outcome is None:
+            election = elect(reason, state, candidates, context.epoch)
+            if election is None:
                 return f"no leader can be elected ({reason.value})"
-            elected[partition] = outcome
-            return outcome.state
+            elected[partition] = election
+            return election.state
 
-        outcomes = await self._writer.change(partitions, decide)
-        for partition, written in outcomes.items():
+        results = await self._writer.change(partitions, decide)
+        for partition, written in results.items():
             if isinstance(written, str):
                 self._refused(partition, PartitionPhase.ONLINE, written)
                 continue
@@ -202,7 +202,7 @@ class PartitionMachine:
             recipients = elected[partition].recipients
             assignment = context.assignment(partition)
             batch.add_leader_and_isr(recipients, partition, written, assignment, is_new=False)
-        return outcomes
+        return results
 
     async def _ask_topics(self, unclean: dict[str, bool]) -> None:
         """Fill in which topics let a replica lead that is not in sync."""
@@ -226,7 +226,7 @@ class PartitionMachine:
         assignment = context.assignment(partition)
         replicas = assignment.replicas
         if reason is ElectionReason.REASSIGN:
-            replicas = tuple(each for each in replicas if each not in assignment.removing_replicas)
+            replicas = tuple(r for r in replicas if r not in assignment.removing_replicas)
         # A broker that is about to stop may be told, and may not lead.
         is_up = (
             context.is_online_or_stopping
@@ -235,7 +235,7 @@ class PartitionMachine:
         )
         return Candidates(
             replicas,
-            frozenset(each for each in replicas if is_up(each, partition)),
+            frozenset(replica for replica in replicas if is_up(replica, partition)),
             frozenset(context.shutting_down),
             is_unclean_allowed,
         )

@@ -6,9 +6,9 @@ handlers ── ControllerView, request methods ──> Controller ── Broker
                                      ZnodeClient <──┴──<── promises (queued) ─────┘
 ```
 
-Requests are messages of `message_class`, decoded (D12): LeaderAndIsrRequest (to be written as
-version 7), UpdateMetadataRequest (8) and StopReplicaRequest (4); each has the epoch of the broker
-it is for. Replies are the decoded responses.
+Requests and responses are messages of `engine.wire.messages`, decoded (D12): LeaderAndIsrRequest
+(to be written as version 7), UpdateMetadataRequest (8) and StopReplicaRequest (4); each has the
+epoch of the broker it is for.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from engine.errors import EngineError
 from engine.host.ports import Clock, Entropy, Timers
 from engine.host.promise import Promise
 from engine.replication.metadata_cache import BrokerNode
+from engine.wire.structs import Struct
 from engine.znode.client import ZnodeClient
 
 
@@ -37,8 +38,8 @@ class BrokerChannel(Protocol):
         """Drop the queue to a broker that is gone, if any, with all that was not answered."""
         ...
 
-    def send(self, broker_id: int, name: str, request: Any) -> Promise[Any]:
-        """Queue a request, by the name of its message, and promise the response."""
+    def send(self, broker_id: int, name: str, request: Struct) -> Promise[Any]:
+        """Queue a request, by the name of its message; promises the response of its API."""
         ...
 
 

@@ -49,9 +49,9 @@ class ReplicaMachine:
         """
         context = self._context
         replicas = context.replicas_of(context.partitions())
-        online = [each for each in replicas if context.is_online(each.broker_id, each.partition)]
+        online = [r for r in replicas if context.is_online(r.broker_id, r.partition)]
         up = frozenset(online)
-        offline = [each for each in replicas if each not in up]
+        offline = [replica for replica in replicas if replica not in up]
         for replica in online:
             context.replica_phases[replica] = ReplicaPhase.ONLINE
         for replica in offline:
@@ -120,7 +120,7 @@ class ReplicaMachine:
     def _forget(self, replica: Replica, batch: RequestBatch) -> None:
         partition, broker_id = replica
         assignment = self._context.assignment(partition)
-        rest = (tuple(each for each in part if each != broker_id) for part in assignment)
+        rest = (tuple(b for b in brokers if b != broker_id) for brokers in assignment)
         self._context.assign(partition, PartitionAssignment(*rest))
         del self._context.replica_phases[replica]
 
@@ -142,12 +142,12 @@ class ReplicaMachine:
         context = self._context
         for partition in partitions:
             batch.add_stop_replica(broker_id, partition, delete=False)
-        led = [each for each in partitions if each in context.leaderships]
-        never_led = [each for each in partitions if each not in context.leaderships]
+        led = [p for p in partitions if p in context.leaderships]
+        never_led = [p for p in partitions if p not in context.leaderships]
         for partition, leadership in (await self._shrink_isr(broker_id, led)).items():
             if partition.topic not in context.to_delete:
                 assignment = context.assignment(partition)
-                others = [each for each in assignment.replicas if each != broker_id]
+                others = [b for b in assignment.replicas if b != broker_id]
                 batch.add_leader_and_isr(others, partition, leadership, assignment, is_new=False)
             context.replica_phases[Replica(partition, broker_id)] = ReplicaPhase.OFFLINE
         for partition in never_led:
@@ -167,11 +167,11 @@ class ReplicaMachine:
                 return None
             return without_replica(state, broker_id, context.epoch)
 
-        found = {}
+        leaderships = {}
         for partition, written in (await self._writer.change(partitions, decide)).items():
             if isinstance(written, str):
                 replica = Replica(partition, broker_id)
                 self._refused(replica, ReplicaPhase.OFFLINE, written)
             else:
-                found[partition] = written
-        return found
+                leaderships[partition] = written
+        return leaderships

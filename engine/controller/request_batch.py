@@ -15,25 +15,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from engine.controller.context import DELETED, ControllerContext, PartitionLeadership
 from engine.controller.ports import BrokerChannel
 from engine.errors import ApiError
 from engine.host.promise import Promise
 from engine.model import TopicPartition
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
-from engine.wire.structs import message_class
+from engine.wire.structs import Struct
 from engine.znode.values import PartitionAssignment
+
+_LeaderAndIsrState: TypeAlias = "messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState"
+_StopState: TypeAlias = "messages.StopReplicaRequest.StopReplicaPartitionState"
+_MetadataState: TypeAlias = "messages.UpdateMetadataRequest.UpdateMetadataPartitionState"
+S = TypeVar("S", bound=Struct)
 
 
 class ResponseTakers(NamedTuple):
     """Who takes the responses of brokers; they only put events."""
 
     #: Broker and response.
-    leader_and_isr: Callable[[int, Any], None]
+    leader_and_isr: Callable[[int, messages.LeaderAndIsrResponse], None]
     #: Broker, partitions that it was to delete, and response.
-    stop_replica: Callable[[int, frozenset[TopicPartition], Any], None]
+    stop_replica: Callable[[int, frozenset[TopicPartition], messages.StopReplicaResponse], None]
 
 
 class BatchSender(NamedTuple):
@@ -53,9 +59,9 @@ class RequestBatch:
     def __init__(self, sender: BatchSender) -> None:
         self._sender = sender
         self._context = sender.context
-        self._leader_and_isr: dict[int, dict[TopicPartition, Any]] = {}
-        self._stop_replica: dict[int, dict[TopicPartition, Any]] = {}
-        self._metadata: dict[TopicPartition, Any] = {}
+        self._leader_and_isr: dict[int, dict[TopicPartition, _LeaderAndIsrState]] = {}
+        self._stop_replica: dict[int, dict[TopicPartition, _StopState]] = {}
+        self._metadata: dict[TopicPartition, _MetadataState] = {}
         self._metadata_brokers: set[int] = set()
 
     def add_leader_and_isr(
@@ -69,9 +75,9 @@ class RequestBatch:
     ) -> None:
         """Tell replicas about their partition, and all live brokers with them."""
         for broker_id in broker_ids:
-            told = self._leader_and_isr.setdefault(broker_id, {})
-            before = told.get(partition)
-            told[partition] = _leader_and_isr_state(
+            states = self._leader_and_isr.setdefault(broker_id, {})
+            before = states.get(partition)
+            states[partition] = _leader_and_isr_state(
                 partition,
                 leadership,
                 assignment,
@@ -81,9 +87,9 @@ class RequestBatch:
 
     def add_stop_replica(self, broker_id: int, partition: TopicPartition, *, delete: bool) -> None:
         """Tell a broker to stop a replica, and to delete it."""
-        told = self._stop_replica.setdefault(broker_id, {})
-        before = told.get(partition)
-        told[partition] = message_class("StopReplicaRequest").StopReplicaPartitionState(
+        states = self._stop_replica.setdefault(broker_id, {})
+        before = states.get(partition)
+        states[partition] = messages.StopReplicaRequest.StopReplicaPartitionState(
             partition_index=partition.partition,
             leader_epoch=self._context.leader_epoch(partition),
             delete_partition=delete or (before is not None and before.delete_partition),
@@ -106,54 +112,77 @@ class RequestBatch:
         self._send_stop_replica()
 
     def _send_leader_and_isr(self) -> None:
-        message = message_class("LeaderAndIsrRequest")
-        for broker_id, told in self._leader_and_isr.items():
-            if broker_id not in self._context.live_brokers:
+        request = messages.LeaderAndIsrRequest
+        for broker_id, states in self._leader_and_isr.items():
+            epoch = self._epoch_of(broker_id)
+            if epoch is None:
                 continue
-            leaders = {state.leader for state in told.values()}
-            request = message(
-                **self._header(broker_id),
-                topic_states=self._by_topic(message.LeaderAndIsrTopicState, told),
-                live_leaders=self._live_leaders(message.LeaderAndIsrLiveLeader, leaders),
+            topics = self._topic_ids_of(states)
+            order = request(
+                controller_id=self._sender.controller_id,
+                controller_epoch=self._context.epoch,
+                broker_epoch=epoch,
+                topic_states=[
+                    request.LeaderAndIsrTopicState(
+                        topic_name=topic, topic_id=topics[topic], partition_states=of_topic
+                    )
+                    for topic, of_topic in _by_topic(states).items()
+                ],
+                live_leaders=self._live_leaders({state.leader for state in states.values()}),
             )
             # Without a response nothing is known of its replicas, and nothing changes.
-            sent = self._sender.channel.send(broker_id, "LeaderAndIsrRequest", request)
+            sent = self._sender.channel.send(broker_id, "LeaderAndIsrRequest", order)
             sent.then(partial(self._sender.takers.leader_and_isr, broker_id))
 
     def _send_update_metadata(self) -> None:
-        brokers = [each for each in self._context.live_ids() if each in self._metadata_brokers]
+        brokers = [id_ for id_ in self._context.live_ids() if id_ in self._metadata_brokers]
         if not brokers:
             return
-        message = message_class("UpdateMetadataRequest")
+        request = messages.UpdateMetadataRequest
         # Read-only from here on, so that all brokers may be sent the same lists.
-        topic_states = self._by_topic(message.UpdateMetadataTopicState, self._metadata)
-        live_brokers = self._live_brokers(message)
+        topics = self._topic_ids_of(self._metadata)
+        topic_states = [
+            request.UpdateMetadataTopicState(
+                topic_name=topic, topic_id=topics[topic], partition_states=of_topic
+            )
+            for topic, of_topic in _by_topic(self._metadata).items()
+        ]
+        live_brokers = self._live_brokers()
         for broker_id in brokers:
-            request = message(
-                **self._header(broker_id), topic_states=topic_states, live_brokers=live_brokers
+            update = request(
+                controller_id=self._sender.controller_id,
+                controller_epoch=self._context.epoch,
+                broker_epoch=self._context.live_brokers[broker_id].epoch,
+                topic_states=topic_states,
+                live_brokers=live_brokers,
             )
             # An error in the response changes nothing here.
-            self._sender.channel.send(broker_id, "UpdateMetadataRequest", request)
+            self._sender.channel.send(broker_id, "UpdateMetadataRequest", update)
 
     def _send_stop_replica(self) -> None:
-        message = message_class("StopReplicaRequest")
-        for broker_id, told in self._stop_replica.items():
-            if broker_id not in self._context.live_brokers:
+        request = messages.StopReplicaRequest
+        for broker_id, states in self._stop_replica.items():
+            epoch = self._epoch_of(broker_id)
+            if epoch is None:
                 continue
-            topics: dict[str, Any] = {}
-            for partition, state in told.items():
-                topic = topics.get(partition.topic)
-                if topic is None:
-                    topic = message.StopReplicaTopicState(topic_name=partition.topic)
-                    topics[partition.topic] = topic
-                topic.partition_states.append(state)
-            deleted = frozenset(p for p, state in told.items() if state.delete_partition)
-            request = message(**self._header(broker_id), topic_states=list(topics.values()))
-            stopped = self._sender.channel.send(broker_id, "StopReplicaRequest", request)
+            deleted = frozenset(p for p, state in states.items() if state.delete_partition)
+            order = request(
+                controller_id=self._sender.controller_id,
+                controller_epoch=self._context.epoch,
+                broker_epoch=epoch,
+                topic_states=[
+                    request.StopReplicaTopicState(topic_name=topic, partition_states=of_topic)
+                    for topic, of_topic in _by_topic(states).items()
+                ],
+            )
+            stopped = self._sender.channel.send(broker_id, "StopReplicaRequest", order)
             stopped.watch(partial(self._stopped, broker_id, deleted, stopped))
 
     def _stopped(
-        self, broker_id: int, deleted: frozenset[TopicPartition], stopped: Promise[Any]
+        self,
+        broker_id: int,
+        deleted: frozenset[TopicPartition],
+        stopped: Promise[messages.StopReplicaResponse],
     ) -> None:
         if isinstance(stopped.error, ApiError):
             # As Kafka's own brokers answer a request that they failed to serve.
@@ -162,41 +191,36 @@ class RequestBatch:
         elif stopped.error is None:
             self._sender.takers.stop_replica(broker_id, deleted, stopped.result())
 
-    def _header(self, broker_id: int) -> dict[str, int]:
-        return {
-            "controller_id": self._sender.controller_id,
-            "controller_epoch": self._context.epoch,
-            "broker_epoch": self._context.live_brokers[broker_id].epoch,
-        }
+    def _epoch_of(self, broker_id: int) -> int | None:
+        """Return the epoch of a broker, None if it is gone."""
+        broker = self._context.live_brokers.get(broker_id)
+        return None if broker is None else broker.epoch
 
-    def _by_topic(self, topic_state: Any, told: Mapping[TopicPartition, Any]) -> list[Any]:
-        topics: dict[str, Any] = {}
-        for partition, state in told.items():
-            topic = topics.get(partition.topic)
-            if topic is None:
-                topic_id = self._context.topic_ids.get(partition.topic, NO_UUID)
-                topic = topic_state(topic_name=partition.topic, topic_id=topic_id)
-                topics[partition.topic] = topic
-            topic.partition_states.append(state)
-        return list(topics.values())
+    def _topic_ids_of(self, partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
+        topic_ids = self._context.topic_ids
+        return {p.topic: topic_ids.get(p.topic, NO_UUID) for p in partitions}
 
-    def _live_leaders(self, live_leader: Any, leaders: set[int]) -> list[Any]:
-        found = []
+    def _live_leaders(
+        self, leaders: set[int]
+    ) -> list[messages.LeaderAndIsrRequest.LeaderAndIsrLiveLeader]:
+        live_leader = messages.LeaderAndIsrRequest.LeaderAndIsrLiveLeader
+        rows = []
         for broker_id in sorted(leaders):
             broker = self._context.live_brokers.get(broker_id)
             endpoint = None if broker is None else broker.node.endpoint(self._sender.listener)
             if endpoint is not None:
-                found.append(
+                rows.append(
                     live_leader(broker_id=broker_id, host_name=endpoint.host, port=endpoint.port)
                 )
-        return found
+        return rows
 
-    def _live_brokers(self, message: Any) -> list[Any]:
+    def _live_brokers(self) -> list[messages.UpdateMetadataRequest.UpdateMetadataBroker]:
+        request = messages.UpdateMetadataRequest
         return [
-            message.UpdateMetadataBroker(
+            request.UpdateMetadataBroker(
                 id=broker_id,
                 endpoints=[
-                    message.UpdateMetadataEndpoint(
+                    request.UpdateMetadataEndpoint(
                         host=endpoint.host,
                         port=endpoint.port,
                         listener=endpoint.listener,
@@ -209,14 +233,16 @@ class RequestBatch:
             for broker_id, broker in sorted(self._context.live_brokers.items())
         ]
 
-    def _metadata_state(self, partition: TopicPartition, leadership: PartitionLeadership) -> Any:
+    def _metadata_state(
+        self, partition: TopicPartition, leadership: PartitionLeadership
+    ) -> _MetadataState:
         context = self._context
         state, partition_epoch = leadership
         leader, leader_epoch = state.leader, state.leader_epoch
         if partition.topic in context.to_delete:
             leader, leader_epoch, partition_epoch = DELETED, 0, 0
         replicas = context.assignment(partition).replicas
-        return message_class("UpdateMetadataRequest").UpdateMetadataPartitionState(
+        return messages.UpdateMetadataRequest.UpdateMetadataPartitionState(
             partition_index=partition.partition,
             controller_epoch=state.controller_epoch,
             leader=leader,
@@ -224,8 +250,15 @@ class RequestBatch:
             isr=list(state.isr),
             zk_version=partition_epoch,
             replicas=list(replicas),
-            offline_replicas=[each for each in replicas if not context.is_online(each, partition)],
+            offline_replicas=[r for r in replicas if not context.is_online(r, partition)],
         )
+
+
+def _by_topic(states: Mapping[TopicPartition, S]) -> dict[str, list[S]]:
+    topics: dict[str, list[S]] = {}
+    for partition, state in states.items():
+        topics.setdefault(partition.topic, []).append(state)
+    return topics
 
 
 def _leader_and_isr_state(
@@ -234,9 +267,9 @@ def _leader_and_isr_state(
     assignment: PartitionAssignment,
     *,
     is_new: bool,
-) -> Any:
+) -> _LeaderAndIsrState:
     state, partition_epoch = leadership
-    return message_class("LeaderAndIsrRequest").LeaderAndIsrPartitionState(
+    return messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState(
         partition_index=partition.partition,
         controller_epoch=state.controller_epoch,
         leader=state.leader,
@@ -251,9 +284,9 @@ def _leader_and_isr_state(
     )
 
 
-def _failed_stop(partitions: frozenset[TopicPartition], code: int) -> Any:
+def _failed_stop(partitions: frozenset[TopicPartition], code: int) -> messages.StopReplicaResponse:
     """Return the response to a StopReplica that failed as a whole."""
-    response = message_class("StopReplicaResponse")
+    response = messages.StopReplicaResponse
     return response(
         error_code=code,
         partition_errors=[

@@ -32,7 +32,7 @@ Decide: TypeAlias = Callable[
     [TopicPartition, PartitionStateNode], "PartitionStateNode | str | None"
 ]
 #: What became of each partition: the state that holds now, or why it was refused.
-Outcomes: TypeAlias = "dict[TopicPartition, PartitionLeadership | str]"
+StateResults: TypeAlias = "dict[TopicPartition, PartitionLeadership | str]"
 
 
 class StateWriter:
@@ -42,53 +42,53 @@ class StateWriter:
         self._context = context
         self._znodes = znodes
 
-    async def change(self, partitions: Iterable[TopicPartition], decide: Decide) -> Outcomes:
+    async def change(self, partitions: Iterable[TopicPartition], decide: Decide) -> StateResults:
         """Decide on each partition and write; raises ControllerMoved."""
-        outcomes: Outcomes = {}
+        results: StateResults = {}
         remaining = list(partitions)
         while remaining:
-            decided = await self._decide(remaining, decide, outcomes)
-            remaining = await self.write(decided, outcomes)
-        return outcomes
+            decided = await self._decide(remaining, decide, results)
+            remaining = await self.write(decided, results)
+        return results
 
     async def write(
-        self, decided: dict[TopicPartition, PartitionLeadership], outcomes: Outcomes
+        self, decided: dict[TopicPartition, PartitionLeadership], results: StateResults
     ) -> list[TopicPartition]:
         """Write states over the versions they were decided on; returns those that were newer."""
         outdated = []
-        results = await self._znodes.write_groups(
-            [_replacement(each, leadership) for each, leadership in decided.items()]
+        group_results = await self._znodes.write_groups(
+            [_replacement(partition, current) for partition, current in decided.items()]
         )
-        for (partition, leadership), result in zip(decided.items(), results, strict=True):
-            if isinstance(result, BadVersion):
+        for (partition, leadership), group in zip(decided.items(), group_results, strict=True):
+            if isinstance(group, BadVersion):
                 outdated.append(partition)
-            elif isinstance(result, NodeError):
-                outcomes[partition] = str(result)
+            elif isinstance(group, NodeError):
+                results[partition] = str(group)
             else:
-                stat = result[0]
+                (stat,) = group
                 assert isinstance(stat, Stat)
                 written = leadership._replace(partition_epoch=stat.version)
-                outcomes[partition] = self._note(partition, written)
+                results[partition] = self._note(partition, written)
         return outdated
 
     async def _decide(
-        self, partitions: list[TopicPartition], decide: Decide, outcomes: Outcomes
+        self, partitions: list[TopicPartition], decide: Decide, results: StateResults
     ) -> dict[TopicPartition, PartitionLeadership]:
-        found = await read_leaderships(self._znodes.client, partitions)
+        leaderships = await read_leaderships(self._znodes.client, partitions)
         decided = {}
         for partition in partitions:
-            current = found.get(partition)
+            current = leaderships.get(partition)
             if current is None:
-                outcomes[partition] = "it has no state yet"
+                results[partition] = "it has no state yet"
                 continue
             if current.state.controller_epoch > self._context.epoch:
-                outcomes[partition] = "a newer controller wrote its state"
+                results[partition] = "a newer controller wrote its state"
                 continue
             new = decide(partition, current.state)
             if isinstance(new, str):
-                outcomes[partition] = new
+                results[partition] = new
             elif new is None:
-                outcomes[partition] = self._note(partition, current)
+                results[partition] = self._note(partition, current)
             else:
                 decided[partition] = PartitionLeadership(new, current.partition_epoch)
         return decided

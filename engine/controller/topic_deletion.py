@@ -61,7 +61,7 @@ class TopicDeletion:
 
     async def drop_requests(self, topics: Iterable[str]) -> None:
         """Remove requests that are not followed."""
-        await self._parts.znodes.delete_all([delete_topic_path(each) for each in sorted(topics)])
+        await self._parts.znodes.delete_all([delete_topic_path(topic) for topic in sorted(topics)])
 
     async def enqueue(self, topics: set[str]) -> None:
         """Delete topics as soon as they may be."""
@@ -84,7 +84,7 @@ class TopicDeletion:
         failed = self._queued(replicas)
         if failed:
             await self._replicas.change(failed, ReplicaPhase.DELETION_INELIGIBLE)
-            self.mark_ineligible(each.partition.topic for each in failed)
+            self.mark_ineligible(replica.partition.topic for replica in failed)
             await self.resume()
 
     async def complete_replicas(self, replicas: Iterable[Replica]) -> None:
@@ -123,18 +123,18 @@ class TopicDeletion:
         }
 
     def _queued(self, replicas: Iterable[Replica]) -> list[Replica]:
-        return [each for each in replicas if each.partition.topic in self._context.to_delete]
+        return [r for r in replicas if r.partition.topic in self._context.to_delete]
 
     async def _start(self, topics: list[str]) -> None:
         context = self._context
         # 1
-        unseen = [each for each in topics if each not in context.deletion_started]
-        partitions = [each for topic in unseen for each in context.partitions_of(topic)]
+        unseen = [topic for topic in topics if topic not in context.deletion_started]
+        partitions = [p for topic in unseen for p in context.partitions_of(topic)]
         await self._partitions.change(partitions, PartitionPhase.OFFLINE)
         await self._partitions.change(partitions, PartitionPhase.NON_EXISTENT)
         context.deletion_started.update(unseen)
         batch = RequestBatch(self._parts.sender)
-        all_partitions = [each for topic in topics for each in context.partitions_of(topic)]
+        all_partitions = [p for topic in topics for p in context.partitions_of(topic)]
         batch.add_update_metadata(context.live_ids(), all_partitions)
         batch.send()
         # 2, 3
@@ -148,7 +148,7 @@ class TopicDeletion:
         await self._replicas.change(dead, ReplicaPhase.DELETION_INELIGIBLE)
         await self._replicas.change(alive, ReplicaPhase.OFFLINE)
         await self._replicas.change(alive, ReplicaPhase.DELETION_STARTED)
-        self.mark_ineligible(each.partition.topic for each in dead)
+        self.mark_ineligible(replica.partition.topic for replica in dead)
 
     async def _complete(self, topics: list[str]) -> None:
         context = self._context

@@ -54,16 +54,16 @@ class TopicEvents:
         context = self._context
         requested = set(await self._client.children(DELETE_TOPICS))
         waiting = context.topics_with_offline_replicas(context.topics)
-        waiting |= {each.topic for each in context.reassigning}
+        waiting |= {partition.topic for partition in context.reassigning}
         await self._machines.deletion.init(requested, waiting)
 
     async def on_topics(self) -> None:
         """Take in new topics and forget those whose node is gone."""
-        found = frozenset(await self._watched_topics())
-        for topic in [each for each in self._context.topics if each not in found]:
+        stored_names = frozenset(await self._watched_topics())
+        for topic in [name for name in self._context.topics if name not in stored_names]:
             self._machines.watches.disarm(topic_path(topic))
             self._context.remove_topic(topic)
-        new = [each for each in sorted(found) if each not in self._context.topics]
+        new = [name for name in sorted(stored_names) if name not in self._context.topics]
         read = await self._read(new)
         await self._note_topics(read)
         await self._create(
@@ -80,11 +80,11 @@ class TopicEvents:
         stored = await read_topic(self._client, topic)
         if stored is None:
             return
-        known = self._context.topics[topic]
+        before = self._context.topics[topic]
         added = {
             TopicPartition(topic, index): assignment
             for index, assignment in stored.assignment.partitions.items()
-            if index not in known
+            if index not in before
         }
         if not added:
             return
@@ -100,16 +100,16 @@ class TopicEvents:
         await self._watch_deletions()
         requested = set(await self._client.children(DELETE_TOPICS))
         deletion = self._machines.deletion
-        unknown = {each for each in requested if each not in self._context.topics}
+        unknown = {topic for topic in requested if topic not in self._context.topics}
         if unknown:
             await deletion.drop_requests(unknown)
-        known = requested - unknown
+        existing = requested - unknown
         if not deletion.is_enabled:
-            await deletion.drop_requests(known)
-        elif known:
-            moving = {each.topic for each in self._context.reassigning}
-            self._context.ineligible_for_deletion |= known & moving
-            await deletion.enqueue(known)
+            await deletion.drop_requests(existing)
+        elif existing:
+            moving = {partition.topic for partition in self._context.reassigning}
+            self._context.ineligible_for_deletion |= existing & moving
+            await deletion.enqueue(existing)
 
     # -- watches and reads ---------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
-        found = {}
+        stored_topics = {}
         for topic in topics:
             await self._watch_topic(topic)
             try:
@@ -143,8 +143,8 @@ class TopicEvents:
                 self._machines.parts.reporter.event_failed(f"Topic({topic})", error)
                 continue
             if stored is not None:
-                found[topic] = stored
-        return found
+                stored_topics[topic] = stored
+        return stored_topics
 
     # -- changes -------------------------------------------------------------------------------
 

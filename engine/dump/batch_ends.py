@@ -38,7 +38,10 @@ class BatchEnds:
         """Return the last offset of the batch at `position`; None if none fits in `max_bytes`."""
         end = min(position + max_bytes, self.size_bytes)
         frame = self._frame(position, end)
-        return None if frame is None else frame[0]
+        if frame is None:
+            return None
+        last_offset, _ = frame
+        return last_offset
 
     def find(self, position: int, offset: int, whole: bool) -> tuple[int, int] | None:
         """Return (last offset, position) of the first batch from `position` on ending at or
@@ -63,9 +66,9 @@ class BatchEnds:
         return self._window.exactly(position, LENGTH_OVERHEAD_BYTES + length, "a record batch")
 
     def _index_of(self, position: int) -> int:
-        known = bisect_left(self._positions, position)
-        if known < len(self._positions) and self._positions[known] == position:
-            return known
+        index = bisect_left(self._positions, position)
+        if index < len(self._positions) and self._positions[index] == position:
+            return index
         if position != self._next or self._ended:
             self._positions, self._last_offsets = array("q"), array("q")
             self._next, self._ended = position, False

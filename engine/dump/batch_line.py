@@ -27,7 +27,7 @@ _HEADER_V0 = struct.Struct(">qiIbb")
 _HEADER_V1 = struct.Struct(">qiIbbq")
 
 _CODECS = (b"none", b"gzip", b"snappy", b"lz4", b"zstd")
-_TIMES = (b"CreateTime", b"LogAppendTime")
+_TIMES = _CREATE_TIME, _APPEND_TIME = b"CreateTime", b"LogAppendTime"
 _NO_TIME = b"NoTimestampType"
 _BOOLS = (b"false", b"true")
 
@@ -59,7 +59,7 @@ class ShallowBatch(NamedTuple):
     @property
     def appended(self) -> bool:
         """Tell whether the broker set the records' time."""
-        return self.time_label == _TIMES[1]
+        return self.time_label == _APPEND_TIME
 
     def tail(self, position: int, crc: int, is_valid: bool) -> bytes:
         """Return the second part; raises CorruptRecord for a codec that does not exist."""

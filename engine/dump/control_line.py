@@ -46,7 +46,7 @@ def control_fields(record: Record) -> tuple[str, int | None]:
     if record.key is None or len(record.key) < 4:
         return "UNKNOWN", None
     _, type_id = _SHORT_PAIR.unpack_from(record.key)
-    name = _TYPES.get(type_id, ("UNKNOWN", "", ""))[0]
+    name, _, _ = _TYPES.get(type_id, ("UNKNOWN", "", ""))
     return name, _coordinator_epoch(record) if type_id in (0, 1) else None
 
 

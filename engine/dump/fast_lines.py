@@ -59,10 +59,10 @@ class FastLines:
         self._check_first_gap = check_first_gap
         self._gaps = array("q", bytes(16 * 1024))
         self._numbers = array("q", [0] * len(SLOTS))
-        self._numbers_at = self._numbers.buffer_info()[0]
+        self._numbers_at, _ = self._numbers.buffer_info()
         # The function's result, and the place for an exception that it never raises.
         self._result = array("q", (0, 0))
-        self._result_at = self._result.buffer_info()[0]
+        self._result_at, _ = self._result.buffer_info()
         self._arena: bytearray | None = None
         self._arena_at = 0
 
@@ -100,14 +100,16 @@ class FastLines:
             len(positions) - first, batches.base_position, len(out.arena) - out.end,
             len(self._gaps) // 2, 0,
         ))  # fmt: skip
-        self._run(out, raw, positions.buffer_info()[0] + positions.itemsize * first, valid)
+        positions_at, _ = positions.buffer_info()
+        self._run(out, raw, positions_at + positions.itemsize * first, valid)
         out.commit(self._numbers[_OUT_END])
         return self._numbers[_BATCHES_DONE], self._seen()
 
     def _run(self, out: Output, raw: bytes | memoryview, positions_at: int, valid: bytes) -> None:
+        gaps_at, _ = self._gaps.buffer_info()
         self._kernel(
             self._result_at, self._result_at + 8, _address_of(raw), self._arena_at + out.end,
-            _WORDS, self._numbers_at, self._gaps.buffer_info()[0], positions_at, valid,
+            _WORDS, self._numbers_at, gaps_at, positions_at, valid,
         )  # fmt: skip
 
     def _seen(self) -> Lines:

@@ -38,5 +38,6 @@ def frames(window: Window, path: str, end: int, start: int = 0) -> Iterator[tupl
     """Yield position and whole size of each batch from `start` on."""
     position = start
     while (frame := frame_at(window, path, position, end)) is not None:
-        yield position, frame[1]
-        position += frame[1]
+        _, size = frame
+        yield position, size
+        position += size

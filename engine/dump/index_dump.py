@@ -31,10 +31,10 @@ class BadIndexEntry(StorageError):
 
     hint = "`kctl logs repair` rebuilds indexes from the log"
 
-    def __init__(self, path: str, entry: int, position: int, reason: str) -> None:
-        super().__init__(f"{path}: entry {entry} points to position {position}: {reason}")
+    def __init__(self, path: str, number: int, position: int, reason: str) -> None:
+        super().__init__(f"{path}: entry {number} points to position {position}: {reason}")
         self.path = path
-        self.entry = entry
+        self.number = number
         self.position = position
 
 
@@ -74,11 +74,11 @@ class IndexDump:
             if offset == base and n > 0:
                 return
             _check_position(path, n, position, ends.size_bytes)
-            found = ends.first(position, self._options.max_message_size_bytes)
-            if found is None:
+            last_offset = ends.first(position, self._options.max_message_size_bytes)
+            if last_offset is None:
                 raise BadIndexEntry(path, n, position, "no whole batch starts there")
-            if found != offset:
-                self._problems.index_mismatch(path, offset, found)
+            if last_offset != offset:
+                self._problems.index_mismatch(path, offset, last_offset)
             if not self._options.verify_index_only:
                 self._out.line(f"offset: {offset} position: {position}")
 
@@ -109,7 +109,7 @@ class IndexDump:
             if offset == base and n > 0:
                 return
             slot = lower_bound_slot(lookup, offset)
-            position = 0 if slot < 0 else lookup[slot][1]
+            _, position = lookup[slot] if slot >= 0 else (base, 0)
             _check_position(path, n, position, ends.size_bytes)
             self._check_time(path, timestamp_ms, offset, previous_ms, ends, position)
             if not self._options.verify_index_only:
@@ -125,11 +125,11 @@ class IndexDump:
         ends: BatchEnds,
         position: int,
     ) -> None:
-        found = ends.find(position, offset, whole=self._options.is_four)
-        if found is None:
+        batch_end = ends.find(position, offset, whole=self._options.is_four)
+        if batch_end is None:
             self._problems.offset_not_found(path, offset, -1)
             return
-        last_offset, batch_position = found
+        last_offset, batch_position = batch_end
         if last_offset != offset:
             self._problems.offset_not_found(path, offset, last_offset)
             return
@@ -147,9 +147,9 @@ def _largest_timestamp(ends: BatchEnds, position: int) -> int:
     return largest_ms
 
 
-def _entries(raw: bytes, entry: struct.Struct) -> list[tuple[int, int]]:
-    whole = len(raw) // entry.size * entry.size
-    return list(entry.iter_unpack(raw[:whole]))
+def _entries(raw: bytes, layout: struct.Struct) -> list[tuple[int, int]]:
+    whole = len(raw) // layout.size * layout.size
+    return list(layout.iter_unpack(raw[:whole]))
 
 
 def _check_position(path: str, n: int, position: int, size_bytes: int) -> None:
@@ -168,9 +168,11 @@ def lower_bound_slot(entries: list[tuple[int, int]], target: int) -> int:
     if not entries:
         return -1
     first_hot = max(0, len(entries) - 1 - _WARM_BYTES // _OFFSET_ENTRY.size)
-    if entries[first_hot][0] < target:
+    hot_offset, _ = entries[first_hot]
+    if hot_offset < target:
         return _search(entries, target, first_hot, len(entries) - 1)
-    if entries[0][0] > target:
+    first_offset, _ = entries[0]
+    if first_offset > target:
         return -1
     return _search(entries, target, 0, first_hot)
 
@@ -178,10 +180,10 @@ def lower_bound_slot(entries: list[tuple[int, int]], target: int) -> int:
 def _search(entries: list[tuple[int, int]], target: int, low: int, high: int) -> int:
     while low < high:
         middle = (low + high + 1) >> 1
-        found = entries[middle][0]
-        if found == target:
+        offset, _ = entries[middle]
+        if offset == target:
             return middle
-        if found > target:
+        if offset > target:
             high = middle - 1
         else:
             low = middle
@@ -191,8 +193,9 @@ def _search(entries: list[tuple[int, int]], target: int, low: int, high: int) ->
 def _check_offset_index(
     path: str, base: int, entries: list[tuple[int, int]], size_bytes: int
 ) -> None:
-    if entries[-1][0] < base:
-        raise CorruptFile(path, f"a last offset of at least {base}", entries[-1][0])
+    last_offset, _ = entries[-1]
+    if last_offset < base:
+        raise CorruptFile(path, f"a last offset of at least {base}", last_offset)
     if size_bytes % _OFFSET_ENTRY.size:
         raise CorruptFile(path, "a multiple of 8 bytes", size_bytes)
 
@@ -200,9 +203,12 @@ def _check_offset_index(
 def _check_time_index(
     path: str, base: int, entries: list[tuple[int, int]], size_bytes: int
 ) -> None:
-    if entries and entries[-1][0] < entries[0][0]:
-        raise CorruptFile(path, f"a last timestamp of at least {entries[0][0]}", entries[-1][0])
-    if entries and entries[-1][1] < base:
-        raise CorruptFile(path, f"a last offset of at least {base}", entries[-1][1])
+    if entries:
+        first_ms, _ = entries[0]
+        last_ms, last_offset = entries[-1]
+        if last_ms < first_ms:
+            raise CorruptFile(path, f"a last timestamp of at least {first_ms}", last_ms)
+        if last_offset < base:
+            raise CorruptFile(path, f"a last offset of at least {base}", last_offset)
     if size_bytes % _TIME_ENTRY.size:
         raise CorruptFile(path, "a multiple of 12 bytes", size_bytes)

@@ -79,9 +79,10 @@ class LogDump:
         """Print everything from `start` on; returns the position behind the last batch."""
         position = self._compiled_batches(start)
         while (frame := frame_at(self._window, self._path, position, self._end)) is not None:
-            if not self._batch(position, frame[1]):
+            _, size = frame
+            if not self._batch(position, size):
                 return position
-            position += frame[1]
+            position += size
             if self._is_done():
                 return position
             position = self._compiled_batches(position)
@@ -125,7 +126,8 @@ class LogDump:
         batch = self._window.exactly(position, size, "a record batch")
         magic = batch[16]
         if magic >= 128:
-            self._out.add(b"offset: %d" % read_offset_and_length(batch)[0])
+            offset, _ = read_offset_and_length(batch)
+            self._out.add(b"offset: %d" % offset)
             raise CorruptRecord(
                 "magic 0 or above", magic - 256, path=self._path, position=position + 16
             )

@@ -97,12 +97,12 @@ class RowDump:
                 return
 
     def _entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
-        columns, entry = INDEX_COLUMNS[suffix], _ENTRIES[suffix]
+        columns, layout = INDEX_COLUMNS[suffix], _ENTRIES[suffix]
         raw = self._files.read_bytes(path)
         start = _SNAPSHOT_HEAD_BYTES if suffix == ".snapshot" else 0
         base = base_offset_of(path) if suffix in (".index", ".timeindex") else 0
-        for n in range((len(raw) - start) // entry.size):
-            values = list(entry.unpack_from(raw, start + n * entry.size))
+        for n in range((len(raw) - start) // layout.size):
+            values = list(layout.unpack_from(raw, start + n * layout.size))
             if suffix in (".index", ".timeindex"):
                 # A preallocated index ends in zeroes.
                 if n and not any(values):
@@ -115,10 +115,10 @@ class RowDump:
         with closing(self._files.open(path)) as file:
             end = min(file.size_bytes(), self._options.max_bytes)
             topic, partition = _place(path)
-            found = BatchRows(file, path, end, self._options)
+            batch_rows = BatchRows(file, path, end, self._options)
             place = {"file": path, "topic": topic, "partition": partition}
             start = start_position(self._files, file, self._options.filters)
-            for shallow, row, batch in found.batches(start):
+            for shallow, row, batch in batch_rows.batches(start):
                 row.update(place)
                 if self._headers_only:
                     if self._wanted_batch(shallow, batch):
@@ -127,7 +127,7 @@ class RowDump:
                     yield from self._records(row, batch)
                 if self._left == 0:
                     break
-            self.problem_count += found.problem_count
+            self.problem_count += batch_rows.problem_count
 
     def _wanted_batch(self, shallow: ShallowBatch, batch: memoryview) -> bool:
         filters = self._options.filters

@@ -62,20 +62,20 @@ def _base_offset(path: str) -> int:
 
 def segments_of(files: Files, folder: str, filters: Filters) -> list[str]:
     """Return the live segments of a partition directory that can hold wanted offsets, in order."""
-    found = []
+    logs = []
     for name in files.list_dir(folder):
         try:
             parsed = parse_segment_file(name)
         except UnknownFileName:
             continue
         if parsed.kind is FileKind.LOG and parsed.state is FileState.LIVE:
-            found.append((parsed.base_offset, f"{folder}/{name}"))
-    found.sort()
-    following: list[int | None] = [*(base for base, _ in found[1:]), None][: len(found)]
+            logs.append((parsed.base_offset, f"{folder}/{name}"))
+    logs.sort()
+    following: list[int | None] = [*(base for base, _ in logs[1:]), None][: len(logs)]
     first, end = filters.from_offset, filters.to_offset
     return [
         path
-        for (base, path), after in zip(found, following, strict=True)
+        for (base, path), after in zip(logs, following, strict=True)
         if not (first is not None and after is not None and after <= first)
         and not (end is not None and base >= end)
     ]

@@ -35,9 +35,9 @@ def dump_producer_snapshot(files: Files, path: str, out: Output, is_four: bool) 
     fault = _snapshot_fault(raw)
     if fault is not None:
         return fault
-    count = _HEAD.unpack_from(raw)[2]
-    for entry in _PRODUCER.iter_unpack(raw[_HEAD.size : _HEAD.size + count * _PRODUCER.size]):
-        out.line(_producer_line(entry, is_four))
+    _, _, count = _HEAD.unpack_from(raw)
+    for producer in _PRODUCER.iter_unpack(raw[_HEAD.size : _HEAD.size + count * _PRODUCER.size]):
+        out.line(_producer_line(producer, is_four))
     return None
 
 
@@ -59,8 +59,8 @@ def _snapshot_fault(raw: bytes) -> str | None:
     return None
 
 
-def _producer_line(entry: tuple[int, ...], is_four: bool) -> str:
-    pid, epoch, sequence, offset, delta, timestamp, coordinator, txn = entry
+def _producer_line(producer: tuple[int, ...], is_four: bool) -> str:
+    pid, epoch, sequence, offset, delta, timestamp, coordinator, txn = producer
     started = f"OptionalLong[{txn}]" if txn >= 0 else "OptionalLong.empty"
     line = (
         f"producerId: {pid} producerEpoch: {epoch} coordinatorEpoch: {coordinator}"

@@ -83,8 +83,10 @@ def compare_epochs(
     """Report where a checkpoint's entries do not fit the batches; the log ends at `end_offset`."""
     wrong = _Report(findings, path)
     _compare_order(wrong, entries, end_offset)
-    starts = {entry.epoch: entry.start_offset for entry in entries}
-    ends = {entry.epoch: following.start_offset for entry, following in pairwise(entries)}
+    starts = {epoch_start.epoch: epoch_start.start_offset for epoch_start in entries}
+    ends = {
+        epoch_start.epoch: following.start_offset for epoch_start, following in pairwise(entries)
+    }
     for run in runs:
         if entries and run.last_offset < entries[0].start_offset:
             continue  # below the log start offset
@@ -106,10 +108,10 @@ def _compare_order(wrong: _Report, entries: Sequence[EpochStart], end_offset: in
         if later.epoch <= earlier.epoch or later.start_offset <= earlier.start_offset:
             message = f"entry {tuple(later)} follows {tuple(earlier)}"
             wrong.add(message, f"above {tuple(earlier)}", tuple(later))
-    for entry in entries:
-        if entry.start_offset > end_offset:
-            message = f"leader epoch {entry.epoch} starts behind the log's end, {end_offset}"
-            wrong.add(message, f"at most {end_offset}", entry.start_offset)
+    for epoch_start in entries:
+        if epoch_start.start_offset > end_offset:
+            message = f"leader epoch {epoch_start.epoch} starts behind the log's end, {end_offset}"
+            wrong.add(message, f"at most {end_offset}", epoch_start.start_offset)
 
 
 class _Report(NamedTuple):

@@ -82,12 +82,12 @@ class OffsetIndexCheck:
     def _advance(self) -> None:
         self._head = None if self._report.is_over else next(self._entries, None)
 
-    def _rises(self, entry: OffsetPosition) -> bool:
+    def _rises(self, index_entry: OffsetPosition) -> bool:
         last = self._last
-        if entry.offset > last.offset and entry.position > last.position:
-            self._last = entry
+        if index_entry.offset > last.offset and index_entry.position > last.position:
+            self._last = index_entry
             return True
-        self._wrong("order", entry, f"does not rise above {tuple(last)}")
+        self._wrong("order", index_entry, f"does not rise above {tuple(last)}")
         return False
 
     def _close(self) -> None:
@@ -96,9 +96,9 @@ class OffsetIndexCheck:
             self._wrong("entry", self._open, reason)
             self._open = None
 
-    def _wrong(self, rule: str, entry: OffsetPosition, reason: str) -> None:
-        message = f"offset {entry.offset} at position {entry.position}: {reason}"
-        self._report.wrong(rule, message, position=entry.position, offset=entry.offset)
+    def _wrong(self, rule: str, index_entry: OffsetPosition, reason: str) -> None:
+        message = f"offset {index_entry.offset} at position {index_entry.position}: {reason}"
+        self._report.wrong(rule, message, position=index_entry.position, offset=index_entry.offset)
 
 
 class TimeIndexCheck:
@@ -141,22 +141,26 @@ class TimeIndexCheck:
     def _advance(self) -> None:
         self._head = None if self._report.is_over else next(self._entries, None)
 
-    def _rises(self, entry: TimestampOffset) -> bool:
+    def _rises(self, index_entry: TimestampOffset) -> bool:
         last = self._last
-        if entry.offset > last.offset and entry.timestamp > last.timestamp:
-            self._last = entry
+        if index_entry.offset > last.offset and index_entry.timestamp > last.timestamp:
+            self._last = index_entry
             return True
-        self._wrong("order", entry, f"does not rise above {tuple(last)}")
+        self._wrong("order", index_entry, f"does not rise above {tuple(last)}")
         return False
 
-    def _uncertain(self, entry: TimestampOffset, reason: str) -> None:
+    def _uncertain(self, index_entry: TimestampOffset, reason: str) -> None:
         if self._is_certain:
-            self._wrong("entry", entry, reason)
+            self._wrong("entry", index_entry, reason)
 
-    def _wrong(self, rule: str, entry: TimestampOffset, reason: str) -> None:
-        message = f"timestamp {entry.timestamp} up to offset {entry.offset}: {reason}"
+    def _wrong(self, rule: str, index_entry: TimestampOffset, reason: str) -> None:
+        message = f"timestamp {index_entry.timestamp} up to offset {index_entry.offset}: {reason}"
         self._report.wrong(
-            rule, message, offset=entry.offset, expected=self._largest, got=entry.timestamp
+            rule,
+            message,
+            offset=index_entry.offset,
+            expected=self._largest,
+            got=index_entry.timestamp,
         )
 
 

@@ -39,7 +39,9 @@ class TransactionCheck:
         self._log_path = log_path
         self._path = path
         self._has_file = index is not None
-        self._entries = {entry.last_offset: entry for entry in index.entries} if index else {}
+        self._entries = (
+            {transaction.last_offset: transaction for transaction in index.entries} if index else {}
+        )
 
     def see(self, position: int, batch: RecordBatch, *, is_complete: bool) -> None:
         """Check the next good batch; `is_complete` tells whether all offsets up to it were there.
@@ -65,22 +67,22 @@ class TransactionCheck:
 
     def leave(self) -> None:
         """End the segment: entries that no marker was seen for are wrong."""
-        for entry in self._entries.values():
-            self._wrong(entry.last_offset, "no ABORT marker is at that offset", None, entry)
+        for indexed in self._entries.values():
+            self._wrong(indexed.last_offset, "no ABORT marker is at that offset", None, indexed)
 
     def _compare(
         self, batch: RecordBatch, aborted: AbortedTransaction | None, *, is_complete: bool
     ) -> None:
-        entry = self._entries.pop(batch.base_offset, None)
-        if entry is None:
+        indexed = self._entries.pop(batch.base_offset, None)
+        if indexed is None:
             if aborted is not None:
                 self._missing(aborted, is_complete=is_complete)
-        elif entry.producer_id != batch.producer_id:
-            self._wrong(entry.last_offset, "another producer's marker is there", aborted, entry)
-        elif aborted is not None and entry.first_offset > aborted.first_offset:
-            self._wrong(entry.last_offset, "the transaction began earlier", aborted, entry)
-        elif is_complete and entry != aborted:
-            self._wrong(entry.last_offset, "differs from the log", aborted, entry)
+        elif indexed.producer_id != batch.producer_id:
+            self._wrong(indexed.last_offset, "another producer's marker is there", aborted, indexed)
+        elif aborted is not None and indexed.first_offset > aborted.first_offset:
+            self._wrong(indexed.last_offset, "the transaction began earlier", aborted, indexed)
+        elif is_complete and indexed != aborted:
+            self._wrong(indexed.last_offset, "differs from the log", aborted, indexed)
 
     def _missing(self, aborted: AbortedTransaction, *, is_complete: bool) -> None:
         self._findings.add(
@@ -98,7 +100,7 @@ class TransactionCheck:
         offset: int,
         reason: str,
         expected: AbortedTransaction | None,
-        entry: AbortedTransaction,
+        indexed: AbortedTransaction,
     ) -> None:
         self._findings.add(
             Severity.WARNING,
@@ -107,5 +109,5 @@ class TransactionCheck:
             f"the entry for the marker at offset {offset}: {reason}",
             offset=offset,
             expected=tuple(expected) if expected else None,
-            got=tuple(entry),
+            got=tuple(indexed),
         )

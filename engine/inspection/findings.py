@@ -115,4 +115,7 @@ class Findings:
 
     def has(self, path: str, *code_starts: str) -> bool:
         """Tell whether something with one of these codes was found in a file."""
-        return any(found == path and code.startswith(code_starts) for found, code in self._counts)
+        return any(
+            finding_path == path and code.startswith(code_starts)
+            for finding_path, code in self._counts
+        )

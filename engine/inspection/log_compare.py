@@ -72,31 +72,40 @@ class Comparison(NamedTuple):
 
 def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles) -> Comparison:
     """Return where two copies of a partition first differ."""
-    sides = _Side(files, left), _Side(files, right)
+    sides = left_side, right_side = _Side(files, left), _Side(files, right)
     difference = None
     equal = 0
-    for one, other in _pairs(*sides):
-        kind = _kind(one, other)
+    for left_batch, right_batch in _pairs(*sides):
+        kind = _kind(left_batch, right_batch)
         if kind:
-            offset = min(one.base_offset, other.base_offset)
-            difference = Difference(kind, offset, one, other)
+            offset = min(left_batch.base_offset, right_batch.base_offset)
+            difference = Difference(kind, offset, left_batch, right_batch)
             break
         equal += 1
     for side in sides:
         side.run_out()
     damage = tuple(side.damage for side in sides if side.damage)
-    return Comparison(sides[0].offsets, sides[1].offsets, equal, difference, damage)
+    return Comparison(left_side.offsets, right_side.offsets, equal, difference, damage)
 
 
-def _kind(one: BatchPrint, other: BatchPrint) -> str | None:
+def _kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
     """Return how two batches at one place differ, None if they do not."""
-    if one.last_offset < other.base_offset or other.last_offset < one.base_offset:
+    if (
+        left_batch.last_offset < right_batch.base_offset
+        or right_batch.last_offset < left_batch.base_offset
+    ):
         return "missing"
-    if one.base_offset != other.base_offset or one.last_offset != other.last_offset:
+    if (
+        left_batch.base_offset != right_batch.base_offset
+        or left_batch.last_offset != right_batch.last_offset
+    ):
         return "bounds"
-    if one.leader_epoch != other.leader_epoch:
+    if left_batch.leader_epoch != right_batch.leader_epoch:
         return "epoch"
-    if (one.size_bytes, one.checksum) != (other.size_bytes, other.checksum):
+    if (left_batch.size_bytes, left_batch.checksum) != (
+        right_batch.size_bytes,
+        right_batch.checksum,
+    ):
         return "bytes"
     return None
 
@@ -126,7 +135,7 @@ class _Side:
             try:
                 scan = scan_batches(file)
                 for position, batch in scan:
-                    found = BatchPrint(
+                    batch_print = BatchPrint(
                         batch.base_offset,
                         batch.last_offset,
                         batch.leader_epoch,
@@ -137,9 +146,9 @@ class _Side:
                         position,
                         batch.is_crc_valid(),
                     )
-                    start = self.offsets[0] if self.offsets else found.base_offset
+                    start, _ = self.offsets or (batch_print.base_offset, None)
                     self.offsets = (start, batch.next_offset)
-                    yield found
+                    yield batch_print
                 if scan.trailing_bytes and segment is not partition.segments[-1]:
                     self.damage = f"{path} at position {scan.position}: no batch"
                     return

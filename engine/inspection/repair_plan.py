@@ -152,7 +152,7 @@ class _Planner:
             is_last = number == len(bases) - 1
             name, size = self._logs[base_offset]
             present = self._read_indexes(base_offset)
-            found = recover_segment(
+            recovery = recover_segment(
                 self._files,
                 self._layout.file_path(name),
                 base_offset,
@@ -163,18 +163,18 @@ class _Planner:
             )
             if self._on_read:
                 self._on_read(size)
-            self._end_offset = max(self._end_offset, found.next_offset)
-            if found.damage is not None and base_offset < checked_from:
+            self._end_offset = max(self._end_offset, recovery.next_offset)
+            if recovery.damage is not None and base_offset < checked_from:
                 self._log_bytes[base_offset] = size
                 self._trail.is_complete = False
                 continue
-            self._log_bytes[base_offset] = found.good_bytes
-            if found.damage is not None:
-                self._end_offset = found.next_offset
-                self._cut(base_offset, found, size, bases[number + 1 :])
-                self._plan_indexes(base_offset, present, found, is_last=True)
+            self._log_bytes[base_offset] = recovery.good_bytes
+            if recovery.damage is not None:
+                self._end_offset = recovery.next_offset
+                self._cut(base_offset, recovery, size, bases[number + 1 :])
+                self._plan_indexes(base_offset, present, recovery, is_last=True)
                 return
-            self._plan_indexes(base_offset, present, found, is_last=is_last)
+            self._plan_indexes(base_offset, present, recovery, is_last=is_last)
 
     def _first_checked(self, bases: list[int]) -> int:
         """Return the base offset of the segment that holds the recovery point."""
@@ -183,16 +183,19 @@ class _Planner:
             return 0
         return max((base for base in bases if base <= point), default=0)
 
-    def _cut(self, base_offset: int, found: SegmentRecovery, size: int, later: list[int]) -> None:
+    def _cut(
+        self, base_offset: int, recovery: SegmentRecovery, size: int, later: list[int]
+    ) -> None:
         log = SegmentFileName(base_offset, FileKind.LOG).name
-        self._lost_bytes = size - found.good_bytes
-        self._lost_from = found.next_offset
+        self._lost_bytes = size - recovery.good_bytes
+        self._lost_from = recovery.next_offset
         # From the last one down: whenever it stops, what is left is a whole beginning.
         for following in reversed(later):
-            self._lost_bytes += self._logs[following][1]
+            _, following_bytes = self._logs[following]
+            self._lost_bytes += following_bytes
             self._remove_segment(following, f"it follows damage in {log}")
-        reason = f"at position {found.good_bytes}: {found.damage}"
-        self._actions.append(CutFile(log, found.good_bytes, size, reason))
+        reason = f"at position {recovery.good_bytes}: {recovery.damage}"
+        self._actions.append(CutFile(log, recovery.good_bytes, size, reason))
 
     def _remove_segment(self, base_offset: int, reason: str) -> None:
         for kind in (
@@ -234,25 +237,25 @@ class _Planner:
         self,
         base_offset: int,
         present: SegmentIndexes,
-        found: SegmentRecovery,
+        recovery: SegmentRecovery,
         *,
         is_last: bool,
     ) -> None:
-        forced = self._options.rebuild_all or found.damage is not None
+        forced = self._options.rebuild_all or recovery.damage is not None
         # A broker makes the indexes of a new segment when it first needs them.
-        may_lack = is_last and not found.good_bytes
+        may_lack = is_last and not recovery.good_bytes
         for kind, fits, is_there, content in (
             (
                 FileKind.INDEX,
-                found.offset_index_fits,
+                recovery.offset_index_fits,
                 present.offset_index is not None,
-                found.offset_index.encode(),
+                recovery.offset_index.encode(),
             ),
             (
                 FileKind.TIMEINDEX,
-                found.time_index_fits,
+                recovery.time_index_fits,
                 present.time_index is not None,
-                found.time_index.encode(),
+                recovery.time_index.encode(),
             ),
         ):
             if not fits or forced:
@@ -263,8 +266,8 @@ class _Planner:
         entries = present.txn_index.entries if present.txn_index else ()
         has_file = self._present_path(base_offset, FileKind.TXNINDEX) is not None
         is_odd = has_file and (present.txn_index is None or present.txn_index.leftover_bytes)
-        if found.transactions != entries or is_odd:
-            content = encode_txn_index(found.transactions)
+        if recovery.transactions != entries or is_odd:
+            content = encode_txn_index(recovery.transactions)
             self._write(base_offset, FileKind.TXNINDEX, content, "wrong" if has_file else "missing")
 
     def _write(self, base_offset: int, kind: FileKind, content: bytes, reason: str) -> None:
@@ -278,27 +281,27 @@ class _Planner:
     def _plan_epochs(self) -> None:
         name = leader_epoch_checkpoint.FILE_NAME
         path = self._layout.file_path(name)
-        known: tuple[EpochStart, ...] | None = None
+        stored: tuple[EpochStart, ...] | None = None
         if name in self._layout.side_files:
             try:
-                known = read_leader_epochs(self._files, path)
+                stored = read_leader_epochs(self._files, path)
             except CorruptFile:
-                known = None
-        if known is not None and self._lost_from is None and self._epochs_fit(known):
+                stored = None
+        if stored is not None and self._lost_from is None and self._epochs_fit(stored):
             return
-        entries = self._rebuilt_epochs(known or ())
-        if known is None and not entries and name not in self._layout.side_files:
+        entries = self._rebuilt_epochs(stored or ())
+        if stored is None and not entries and name not in self._layout.side_files:
             return
-        if entries != known:
-            reason = "wrong or behind the end" if known is not None else "missing or unusable"
+        if entries != stored:
+            reason = "wrong or behind the end" if stored is not None else "missing or unusable"
             self._actions.append(WriteFile(name, encode_leader_epochs(entries), reason))
 
-    def _rebuilt_epochs(self, known: tuple[EpochStart, ...]) -> tuple[EpochStart, ...]:
+    def _rebuilt_epochs(self, stored: tuple[EpochStart, ...]) -> tuple[EpochStart, ...]:
         """Return the entries as a broker's recovery leaves them, or from the batches alone."""
         runs = self._trail.epochs.runs
         entries: tuple[EpochStart, ...] = ()
-        for entry in known:
-            entries = assigned(entries, entry)
+        for epoch_start in stored:
+            entries = assigned(entries, epoch_start)
         for run in runs:
             if not entries or run.epoch > entries[-1].epoch:
                 entries = assigned(entries, EpochStart(run.epoch, run.first_offset))

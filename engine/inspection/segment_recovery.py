@@ -93,9 +93,9 @@ def recover_segment(
 
     The indexes of the last segment may be open: preallocated, and without their last entry.
     """
-    found = _Pass(path, base_offset, trail, interval_bytes)
-    found.compare(present, is_last=is_last)
-    return found.run(files)
+    segment_pass = _Pass(path, base_offset, trail, interval_bytes)
+    segment_pass.compare(present, is_last=is_last)
+    return segment_pass.run(files)
 
 
 class _Pass:
@@ -111,7 +111,7 @@ class _Pass:
         self._time_findings = Findings()
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
-        self._known: dict[int, AbortedTransaction] = {}
+        self._indexed: dict[int, AbortedTransaction] = {}
         self._aborted: list[AbortedTransaction] = []
 
     def compare(self, present: SegmentIndexes, *, is_last: bool) -> None:
@@ -128,7 +128,7 @@ class _Pass:
                 self._time_findings, self._path, times, is_closed=is_closed
             )
         entries = present.txn_index.entries if present.txn_index else ()
-        self._known = {entry.last_offset: entry for entry in entries}
+        self._indexed = {transaction.last_offset: transaction for transaction in entries}
 
     def run(self, files: Files) -> SegmentRecovery:
         file = files.open(self._path)
@@ -183,7 +183,7 @@ class _Pass:
         aborted = ended.aborted
         if not self._trail.is_complete:
             # It may have begun before the log's start, or in what was compacted away.
-            aborted = _earlier(self._known.get(batch.base_offset), batch.producer_id, aborted)
+            aborted = _earlier(self._indexed.get(batch.base_offset), batch.producer_id, aborted)
         if aborted is not None:
             self._aborted.append(aborted)
 
@@ -206,11 +206,11 @@ class _Pass:
 
 
 def _earlier(
-    known: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
+    indexed: AbortedTransaction | None, producer_id: int, seen: AbortedTransaction | None
 ) -> AbortedTransaction | None:
     """Return the entry that the index has already, if it says more than the scan saw."""
-    if known is None or known.producer_id != producer_id:
+    if indexed is None or indexed.producer_id != producer_id:
         return seen
-    if not 0 <= known.first_offset <= known.last_offset:
+    if not 0 <= indexed.first_offset <= indexed.last_offset:
         return seen
-    return known if seen is None or known.first_offset < seen.first_offset else seen
+    return indexed if seen is None or indexed.first_offset < seen.first_offset else seen

@@ -164,13 +164,13 @@ def _candidates(file: File, start: int, end: int, chunk_bytes: int) -> Iterator[
         if len(chunk) < HEADER_BYTES:
             return
         last = len(chunk) - HEADER_BYTES
-        found = chunk.find(2, MAGIC_AT, last + MAGIC_AT + 1)
-        while found >= 0:
-            at = found - MAGIC_AT
+        magic_position = chunk.find(2, MAGIC_AT, last + MAGIC_AT + 1)
+        while magic_position >= 0:
+            at = magic_position - MAGIC_AT
             size = _plausible_size(chunk, at, end - start - at)
             if size:
                 yield start + at, size
-            found = chunk.find(2, found + 1, last + MAGIC_AT + 1)
+            magic_position = chunk.find(2, magic_position + 1, last + MAGIC_AT + 1)
         start += last + 1
 
 

@@ -20,7 +20,7 @@ from engine.errors import CorruptRecord
 from engine.limits import OPENED_MEMORY_BYTES, OPENED_MEMORY_BYTES_MAX
 from engine.native.record_walk import Walked, WalkTier
 from engine.records.batch import BatchView
-from engine.records.batch_header import CHECKED_FROM, CODEC_BITS, HEADER_BYTES, read_header
+from engine.records.batch_header import CHECKED_FROM, CODEC_BITS, HEADER_BYTES
 from engine.records.codec import codec_of
 from engine.records.compression import decompress_prefix, usual_decompressor
 from engine.records.crc import crc32c
@@ -39,7 +39,7 @@ class OpenedMemory:
 
 
 class CheckedBatch:
-    """Bytes that should be one batch of magic 2; `header` is None if there is no room for one.
+    """Bytes that should be one batch of magic 2; `batch` is None if they have no room for a header.
 
     Source: D21.
     """
@@ -53,7 +53,7 @@ class CheckedBatch:
     def __init__(self, data: memoryview, computed_crc: int | None = None) -> None:
         self.data = data
         self.computed_crc = computed_crc
-        self.header = read_header(data) if len(data) >= HEADER_BYTES else None
+        self.batch = BatchView(data) if len(data) >= HEADER_BYTES else None
 
     def note_walk(self, walked: Walked, opened: Opened | None) -> None:
         """Take what `append_usual` has found out of records with a good checksum.
@@ -68,7 +68,7 @@ class CheckedBatch:
     @property
     def is_compressed(self) -> bool:
         """Tell whether the header names a codec."""
-        return self.header is not None and self.header[5] & CODEC_BITS != 0
+        return self.batch is not None and self.batch.attributes & CODEC_BITS != 0
 
     def ensure_valid(self, batch: BatchView) -> None:
         """Raise CorruptRecord if the checksum of the batch, which is all of this, is wrong."""
@@ -84,10 +84,10 @@ class CheckedBatch:
         """
         if self._is_walked:
             return self._walked
-        assert self.header is not None
+        assert self.batch is not None
         self._is_walked = True
-        codec, count = self.header[5] & CODEC_BITS, self.header[12]
-        if codec == 0:
+        count = self.batch.record_count
+        if not self.is_compressed:
             self._walked = WalkTier.walk(self.data, HEADER_BYTES, count)
             return self._walked
         data, fault = self.open(limit_bytes)
@@ -101,11 +101,12 @@ class CheckedBatch:
         Raises UnknownCodec.
         """
         if self._opened is None:
-            assert self.header is not None
+            assert self.batch is not None
+            attributes = self.batch.attributes
             if self._may_open_usual:
-                self._opened = open_usual(self.data, self.header[5] & CODEC_BITS)
+                self._opened = open_usual(self.data, attributes & CODEC_BITS)
             if self._opened is None:
-                self._opened = _open(self.data, self.header[5], limit_bytes)
+                self._opened = _open(self.data, attributes, limit_bytes)
         return self._opened
 
 

@@ -39,12 +39,12 @@ def parse_clean_shutdown(content: bytes, path: str) -> CleanShutdown:
     if not content:
         return CleanShutdown()
     try:
-        found = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise CorruptFile(path, "a JSON object", repr(bytes(content[:100]))) from error
-    if not isinstance(found, dict):
-        raise CorruptFile(path, "a JSON object", type(found).__name__)
-    version, epoch = found.get("version"), found.get("brokerEpoch")
+    if not isinstance(document, dict):
+        raise CorruptFile(path, "a JSON object", type(document).__name__)
+    version, epoch = document.get("version"), document.get("brokerEpoch")
     if type(version) is not int or version != VERSION:
         raise CorruptFile(path, f"version {VERSION}", repr(version)[:100])
     if type(epoch) is not int:

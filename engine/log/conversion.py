@@ -7,7 +7,7 @@ down    any batch for a consumer that knows magic 0 or 1 only; transactions' mar
         and what a leader added are lost
 ```
 
-An answer to an old consumer has a size before its batches are converted: that of the batches as
+A response to an old consumer has a size before its batches are converted: that of the batches as
 they are stored, or of the first converted one if that is more. What does not fit is cut off, and
 what is missing becomes a batch that claims to go on: the consumer drops both and asks again.
 
@@ -125,7 +125,7 @@ def _chunks(data: memoryview) -> Iterator[memoryview]:
 
 
 def _overflow(out: bytearray, left_bytes: int) -> None:
-    """Append the start of a batch that would end one byte after the answer does."""
+    """Append the start of a batch that would end one byte after the response does."""
     size = max(LENGTH_OVERHEAD_BYTES, min(left_bytes + 1, DOWN_CONVERSION_CHUNK_BYTES))
     out += _OVERFLOW.pack(-1, max(left_bytes + 1, HEADER_BYTES))
     out += bytes(size - LENGTH_OVERHEAD_BYTES)

@@ -36,8 +36,8 @@ class EpochCache:
         self.entries: tuple[EpochStart, ...] = ()
         #: The newest epoch, −1 without one; batches of the same epoch need no look further.
         self.latest_epoch = UNDEFINED_EPOCH
-        for entry in entries:
-            self.assign(entry.epoch, entry.start_offset)
+        for epoch_start in entries:
+            self.assign(epoch_start.epoch, epoch_start.start_offset)
 
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Note where an epoch starts, dropping what that contradicts; tells whether it changed."""
@@ -66,12 +66,12 @@ class EpochCache:
 
     def epoch_for_offset(self, offset: int) -> int | None:
         """Return the epoch in which an offset was written, None before the first known one."""
-        found = None
-        for entry in self.entries:
-            if entry.start_offset > offset:
+        epoch = None
+        for epoch_start in self.entries:
+            if epoch_start.start_offset > offset:
                 break
-            found = entry.epoch
-        return found
+            epoch = epoch_start.epoch
+        return epoch
 
     def encode(self) -> bytes:
         """Return the content of `leader-epoch-checkpoint`."""

@@ -30,7 +30,7 @@ from engine.log.text_checkpoint import (
 #: The file's name in a partition directory.
 FILE_NAME = "leader-epoch-checkpoint"
 
-#: What a look-up answers for an epoch that is not known.
+#: The epoch that a look-up gives where none fits.
 UNDEFINED_EPOCH = -1
 UNDEFINED_EPOCH_OFFSET = -1
 
@@ -49,13 +49,13 @@ def parse_leader_epochs(content: bytes, path: str) -> tuple[EpochStart, ...]:
     """
     entries = []
     for epoch, start_offset in parse_text_checkpoint(content, path, fields=2):
-        entry = EpochStart(
+        epoch_start = EpochStart(
             parse_integer(epoch, path, "a leader epoch"),
             parse_integer(start_offset, path, "a start offset"),
         )
-        if entry.epoch < 0 or entry.start_offset < 0:
-            raise CorruptFile(path, "an epoch and a start offset of at least 0", tuple(entry))
-        entries.append(entry)
+        if epoch_start.epoch < 0 or epoch_start.start_offset < 0:
+            raise CorruptFile(path, "an epoch and a start offset of at least 0", tuple(epoch_start))
+        entries.append(epoch_start)
     return tuple(entries)
 
 
@@ -69,24 +69,30 @@ def read_leader_epochs(files: Files, path: str) -> tuple[EpochStart, ...]:
     return parse_leader_epochs(read_text_checkpoint(files, path), path)
 
 
-def assigned(entries: Iterable[EpochStart], entry: EpochStart) -> tuple[EpochStart, ...]:
+def assigned(entries: Iterable[EpochStart], epoch_start: EpochStart) -> tuple[EpochStart, ...]:
     """Return the entries with one more, which takes the place of all that it contradicts.
 
     Source: LeaderEpochFileCache.assign: the newest word wins, and entries at or above its epoch
     or its start offset go.
     """
-    known = tuple(entries)
-    if known and known[-1].epoch == entry.epoch and known[-1].start_offset <= entry.start_offset:
-        return known
-    kept = list(known)
-    while kept and (kept[-1].epoch >= entry.epoch or kept[-1].start_offset >= entry.start_offset):
+    epoch_starts = tuple(entries)
+    if (
+        epoch_starts
+        and epoch_starts[-1].epoch == epoch_start.epoch
+        and epoch_starts[-1].start_offset <= epoch_start.start_offset
+    ):
+        return epoch_starts
+    kept = list(epoch_starts)
+    while kept and (
+        kept[-1].epoch >= epoch_start.epoch or kept[-1].start_offset >= epoch_start.start_offset
+    ):
         kept.pop()
-    return (*kept, entry)
+    return (*kept, epoch_start)
 
 
 def truncated_from_end(entries: Iterable[EpochStart], end_offset: int) -> tuple[EpochStart, ...]:
     """Return the entries that start below `end_offset`."""
-    return tuple(entry for entry in entries if entry.start_offset < end_offset)
+    return tuple(epoch_start for epoch_start in entries if epoch_start.start_offset < end_offset)
 
 
 def truncated_from_start(
@@ -96,11 +102,13 @@ def truncated_from_start(
 
     The epoch that was valid there is moved up to it, older ones go.
     """
-    known = tuple(entries)
-    before = [entry for entry in known if entry.start_offset <= start_offset]
+    epoch_starts = tuple(entries)
+    before = [
+        epoch_start for epoch_start in epoch_starts if epoch_start.start_offset <= start_offset
+    ]
     if not before:
-        return known
-    return (before[-1]._replace(start_offset=start_offset), *known[len(before) :])
+        return epoch_starts
+    return (before[-1]._replace(start_offset=start_offset), *epoch_starts[len(before) :])
 
 
 def end_offset_for(
@@ -110,11 +118,11 @@ def end_offset_for(
 
     (−1, −1) when nothing is known about it. Source: LeaderEpochFileCache.endOffsetFor; KIP-279.
     """
-    known = tuple(entries)
-    if epoch == UNDEFINED_EPOCH or not known or epoch > known[-1].epoch:
+    epoch_starts = tuple(entries)
+    if epoch == UNDEFINED_EPOCH or not epoch_starts or epoch > epoch_starts[-1].epoch:
         return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
-    if epoch == known[-1].epoch:
+    if epoch == epoch_starts[-1].epoch:
         return epoch, log_end_offset
-    higher = next(entry for entry in known if entry.epoch > epoch)
-    lower = [entry for entry in known if entry.epoch <= epoch]
+    higher = next(epoch_start for epoch_start in epoch_starts if epoch_start.epoch > epoch)
+    lower = [epoch_start for epoch_start in epoch_starts if epoch_start.epoch <= epoch]
     return (lower[-1].epoch if lower else epoch), higher.start_offset

@@ -111,8 +111,8 @@ class _Loader:
         request = self._request
         partition = self._finish_changes()
         self._snapshots = ProducerSnapshots(self._files, request.directory, partition.snapshots)
-        for found in partition.segments:
-            self._segments.add(self._open(found.base_offset))
+        for segment in partition.segments:
+            self._segments.add(self._open(segment.base_offset))
         self._epochs = self._read_epochs(partition)
         self._check_indexes()
         if not request.was_stopped_cleanly:
@@ -231,16 +231,16 @@ class _Loader:
         """
         self._recovered += 1
         self._know_producers_at(segment.base_offset)
-        found = SegmentReplay(segment, self._epochs, self._producers)
-        found.run(self._request.config.index_interval_bytes)
-        self._producers_end = found.next_offset
-        is_cut = found.good_bytes < segment.size_bytes
+        replay = SegmentReplay(segment, self._epochs, self._producers)
+        replay.run(self._request.config.index_interval_bytes)
+        self._producers_end = replay.next_offset
+        is_cut = replay.good_bytes < segment.size_bytes
         if is_cut:
             later = self._segments.from_base(segment.base_offset)[1:] if is_unflushed else []
-            self._cut(segment, found.good_bytes, later)
-        segment.use_indexes(found.builder.index, found.builder.time_index)
-        segment.use_aborted(found.aborted)
-        self._snapshot_at(found.next_offset)
+            self._cut(segment, replay.good_bytes, later)
+        segment.use_indexes(replay.builder.index, replay.builder.time_index)
+        segment.use_aborted(replay.aborted)
+        self._snapshot_at(replay.next_offset)
         return is_cut
 
     def _cut(self, segment: Segment, good_bytes: int, later: list[Segment]) -> None:
@@ -339,10 +339,10 @@ class _Loader:
         if entries is not None and not self._lacks_epochs(entries):
             return EpochStore(self._files, partition.path, entries)
         # A start that was raised, but not written down before a crash, has lost the first ones.
-        known = entries or []
-        first = known[0].start_offset if known else _INT64_MAX
+        epoch_starts = entries or []
+        first = epoch_starts[0].start_offset if epoch_starts else _INT64_MAX
         earlier = self._epochs_of_batches(first)
-        store = EpochStore(self._files, partition.path, [*earlier, *known])
+        store = EpochStore(self._files, partition.path, [*earlier, *epoch_starts])
         if earlier:
             store.write()
         return store

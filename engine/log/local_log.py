@@ -16,7 +16,7 @@ What a crash leaves, by operation (each step durable in the order given, `loader
 roll      old indexes written · new files · snapshot · sync of all that, beside the loop
           the recovery point moves only after the sync: what came before is read again
 truncate  see `log_truncation.py`
-delete    log start raised · segments renamed, lowest first · unlinked after the delay
+delete    see `log_deletion.py`
 ```
 
 Source: LOG-1 … LOG-13, RET-*; Kafka's UnifiedLog and LocalLog.
@@ -27,18 +27,18 @@ chunk larger than segment.bytes is split at batches, not refused.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 
 from engine.host.ports import Buffer, Files
 from engine.log import log_reader, partition_metadata
 from engine.log.checked_batch import CheckedBatch, open_usual
 from engine.log.loaded_log import LoadedLog
 from engine.log.log_config import LogConfig
+from engine.log.log_deletion import LogDeletion
 from engine.log.log_flush import LogFlush
 from engine.log.log_lines import LogLines, LogStartReason
 from engine.log.log_truncation import LogTruncation
 from engine.log.log_types import (
-    NOTHING_APPENDED,
     AppendInfo,
     FetchSlice,
     OffsetAndTimestamp,
@@ -54,10 +54,9 @@ from engine.log.producer_state import (
     WrittenBatch,
     marker_of,
 )
-from engine.log.replica_chunks import ReplicaChunk, replica_chunks
-from engine.log.retention import LogFacts, RetentionReason, plan_retention
+from engine.log.replica_chunks import ReplicaChunk, appended_chunks, replica_chunks
+from engine.log.retention import RetentionReason
 from engine.log.segment import Segment, create_segment
-from engine.log.segment_trash import discard_segments
 from engine.log.tasks import LogHooks
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition, new_tuple
@@ -74,7 +73,7 @@ from engine.records.batch_header import (
     set_leader_epoch,
 )
 from engine.records.crc import crc32c
-from engine.records.record import NO_TIMESTAMP, increment_sequence
+from engine.records.record import increment_sequence
 
 #: What the attributes of a batch in no transaction say: its codec.
 CODECS_ALONE = frozenset(range(5))
@@ -118,6 +117,7 @@ class LocalLog:
         self._truncation = LogTruncation(
             topic_partition, self.epochs, self._flush, hooks, self._note_settled
         )
+        self._deletion = LogDeletion(self, files, hooks, self._lines)
         self.configure(config)
 
     def configure(self, config: LogConfig) -> None:
@@ -218,8 +218,10 @@ class LocalLog:
         if computed_crc != crc:
             return CheckedBatch(batches, computed_crc)
         if codec:
-            opened = open_usual(batches, codec)
-            walked = None if opened is None else WalkTier.walk(opened[0], 0, count)
+            walked, opened = None, open_usual(batches, codec)
+            if opened is not None:
+                records, _ = opened
+                walked = WalkTier.walk(records, 0, count)
         else:
             walked = WalkTier.walk(batches, HEADER_BYTES, count)
         if self._largest_time_usual(walked, base_ms, now_ms) != max_ms:
@@ -229,7 +231,7 @@ class LocalLog:
         first = self.log_end_offset
         if producer_id >= 0:
             last_sequence = increment_sequence(base_sequence, delta)
-            known = self.producers.check_data(
+            repeated = self.producers.check_data(
                 producer_id,
                 producer_epoch,
                 base_sequence,
@@ -237,8 +239,8 @@ class LocalLog:
                 is_transactional=flags & TRANSACTIONAL_FLAG != 0,
                 origin=origin,
             )
-            if known is not None:
-                return self._duplicate(known, leader_epoch)
+            if repeated is not None:
+                return self._duplicate(repeated, leader_epoch)
         set_base_offset(batches, 0, first)
         set_leader_epoch(batches, 0, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
@@ -252,10 +254,8 @@ class LocalLog:
                 WrittenBatch(last_sequence, last, delta, max_ms),
                 is_transactional=flags & TRANSACTIONAL_FLAG != 0,
             )
-        start = self.log_start_offset
-        return new_tuple(
-            AppendInfo, (first, last, max_ms, -1, start, length + 12, leader_epoch, False)
-        )
+        start, size = self.log_start_offset, length + 12
+        return new_tuple(AppendInfo, (first, last, max_ms, -1, start, size, leader_epoch, False))
 
     def append(
         self,
@@ -274,9 +274,9 @@ class LocalLog:
         if size > self.config.segment_bytes:
             raise RecordListTooLarge(size, self.config.segment_bytes)
         marked = marker_of(batch) if batch.is_control and batch.has_producer_id else None
-        known = repeated_batch(self.producers, batch, origin, marked)
-        if known is not None:
-            return self._duplicate(known, leader_epoch)
+        repeated = repeated_batch(self.producers, batch, origin, marked)
+        if repeated is not None:
+            return self._duplicate(repeated, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
         last, largest_ms = batch.last_offset, batch.max_timestamp_ms
@@ -295,33 +295,22 @@ class LocalLog:
             batches, log_end_offset=self.log_end_offset, segment_bytes=self.config.segment_bytes
         )
         self._truncation.settle()
-        if not chunks:
-            return NOTHING_APPENDED._replace(log_start_offset=self.log_start_offset)
         for chunk in chunks:
             self._append_chunk(batches, chunk, now_ms)
-        return AppendInfo(
-            chunks[0].first_offset,
-            chunks[-1].last_offset,
-            max(chunk.largest[0] for chunk in chunks),
-            NO_TIMESTAMP,
-            self.log_start_offset,
-            sum(len(chunk.data) for chunk in chunks),
-            chunks[-1].batches[-1].leader_epoch,
-        )
+        return appended_chunks(chunks, self.log_start_offset)
 
     def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
         epochs = self.epochs
         for batch in chunk.batches:
             if batch.magic < MAGIC:
-                # Below magic 2 nothing says the epoch: what is known would be wrong from here on.
+                # Below magic 2 nothing says the epoch: those before would be wrong from here on.
                 epochs.clear()
             elif batch.leader_epoch != epochs.latest_epoch:
                 epochs.assign(batch.leader_epoch, batch.first_offset)
         self._write(chunk.data, chunk.first_offset, chunk.last_offset, chunk.largest, now_ms)
         for batch in chunk.batches:
             if batch.producer_id >= 0:
-                view = BatchView(data, batch.position)
-                self._note_completed(self.producers.see(view))
+                self._note_completed(self.producers.see(BatchView(data, batch.position)))
 
     def _write(
         self,
@@ -333,15 +322,16 @@ class LocalLog:
     ) -> None:
         """Append bytes to the active segment, or a new one, and move the log's end."""
         segment, size = self._active, len(data)
-        if segment.should_roll(size, last_offset, largest[0], now_ms):
+        largest_ms, _ = largest
+        if segment.should_roll(size, last_offset, largest_ms, now_ms):
             segment = self.roll(now_ms, first_offset)
         segment.append((data,), size, last_offset, largest, first_offset=first_offset)
         self.log_end_offset = last_offset + 1
         if last_offset + 1 - self._flush.recovery_point >= self._flush_messages:
             self.flush(now_ms)
 
-    def _duplicate(self, known: WrittenBatch, leader_epoch: int) -> AppendInfo:
-        first, last, time_ms = known.first_offset, known.last_offset, known.timestamp_ms
+    def _duplicate(self, batch: WrittenBatch, leader_epoch: int) -> AppendInfo:
+        first, last, time_ms = batch.first_offset, batch.last_offset, batch.timestamp_ms
         start = self.log_start_offset
         return AppendInfo(first, last, time_ms, time_ms, start, 0, leader_epoch, is_duplicate=True)
 
@@ -422,7 +412,7 @@ class LocalLog:
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
         self._lines.rolled(base)
-        snapshot = self._take_snapshot(base)
+        snapshot = self.snapshots.take(base, self.log_start_offset, self.producers)
         self._flush.flush_beside(base, () if snapshot is None else (snapshot,), now_ms)
         return segment
 
@@ -438,15 +428,6 @@ class LocalLog:
         self._flush.note_new_names()
         return segment
 
-    def _take_snapshot(self, offset: int) -> int | None:
-        """Write the producers down unless that was done at this offset; returns it if written."""
-        latest = self.snapshots.latest_offset()
-        if offset <= (self.log_start_offset if latest is None else latest):
-            return None
-        self.snapshots.write(offset, self.producers.to_entries())
-        self._flush.note_new_names()
-        return offset
-
     def flush(self, now_ms: int) -> None:
         """Make all that was appended durable, now; the recovery point moves to the log's end."""
         self._truncation.settle()
@@ -459,7 +440,7 @@ class LocalLog:
         """
         self._truncation.settle()
         self._active.become_inactive()
-        self._take_snapshot(self.log_end_offset)
+        self.snapshots.take(self.log_end_offset, self.log_start_offset, self.producers)
         self._active.sync(with_indexes=True)
         self._flush.close(now_ms)
         self.close_files()
@@ -486,21 +467,30 @@ class LocalLog:
             self.restart_at(offset, now_ms)
             return True
         self._lines.truncated(offset)
-        self._discard(reversed([it for it in self.segments if it.base_offset > offset]))
+        later = [segment for segment in self.segments if segment.base_offset > offset]
+        self._deletion.discard(reversed(later))
         self._active = self.segments.active
         self._active.truncate_to(offset, now_ms)
         self.log_end_offset = offset
         self.log_start_offset = min(self.log_start_offset, offset)
         self._truncation.owe_cut(offset, (self._active,))
         self._note_settled()
-        self.rebuild_producers(now_ms)
+        rebuild_producers(
+            self.producers,
+            self.snapshots,
+            self.segments,
+            log_start_offset=self.log_start_offset,
+            end_offset=offset,
+            now_ms=now_ms,
+            expiration_ms=self.config.producer_id_expiration_ms,
+        )
         return True
 
     def restart_at(self, offset: int, now_ms: int, log_start_offset: int | None = None) -> None:
         """Remove all records and go on at `offset`, with the log's start there by default."""
         self._truncation.settle()
         self._lines.restarted(offset)
-        self._discard(reversed(list(self.segments)))
+        self._deletion.discard(reversed(list(self.segments)))
         self._start_segment(offset, now_ms)
         self.snapshots.remove_all()
         self.producers.clear()
@@ -509,18 +499,6 @@ class LocalLog:
         self.epochs.truncate_from_end(0)
         self._truncation.owe_cut(offset, ())
         self._note_settled()
-
-    def rebuild_producers(self, now_ms: int) -> None:
-        """Work the producers out anew from the newest snapshot and what the log has behind it."""
-        rebuild_producers(
-            self.producers,
-            self.snapshots,
-            self.segments,
-            log_start_offset=self.log_start_offset,
-            end_offset=self.log_end_offset,
-            now_ms=now_ms,
-            expiration_ms=self.config.producer_id_expiration_ms,
-        )
 
     # Deleting
 
@@ -544,49 +522,16 @@ class LocalLog:
 
     def delete_old_segments(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
         """Remove segments by retention (RET-4); returns how many for each reason."""
-        segments = self.segments.facts(self.log_end_offset)
-        log = LogFacts(segments, self.log_start_offset, high_watermark, now_ms)
-        steps = plan_retention(log, self.config)
-        if steps:
-            self._lines.deleting(log, steps, self.config)
-            self._delete_oldest(sum(step.segment_count for step in steps), high_watermark, now_ms)
-        return {step.reason: step.segment_count for step in steps}
+        return self._deletion.delete_old(high_watermark, now_ms)
 
     def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
         """Remove the segments that end at or below `offset`, but the active one; counts them."""
-        ends = self.segments.bases[1:]
-        count = sum(1 for end in ends if end <= min(offset, high_watermark))
-        if count:
-            self._delete_oldest(count, high_watermark, now_ms)
-        return count
-
-    def _delete_oldest(self, count: int, high_watermark: int, now_ms: int) -> None:
-        if count == len(self.segments):
-            # A log always has a segment to append to.
-            self.roll(now_ms)
-        doomed = list(self.segments)[:count]
-        following = self.segments.higher(doomed[-1].base_offset)
-        if following is None:
-            return
-        self.maybe_increment_log_start_offset(
-            following.base_offset, high_watermark, LogStartReason.SEGMENT_DELETION
-        )
-        self._discard(doomed)
-
-    def _discard(self, segments: Iterable[Segment]) -> None:
-        gone = list(segments)
-        for segment in gone:
-            self.segments.remove(segment)
-        delay_ms, tasks = self.config.file_delete_delay_ms, self._hooks.tasks
-        discard_segments(self._files, gone, self.snapshots, tasks, delay_ms=delay_ms)
+        return self._deletion.delete_before(offset, high_watermark, now_ms)
 
     def rename_directory(self, directory: str) -> None:
         """Follow the directory to its new name, after it was renamed."""
         self._truncation.settle()
-        self.directory = directory
-        self._flush.directory = directory
-        self._lines.directory = directory
-        self.snapshots.directory = directory
-        self.epochs.directory = directory
+        self.directory = self._flush.directory = self._lines.directory = directory
+        self.snapshots.directory = self.epochs.directory = directory
         for segment in self.segments:
             segment.directory = directory

@@ -159,12 +159,12 @@ def find_log_dir(files: Files, path: str) -> LogDir:
     path = posixpath.normpath(path)
     names = files.list_dir(path)
     if not any(_is_log(name) for name in names):
-        found = read_log_dir(files, path)
+        log_dir = read_log_dir(files, path)
         # Folders elsewhere end in a dash and a number, too, but hold other things.
-        ours = [p for p in found.partitions if p.files.segments or not p.files.unknown]
-        if found.state.meta is None and not ours:
+        ours = [p for p in log_dir.partitions if p.files.segments or not p.files.unknown]
+        if log_dir.state.meta is None and not ours:
             raise NoLogDirectory(path)
-        return found
+        return log_dir
     directory = _directory(posixpath.basename(path))
     parent = posixpath.normpath(f"{path}/..") if directory is None else posixpath.dirname(path)
     partition = PartitionFolder(directory, list_partition_files(files, path))
@@ -183,7 +183,7 @@ def duplicate_partitions(dirs: Iterable[LogDir]) -> dict[TopicPartition, list[st
             if partition.directory and partition.directory.kind is DirectoryKind.LIVE:
                 key = partition.directory.topic_partition
                 paths.setdefault(key, []).append(partition.files.path)
-    return {key: found for key, found in paths.items() if len(found) > 1}
+    return {key: copies for key, copies in paths.items() if len(copies) > 1}
 
 
 def _directory(name: str) -> PartitionDirectory | None:

@@ -16,6 +16,7 @@ Source: Kafka's LogManager, BrokerMetadataCheckpoint; `formats.md` on directorie
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple, Protocol
@@ -70,11 +71,11 @@ class ForeignLogDirectory(StorageError):
 
     hint = "check broker.id, zookeeper.connect and log.dirs"
 
-    def __init__(self, path: str, what: str, found: object, expected: object) -> None:
-        super().__init__(f"{path}: {what} is {found} there, {expected} here")
+    def __init__(self, path: str, setting: str, stored: object, expected: object) -> None:
+        super().__init__(f"{path}: {setting} is {stored} there, {expected} here")
         self.path = path
-        self.what = what
-        self.found = found
+        self.setting = setting
+        self.stored = stored
         self.expected = expected
 
 
@@ -125,19 +126,21 @@ class LogDirectory:
 
         Errors: LogDirectoryLocked, ForeignLogDirectory; and those of the host.
         """
-        self._files.make_dir(self.path)
+        _make_durably(self._files, self.path)
         self._unlock = self._lock(f"{self.path}/{LOCK_FILE}")
         path = f"{self.path}/{meta_properties.FILE_NAME}"
         try:
-            found = read_meta_properties(self._files, path)
+            properties = read_meta_properties(self._files, path)
         except FileMissing:
             meta = MetaProperties(0, cluster_id, broker_id)
             self._files.replace_file(path, encode_meta_properties(meta, now_ms))
             return
-        if found.node_id is not None and found.node_id != broker_id:
-            raise ForeignLogDirectory(self.path, "the broker's id", found.node_id, broker_id)
-        if found.cluster_id is not None and found.cluster_id != cluster_id:
-            raise ForeignLogDirectory(self.path, "the cluster's id", found.cluster_id, cluster_id)
+        if properties.node_id is not None and properties.node_id != broker_id:
+            raise ForeignLogDirectory(self.path, "the broker's id", properties.node_id, broker_id)
+        if properties.cluster_id is not None and properties.cluster_id != cluster_id:
+            raise ForeignLogDirectory(
+                self.path, "the cluster's id", properties.cluster_id, cluster_id
+            )
 
     def load(
         self, config_of: Callable[[str], LogConfig], hooks: LogHooks, *, now_ms: int
@@ -227,11 +230,11 @@ class LogDirectory:
 
     def close_cleanly(self, logs: Iterable[LocalLog], *, now_ms: int) -> None:
         """Close the logs and leave the directory in order; steps 7 to 10."""
-        found = list(logs)
-        for log in found:
+        closed_logs = list(logs)
+        for log in closed_logs:
             log.close(now_ms)
-        self.write_recovery_points(lambda: found)
-        self.write_log_starts(found)
+        self.write_recovery_points(lambda: closed_logs)
+        self.write_log_starts(closed_logs)
         if not self.has_failed_logs:
             marker = encode_clean_shutdown(CleanShutdown())
             self._files.replace_file(f"{self.path}/{clean_shutdown.FILE_NAME}", marker)
@@ -243,6 +246,21 @@ class LogDirectory:
         unlock, self._unlock = self._unlock, None
         if unlock is not None:
             unlock()
+
+
+def _make_durably(files: Files, path: str) -> None:
+    """Make a directory, with its parents, that outlives a power cut; one that is there is fine.
+
+    Source: LogManager.createAndValidateLogDirs. Differs: Kafka syncs the nearest parent alone.
+    """
+    missing: list[str] = []
+    folder = path
+    while not files.exists(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder) or "."
+    files.make_dir(path)
+    for made in reversed(missing):
+        files.sync_dir(os.path.dirname(made) or ".")
 
 
 def is_failure_of_directory(error: StorageError) -> bool:

@@ -128,36 +128,36 @@ class LogManager:
         DuplicateLog; KafkaStorageError when no directory is left. Nothing is open then, and what
         was opened is recovered at the next start.
         """
-        found: dict[str, LoadedDirectory] = {}
+        loaded: dict[str, LoadedDirectory] = {}
         try:
-            self._start(found)
+            self._start(loaded)
         except BaseException:
-            self._abandon(found)
+            self._abandon(loaded)
             raise
-        return found
+        return loaded
 
-    def _start(self, found: dict[str, LoadedDirectory]) -> None:
+    def _start(self, loaded: dict[str, LoadedDirectory]) -> None:
         now_ms = self._around.clock.wall_ms()
         for directory in self.directories:
             with self._guarded(directory):
                 directory.open(self._config.broker_id, self._config.cluster_id, now_ms=now_ms)
-        self._load_all(found, now_ms)
+        self._load_all(loaded, now_ms)
         for directory in self._online():
-            self._take_over(directory, found[directory.path])
+            self._take_over(directory, loaded[directory.path])
         if not self._online():
             reasons = "; ".join(str(directory.offline) for directory in self.directories)
             raise KafkaStorageError(f"no log directory can be used: {reasons}")
         self._schedule()
 
-    def _abandon(self, found: Mapping[str, LoadedDirectory]) -> None:
+    def _abandon(self, loaded_directories: Mapping[str, LoadedDirectory]) -> None:
         """Close all files as they are, and release the directories."""
-        for loaded in found.values():
+        for loaded in loaded_directories.values():
             for log in (*loaded.logs.values(), *loaded.futures.values()):
                 log.close_files()
         for directory in self.directories:
             directory.unlock()
 
-    def _load_all(self, found: dict[str, LoadedDirectory], now_ms: int) -> None:
+    def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
         """Load every directory, and take those offline that fail; other errors are raised."""
         failures: dict[str, StorageError] = {}
         faults: list[Exception] = []
@@ -165,7 +165,9 @@ class LogManager:
 
         def load(directory: LogDirectory, hooks: LogHooks) -> None:
             try:
-                found[directory.path] = directory.load(self._around.config_of, hooks, now_ms=now_ms)
+                loaded[directory.path] = directory.load(
+                    self._around.config_of, hooks, now_ms=now_ms
+                )
             except StorageError as error:
                 failures[directory.path] = error
             except Exception as error:
@@ -195,11 +197,11 @@ class LogManager:
         )
 
     def _take_over(self, directory: LogDirectory, loaded: LoadedDirectory) -> None:
-        for logs, known in ((loaded.logs, self._logs), (loaded.futures, self._futures)):
+        for logs, taken in ((loaded.logs, self._logs), (loaded.futures, self._futures)):
             for key, log in logs.items():
-                if key in known:
-                    raise DuplicateLog(key, known[key].directory, log.directory)
-                known[key] = log
+                if key in taken:
+                    raise DuplicateLog(key, taken[key].directory, log.directory)
+                taken[key] = log
                 self._home[log.directory] = directory
         for failed in loaded.failed:
             self._failed[failed.topic_partition] = failed
@@ -272,13 +274,13 @@ class LogManager:
         Without `is_new` nothing is made while a directory is offline: the log may be there.
         Raises KafkaStorageError, also for a log that could not be opened at the start.
         """
-        known = self.get(topic_partition, is_future=is_future)
-        if known is not None:
-            return known
+        log = self.get(topic_partition, is_future=is_future)
+        if log is not None:
+            return log
         failed = self._failed.get(topic_partition)
         if failed is not None:
             raise KafkaStorageError(f"the log of {topic_partition} is damaged: {failed.error}")
-        offline = [found.path for found in self.directories if not found.is_online]
+        offline = [home.path for home in self.directories if not home.is_online]
         if offline and not is_new:
             raise KafkaStorageError(f"{topic_partition} may be in {offline[0]}, which is offline")
         home = self._chosen(directory)
@@ -297,18 +299,19 @@ class LogManager:
         request = LoadRequest(
             path, key, self._around.config_of(key.topic), self._around.clock.wall_ms()
         )
-        return load_log(self._files, request, self._hooks_of(home, self._around.tasks))[0]
+        log, _ = load_log(self._files, request, self._hooks_of(home, self._around.tasks))
+        return log
 
     def _chosen(self, directory: str | None) -> LogDirectory:
         online = self._online()
         if directory is not None:
-            online = [found for found in online if found.path == directory]
+            online = [home for home in online if home.path == directory]
         if not online:
             raise KafkaStorageError(f"{directory or 'every log directory'} is offline")
         if len(online) == 1:
             # Spares counting all logs for each that is made.
             return online[0]
-        return min(online, key=lambda found: len(self._logs_in(found)))
+        return min(online, key=lambda home: len(self._logs_in(home)))
 
     # Deleting and moving
 
@@ -496,9 +499,9 @@ class LogManager:
         directory.offline = error
         lost = self._logs_in(directory)
         for log in lost:
-            for known in (self._logs, self._futures):
-                if known.get(log.topic_partition) is log:
-                    del known[log.topic_partition]
+            for logs in (self._logs, self._futures):
+                if logs.get(log.topic_partition) is log:
+                    del logs[log.topic_partition]
             with suppress(StorageError):
                 log.close_files()
         self._home = {path: home for path, home in self._home.items() if home is not directory}

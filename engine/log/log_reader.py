@@ -66,23 +66,25 @@ def read_slice(
     end = bounds.log_end_offset
     if start_offset == end >= bounds.upper_bound:
         # As most reads of a consumer of several partitions are.
-        found = FetchSlice(end_of(segments, end))
+        fetch_slice = FetchSlice(end_of(segments, end))
         if with_aborted:
-            found.aborted_transactions = ()
-        return found
+            fetch_slice.aborted_transactions = ()
+        return fetch_slice
     segment = segments.floor(start_offset)
     if not bounds.log_start_offset <= start_offset <= end or segment is None:
         raise OffsetOutOfRange(start_offset, bounds.log_start_offset, end)
     if start_offset >= bounds.upper_bound:
-        found = FetchSlice(locate(segments, start_offset, end))
+        fetch_slice = FetchSlice(locate(segments, start_offset, end))
     else:
-        found = _slice_from(segments, segment, start_offset, max_bytes, bounds, at_least_one_batch)
-    if with_aborted:
-        upper = _upper_bound_of(segments, found, bounds)
-        found.aborted_transactions = (
-            collect_aborted(segments, start_offset, upper) if found.size_bytes else ()
+        fetch_slice = _slice_from(
+            segments, segment, start_offset, max_bytes, bounds, at_least_one_batch
         )
-    return found
+    if with_aborted:
+        upper = _upper_bound_of(segments, fetch_slice, bounds)
+        fetch_slice.aborted_transactions = (
+            collect_aborted(segments, start_offset, upper) if fetch_slice.size_bytes else ()
+        )
+    return fetch_slice
 
 
 def _slice_from(
@@ -107,12 +109,12 @@ def _slice_from(
             if size <= 0:
                 return FetchSlice(start)
             if size < SENDFILE_BYTES_MIN:
-                found = FetchSlice(start, segment.file.read_at(place.position, size))
+                fetch_slice = FetchSlice(start, segment.file.read_at(place.position, size))
             else:
-                found = FetchSlice(start)
-                found.use_region(segment, size)
-            found.is_first_batch_cut = size < place.size_bytes
-            return found
+                fetch_slice = FetchSlice(start)
+                fetch_slice.use_region(segment, size)
+            fetch_slice.is_first_batch_cut = size < place.size_bytes
+            return fetch_slice
         following = segments.higher(segment.base_offset)
     # Everything at or behind the offset was compacted away.
     return FetchSlice(end_of(segments, bounds.log_end_offset))
@@ -130,13 +132,13 @@ def limit_in(segments: SegmentList, segment: Segment, bounds: ReadBounds) -> int
     return segment.size_bytes if place is None else place.position
 
 
-def _upper_bound_of(segments: SegmentList, found: FetchSlice, bounds: ReadBounds) -> int:
+def _upper_bound_of(segments: SegmentList, fetch_slice: FetchSlice, bounds: ReadBounds) -> int:
     """Return an offset above all in a slice; a later one only costs a few needless entries."""
-    segment = segments.floor(found.start.segment_base_offset)
+    segment = segments.floor(fetch_slice.start.segment_base_offset)
     if segment is not None:
-        entry = segment.index.upper_bound(found.start.position + found.size_bytes)
-        if entry is not None:
-            return entry.offset
+        index_entry = segment.index.upper_bound(fetch_slice.start.position + fetch_slice.size_bytes)
+        if index_entry is not None:
+            return index_entry.offset
         following = segments.higher(segment.base_offset)
         if following is not None:
             return following.base_offset
@@ -147,15 +149,15 @@ def collect_aborted(
     segments: SegmentList, start_offset: int, upper_bound: int
 ) -> list[AbortedTransaction]:
     """Return the aborted transactions that touch [start, upper bound)."""
-    found: list[AbortedTransaction] = []
+    aborted: list[AbortedTransaction] = []
     segment = segments.floor(start_offset)
     while segment is not None:
         entries, is_complete = aborted_between(segment.aborted, start_offset, upper_bound)
-        found += entries
+        aborted += entries
         if is_complete:
             break
         segment = segments.higher(segment.base_offset)
-    return found
+    return aborted
 
 
 def end_of(segments: SegmentList, log_end_offset: int) -> OffsetMetadata:
@@ -209,15 +211,15 @@ def offset_for_timestamp(
     for segment in segments:
         if segment.largest_timestamp_ms < timestamp_ms:
             continue
-        found = segment.offset_for_timestamp(timestamp_ms, log_start_offset)
-        if found is not None:
-            epoch = epochs.epoch_for_offset(found.offset)
-            return OffsetAndTimestamp(found.timestamp, found.offset, epoch)
+        timestamp_offset = segment.offset_for_timestamp(timestamp_ms, log_start_offset)
+        if timestamp_offset is not None:
+            epoch = epochs.epoch_for_offset(timestamp_offset.offset)
+            return OffsetAndTimestamp(timestamp_offset.timestamp, timestamp_offset.offset, epoch)
     return None
 
 
 def _max_timestamp(segments: SegmentList) -> OffsetAndTimestamp | None:
-    segment = max(segments, key=lambda found: found.largest.timestamp)
+    segment = max(segments, key=lambda candidate: candidate.largest.timestamp)
     largest = segment.largest
     start = segment.index.lookup(largest.offset).position
     limit_bytes = segment.config.opened_batch_bytes_max

@@ -85,7 +85,7 @@ class OffsetMetadata(NamedTuple):
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """An answer to a look-up by time; −1 and None where the log does not say."""
+    """What a look-up by time gives; −1 and None where the log does not say."""
 
     timestamp_ms: int
     offset: int

@@ -40,23 +40,23 @@ class MetaProperties(NamedTuple):
 
 def parse_meta_properties(content: bytes, path: str) -> MetaProperties:
     """Return the identity in a file's content; raises CorruptFile."""
-    found = parse_properties(content, path)
-    version = _number(found, "version", path) if "version" in found else 0
+    properties = parse_properties(content, path)
+    version = _number(properties, "version", path) if "version" in properties else 0
     if version not in (0, 1):
         raise CorruptFile(path, "version 0 or 1", version)
     id_key = "node.id" if version else "broker.id"
     if version:
         for key in ("node.id", "cluster.id"):
-            if key not in found:
+            if key not in properties:
                 raise CorruptFile(path, f"the key {key}", "no such key")
-    directory_id = found.get("directory.id")
+    directory_id = properties.get("directory.id")
     if directory_id is not None:
         try:
             uuid_bytes(directory_id)
         except InvalidUuid as error:
             raise CorruptFile(path, "an id of 22 characters", repr(directory_id)) from error
-    node_id = _number(found, id_key, path) if id_key in found else None
-    return MetaProperties(version, found.get("cluster.id"), node_id, directory_id)
+    node_id = _number(properties, id_key, path) if id_key in properties else None
+    return MetaProperties(version, properties.get("cluster.id"), node_id, directory_id)
 
 
 def encode_meta_properties(meta: MetaProperties, written_ms: int) -> bytes:
@@ -76,8 +76,8 @@ def read_meta_properties(files: Files, path: str) -> MetaProperties:
     return parse_meta_properties(read_bounded(files, path, CHECKPOINT_BYTES_MAX), path)
 
 
-def _number(found: dict[str, str], key: str, path: str) -> int:
-    text = found[key].strip()
+def _number(properties: dict[str, str], key: str, path: str) -> int:
+    text = properties[key].strip()
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 10):
         raise CorruptFile(path, f"a number for {key}", repr(text[:100]))

@@ -41,9 +41,9 @@ class OffsetPosition(NamedTuple):
 class IndexOrderBroken(StorageError):
     """An index was given an entry that does not come behind its last one, or does not fit."""
 
-    def __init__(self, entry: tuple[int, int], rule: str) -> None:
-        super().__init__(f"index entry {entry}: {rule}")
-        self.entry = entry
+    def __init__(self, index_entry: tuple[int, int], rule: str) -> None:
+        super().__init__(f"index entry {index_entry}: {rule}")
+        self.index_entry = index_entry
         self.rule = rule
 
 

@@ -39,13 +39,13 @@ def parse_partition_metadata(content: bytes, path: str) -> PartitionMetadataFile
         lines = content.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
         raise CorruptFile(path, "UTF-8 text", "other bytes", position=error.start) from error
-    found = {}
+    properties = {}
     for line in lines:
         key, _, value = line.partition(":")
-        found[key.strip()] = value.strip()
-    if found.get("version") != str(VERSION):
-        raise CorruptFile(path, f"version: {VERSION}", repr(found.get("version"))[:100])
-    topic_id = found.get("topic_id")
+        properties[key.strip()] = value.strip()
+    if properties.get("version") != str(VERSION):
+        raise CorruptFile(path, f"version: {VERSION}", repr(properties.get("version"))[:100])
+    topic_id = properties.get("topic_id")
     try:
         raw = uuid_bytes(topic_id or "")
     except InvalidUuid as error:

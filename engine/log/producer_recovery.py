@@ -66,11 +66,11 @@ def load_producers(
     expiration_ms: int,
 ) -> int:
     """Load the newest good snapshot up to `end_offset`; returns from where to read the log on."""
-    found = snapshots.newest_loadable(log_start_offset, end_offset)
-    if found is None:
+    snapshot = snapshots.newest_loadable(log_start_offset, end_offset)
+    if snapshot is None:
         producers.clear()
         return log_start_offset
-    offset, entries = found
+    offset, entries = snapshot
     producers.load(entries, now_ms=now_ms, expiration_ms=expiration_ms)
     return offset
 

@@ -98,8 +98,8 @@ def encode_producer_snapshot(entries: Sequence[ProducerEntry]) -> bytes:
     """Return a file's content with its CRC."""
     content = bytearray(_HEADER.size + len(entries) * ENTRY_BYTES)
     _HEADER.pack_into(content, 0, VERSION, 0, len(entries))
-    for number, entry in enumerate(entries):
-        _ENTRY.pack_into(content, _HEADER.size + number * ENTRY_BYTES, *entry)
+    for number, producer in enumerate(entries):
+        _ENTRY.pack_into(content, _HEADER.size + number * ENTRY_BYTES, *producer)
     crc = crc32c(memoryview(content)[_CRC_FROM:])
     _HEADER.pack_into(content, 0, VERSION, crc, len(entries))
     return bytes(content)

@@ -22,6 +22,7 @@ from engine.log.producer_snapshot import (
     encode_producer_snapshot,
     read_producer_snapshot,
 )
+from engine.log.producer_state import ProducerState
 from engine.naming import FileKind, FileState, SegmentFileName
 
 
@@ -50,6 +51,14 @@ class ProducerSnapshots:
         if offset not in self.offsets:
             insort(self.offsets, offset)
         self.unsynced.add(offset)
+
+    def take(self, offset: int, log_start_offset: int, producers: ProducerState) -> int | None:
+        """Write the producers down unless that was done at this offset; returns it if written."""
+        latest = self.latest_offset()
+        if offset <= (log_start_offset if latest is None else latest):
+            return None
+        self.write(offset, producers.to_entries())
+        return offset
 
     def sync(self, offsets: Iterable[int]) -> None:
         """Make snapshots durable; one that was removed meanwhile is fine."""

@@ -10,7 +10,7 @@ completed   -> first and marker's offset of transactions whose marker is not bel
 A leader asks before it writes (`check_data`, `check_marker`), and everyone tells what was written
 (`append_data`, `append_marker`, `see`). The rules of a leader, for an append by a client:
 
-| what came                                    | answer                                        |
+| what came                                    | result                                        |
 |----------------------------------------------|-----------------------------------------------|
 | both sequences of one of the last 5 batches  | that batch's offsets, nothing is written      |
 | an epoch below the producer's                | InvalidProducerEpoch 47                       |
@@ -20,7 +20,7 @@ A leader asks before it writes (`check_data`, `check_marker`), and everyone tell
 | plain records inside an open transaction     | InvalidTxnState 48                            |
 
 Appends by a coordinator are held to the epoch alone, replicated ones to nothing.
-UNKNOWN_PRODUCER_ID 59 is never answered, as in 3.9.
+UNKNOWN_PRODUCER_ID 59 is never returned, as in 3.9.
 
 Source: TXN-4, T5; Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry.
 """
@@ -223,31 +223,31 @@ class ProducerState:
 
         Source: T4, T6.
         """
-        known = self._producers.get(producer_id)
-        if known is None:
+        producer = self._producers.get(producer_id)
+        if producer is None:
             return None
-        if origin is AppendOrigin.CLIENT and epoch == known.epoch:
-            for batch in known.batches:
+        if origin is AppendOrigin.CLIENT and epoch == producer.epoch:
+            for batch in producer.batches:
                 if batch.last_sequence == last_sequence and batch.first_sequence == base_sequence:
                     return batch
-        if epoch < known.epoch:
-            raise InvalidProducerEpoch(producer_id, epoch, known.epoch)
+        if epoch < producer.epoch:
+            raise InvalidProducerEpoch(producer_id, epoch, producer.epoch)
         if origin is AppendOrigin.CLIENT:
-            _check_sequence(producer_id, known, epoch, base_sequence)
-        if known.txn_first_offset != NO_OFFSET and not is_transactional:
-            raise InvalidTxnState(producer_id, known.txn_first_offset)
+            _check_sequence(producer_id, producer, epoch, base_sequence)
+        if producer.txn_first_offset != NO_OFFSET and not is_transactional:
+            raise InvalidTxnState(producer_id, producer.txn_first_offset)
         return None
 
     def check_marker(self, producer_id: int, epoch: int, coordinator_epoch: int) -> None:
         """Raise InvalidProducerEpoch or TransactionCoordinatorFenced for a late marker."""
-        known = self._producers.get(producer_id)
-        if known is None:
+        producer = self._producers.get(producer_id)
+        if producer is None:
             return
-        if epoch < known.epoch:
-            raise InvalidProducerEpoch(producer_id, epoch, known.epoch)
-        if coordinator_epoch < known.coordinator_epoch:
+        if epoch < producer.epoch:
+            raise InvalidProducerEpoch(producer_id, epoch, producer.epoch)
+        if coordinator_epoch < producer.coordinator_epoch:
             raise TransactionCoordinatorFenced(
-                producer_id, coordinator_epoch, known.coordinator_epoch
+                producer_id, coordinator_epoch, producer.coordinator_epoch
             )
 
     # What was written
@@ -372,20 +372,23 @@ class ProducerState:
     def load(self, entries: Iterable[ProducerEntry], *, now_ms: int, expiration_ms: int) -> None:
         """Take a snapshot's producers over, without those that have expired."""
         self.clear()
-        for entry in entries:
+        for stored in entries:
             producer = KnownProducer()
-            producer.epoch = entry.producer_epoch
-            producer.coordinator_epoch = entry.coordinator_epoch
-            producer.last_timestamp_ms = entry.timestamp
-            producer.txn_first_offset = max(entry.current_txn_first_offset, NO_OFFSET)
-            if entry.has_batch:
+            producer.epoch = stored.producer_epoch
+            producer.coordinator_epoch = stored.coordinator_epoch
+            producer.last_timestamp_ms = stored.timestamp
+            producer.txn_first_offset = max(stored.current_txn_first_offset, NO_OFFSET)
+            if stored.has_batch:
                 producer.batches.append(
                     WrittenBatch(
-                        entry.last_sequence, entry.last_offset, entry.offset_delta, entry.timestamp
+                        stored.last_sequence,
+                        stored.last_offset,
+                        stored.offset_delta,
+                        stored.timestamp,
                     )
                 )
             if not _is_expired(producer, now_ms, expiration_ms):
-                self._producers[entry.producer_id] = producer
+                self._producers[stored.producer_id] = producer
         opened = [
             (producer.txn_first_offset, producer_id)
             for producer_id, producer in self._producers.items()
@@ -424,11 +427,13 @@ def marker_of(batch: BatchView) -> Marked:
     return None, NO_TIMESTAMP
 
 
-def _check_sequence(producer_id: int, known: KnownProducer, epoch: int, base_sequence: int) -> None:
-    if known.epoch == NO_EPOCH:
+def _check_sequence(
+    producer_id: int, producer: KnownProducer, epoch: int, base_sequence: int
+) -> None:
+    if producer.epoch == NO_EPOCH:
         return
-    last = known.last_sequence
-    if epoch != known.epoch:
+    last = producer.last_sequence
+    if epoch != producer.epoch:
         if base_sequence != 0:
             raise OutOfOrderSequence(producer_id, base_sequence, last)
     elif base_sequence != last + 1 and not (base_sequence == 0 and last == SEQUENCE_MAX):

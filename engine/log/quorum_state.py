@@ -40,19 +40,19 @@ class QuorumState(NamedTuple):
 def parse_quorum_state(content: bytes, path: str) -> QuorumState:
     """Return the state in a file's content; raises CorruptFile."""
     try:
-        found = json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise CorruptFile(path, "a JSON object", repr(bytes(content[:100]))) from error
-    if not isinstance(found, dict):
-        raise CorruptFile(path, "a JSON object", type(found).__name__)
-    version = _number(found, "data_version", path)
+    if not isinstance(document, dict):
+        raise CorruptFile(path, "a JSON object", type(document).__name__)
+    version = _number(document, "data_version", path)
     if not 0 <= version <= _VERSION_MAX:
         raise CorruptFile(path, f"data_version up to {_VERSION_MAX}", version)
-    leader_id, leader_epoch, voted_id = (_number(found, key, path) for key in _NUMBERS)
+    leader_id, leader_epoch, voted_id = (_number(document, key, path) for key in _NUMBERS)
     if version:
-        directory = _text(found, "votedDirectoryId", path)
+        directory = _text(document, "votedDirectoryId", path)
         return QuorumState(leader_id, leader_epoch, voted_id, version, directory)
-    voters = found.get("currentVoters") or []
+    voters = document.get("currentVoters") or []
     if not isinstance(voters, list) or not all(isinstance(voter, dict) for voter in voters):
         raise CorruptFile(path, "a list of voters", repr(voters)[:100])
     return QuorumState(
@@ -61,8 +61,8 @@ def parse_quorum_state(content: bytes, path: str) -> QuorumState:
         voted_id,
         version,
         voter_ids=tuple(_number(voter, "voterId", path) for voter in voters),
-        cluster_id=_text(found, "clusterId", path),
-        applied_offset=_number(found, "appliedOffset", path),
+        cluster_id=_text(document, "clusterId", path),
+        applied_offset=_number(document, "appliedOffset", path),
     )
 
 
@@ -83,15 +83,15 @@ def encode_quorum_state(state: QuorumState) -> bytes:
     return json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def _number(found: dict[str, object], key: str, path: str) -> int:
-    value = found.get(key)
+def _number(document: dict[str, object], key: str, path: str) -> int:
+    value = document.get(key)
     if type(value) is not int:
         raise CorruptFile(path, f"a number for {key}", repr(value)[:100])
     return value
 
 
-def _text(found: dict[str, object], key: str, path: str) -> str:
-    value = found.get(key)
+def _text(document: dict[str, object], key: str, path: str) -> str:
+    value = document.get(key)
     if not isinstance(value, str):
         raise CorruptFile(path, f"a text for {key}", repr(value)[:100])
     return value

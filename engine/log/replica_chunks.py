@@ -1,21 +1,22 @@
-"""What a leader's fetch answer brings a follower: checked, and cut into chunks to append. Pure.
+"""What a leader's fetch response brings a follower: checked, and cut into chunks to append. Pure.
 
-A chunk is what is appended in one step, and gives at most one index entry; an answer is mostly one.
+A chunk is what is appended in one step, with at most one index entry; a response is mostly one.
 It ends where segment.bytes would be passed and where offsets would not fit into one segment.
 
 Two readers of the same bytes: `_take_usual` takes good batches of magic 2 by their headers alone;
 `_take` goes on from where it stopped, and says what is wrong.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords for replicas.
-Differs: an answer larger than segment.bytes is cut at its batches; Kafka refuses it.
+Differs: a response larger than segment.bytes is cut at its batches; Kafka refuses it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.errors import CorruptRecord
-from engine.log.log_types import UnexpectedAppendOffset
+from engine.log.log_types import NOTHING_APPENDED, AppendInfo, UnexpectedAppendOffset
 from engine.log.validation import CorruptMessage
 from engine.records.batch import BatchView
 from engine.records.batch_header import CHECKED_FROM, HEADER_BYTES, MAGIC, read_header
@@ -28,7 +29,7 @@ _OVERHEAD_BYTES = 12
 
 
 class ReplicaBatch(NamedTuple):
-    """One batch of an answer; `leader_epoch` and `producer_id` are −1 in old formats.
+    """One batch of a response; `leader_epoch` and `producer_id` are −1 in old formats.
 
     In these the first offset is the last one: they do not say it without being opened.
     """
@@ -71,6 +72,22 @@ def replica_chunks(
     if whole <= segment_bytes and last.last_offset - first.last_offset <= _INT_MAX:
         return [_chunk(data, batches, log_end_offset)]
     return [_chunk(data, run, log_end_offset) for run in _runs(batches, segment_bytes)]
+
+
+def appended_chunks(chunks: Sequence[ReplicaChunk], log_start_offset: int) -> AppendInfo:
+    """Return what the append of chunks did, of none too."""
+    if not chunks:
+        return NOTHING_APPENDED._replace(log_start_offset=log_start_offset)
+    first, last = chunks[0], chunks[-1]
+    return AppendInfo(
+        first.first_offset,
+        last.last_offset,
+        max(largest_ms for largest_ms, _ in (chunk.largest for chunk in chunks)),
+        NO_TIMESTAMP,
+        log_start_offset,
+        sum(len(chunk.data) for chunk in chunks),
+        last.batches[-1].leader_epoch,
+    )
 
 
 def _take_usual(data: memoryview, next_offset: int) -> tuple[list[ReplicaBatch], int]:

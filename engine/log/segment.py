@@ -68,8 +68,6 @@ class Segment:
         "_bytes_since_entry",
         "_file",
         "_files",
-        "_found",
-        "_found_offset",
         "_index",
         "_index_entries_max",
         "_largest",
@@ -82,6 +80,8 @@ class Segment:
         "_sure_offset",
         "_time_entries_max",
         "_time_index",
+        "_translated",
+        "_translated_offset",
         "_txn_entries",
         "base_offset",
         "config",
@@ -123,8 +123,8 @@ class Segment:
         self._last_base = -1
         self._last_position = 0
         # What was looked for last: several readers, or one again, often want the same.
-        self._found_offset: int | None = None
-        self._found: BatchAt | None = None
+        self._translated_offset: int | None = None
+        self._translated: BatchAt | None = None
         #: Whether the files of the indexes say less than the memory.
         self.has_unwritten_index = False
         self._log_borrows = 0
@@ -146,10 +146,10 @@ class Segment:
         """Return the offset index; one that is missing or no good counts as empty."""
         if self._index is None:
             try:
-                found = read_offset_index(self._files, self.path(FileKind.INDEX), self.base_offset)
+                index = read_offset_index(self._files, self.path(FileKind.INDEX), self.base_offset)
             except StorageError:
-                found = OffsetIndex(self.base_offset)
-            self._index = OffsetIndex(self.base_offset) if found.problem() else found
+                index = OffsetIndex(self.base_offset)
+            self._index = OffsetIndex(self.base_offset) if index.problem() else index
         return self._index
 
     @property
@@ -157,12 +157,12 @@ class Segment:
         """Return the time index; one that is missing or no good counts as empty."""
         if self._time_index is None:
             try:
-                found = read_time_index(
+                time_index = read_time_index(
                     self._files, self.path(FileKind.TIMEINDEX), self.base_offset
                 )
             except StorageError:
-                found = TimeIndex(self.base_offset)
-            self._time_index = TimeIndex(self.base_offset) if found.problem() else found
+                time_index = TimeIndex(self.base_offset)
+            self._time_index = TimeIndex(self.base_offset) if time_index.problem() else time_index
         return self._time_index
 
     @property
@@ -170,10 +170,10 @@ class Segment:
         """Return the aborted transactions whose marker is in the segment."""
         if self._txn_entries is None:
             try:
-                found = read_txn_index(self._files, self.path(FileKind.TXNINDEX)).entries
+                transactions = read_txn_index(self._files, self.path(FileKind.TXNINDEX)).entries
             except FileMissing:
-                found = ()
-            self._txn_entries = list(found)
+                transactions = ()
+            self._txn_entries = list(transactions)
         return self._txn_entries
 
     def use_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
@@ -245,9 +245,10 @@ class Segment:
         self._last_position = position = self._file.append(buffers)
         self._last_base = first_offset
         self.size_bytes = position + size_bytes
+        largest_ms, _ = largest
         if position == 0:
-            self._rolling_timestamp_ms = largest[0]
-        if largest[0] > (self._largest or self.largest)[0]:
+            self._rolling_timestamp_ms = largest_ms
+        if largest_ms > (self._largest or self.largest).timestamp:
             self._largest = new_tuple(TimestampOffset, largest)
         if self._bytes_since_entry > self.config.index_interval_bytes:
             self._add_entry(last_offset, position)
@@ -267,19 +268,19 @@ class Segment:
         """Cut the .log to a size; its indexes must be given anew after this."""
         self._file.truncate(size_bytes)
         self.size_bytes = size_bytes
-        self._found_offset = None
+        self._translated_offset = None
 
     def configure(self, config: LogConfig) -> None:
         """Take new settings; those of the sizes of indexes count from the next segment on."""
         self.config = config
         self._sure_bytes = _NOTHING_SURE
 
-    def add_aborted(self, entry: AbortedTransaction) -> None:
+    def add_aborted(self, transaction: AbortedTransaction) -> None:
         """Append to the transaction index, whose file starts with its first entry."""
-        self.aborted.append(entry)
+        self.aborted.append(transaction)
         handle = self._files.open(self.path(FileKind.TXNINDEX), write=True, create=True)
         try:
-            handle.append((encode_txn_index((entry,)),))
+            handle.append((encode_txn_index((transaction,)),))
         finally:
             handle.close()
 
@@ -348,7 +349,9 @@ class Segment:
         self.index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         if self.aborted and self.aborted[-1].last_offset >= offset:
-            self.use_aborted([entry for entry in self.aborted if entry.last_offset < offset])
+            self.use_aborted(
+                [transaction for transaction in self.aborted if transaction.last_offset < offset]
+            )
         removed = 0
         if place is not None:
             removed = self.size_bytes - place.position
@@ -360,7 +363,7 @@ class Segment:
             self._sure_bytes = _NOTHING_SURE
         self._bytes_since_entry = 0
         self._last_base = -1
-        self._found_offset = None
+        self._translated_offset = None
         self._largest = self._scanned_largest()
         # The files of a segment that was closed have its old entries.
         self.write_indexes()
@@ -368,12 +371,12 @@ class Segment:
 
     def _scanned_largest(self) -> TimestampOffset:
         """Return the largest timestamp, which may lie behind the last entry of the index."""
-        found = self.time_index.last_entry
-        start = self.index.lookup(found.offset).position
+        largest = self.time_index.last_entry
+        start = self.index.lookup(largest.offset).position
         for _, batch in scan_batches(self._file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
-            if batch.max_timestamp_ms > found.timestamp:
-                found = TimestampOffset(batch.max_timestamp_ms, batch.last_offset)
-        return found
+            if batch.max_timestamp_ms > largest.timestamp:
+                largest = TimestampOffset(batch.max_timestamp_ms, batch.last_offset)
+        return largest
 
     def become_inactive(self) -> None:
         """End the time index, and write both; nothing is appended after this."""
@@ -437,16 +440,16 @@ class Segment:
 
         Raises CorruptRecord at damage.
         """
-        if offset == self._found_offset:
-            return self._found
+        if offset == self._translated_offset:
+            return self._translated
         if offset == self._last_base:
             position = self._last_position
         else:
             position = self.index.lookup(offset).position
-        found = self._walk_to(offset, position)
-        if found is not None:
-            self._found_offset, self._found = offset, found
-        return found
+        batch_at = self._walk_to(offset, position)
+        if batch_at is not None:
+            self._translated_offset, self._translated = offset, batch_at
+        return batch_at
 
     def _walk_to(self, offset: int, position: int) -> BatchAt | None:
         """Walk over the headers from a position on to the batch that holds `offset`."""

@@ -133,17 +133,17 @@ def list_partition_files(files: Files, path: str) -> PartitionFiles:
 
 
 def _names_and_sizes(files: Files, path: str, unknown: list[str]) -> list[tuple[str, int]]:
-    found = []
+    names_and_sizes = []
     for name in files.list_dir(path):
         whole = f"{path}/{name}"
         if files.is_dir(whole):
             unknown.append(name)
             continue
         try:
-            found.append((name, files.size_bytes(whole)))
+            names_and_sizes.append((name, files.size_bytes(whole)))
         except FileMissing:
             continue  # a running broker removed it, or it is a link to nowhere
-    return found
+    return names_and_sizes
 
 
 def _is_temporary(name: str) -> bool:

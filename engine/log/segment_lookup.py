@@ -59,8 +59,8 @@ def find_timestamp(
     None when the segment has no such record. Raises CorruptRecord as `find_offset` does, and
     DecompressedTooLarge for a batch whose records go beyond `limit_bytes`.
     """
-    entry = time_index.lookup(timestamp)
-    start = index.lookup(max(entry.offset, start_offset)).position
+    time_entry = time_index.lookup(timestamp)
+    start = index.lookup(max(time_entry.offset, start_offset)).position
     for _, batch in scan_batches(file, start=start, chunk_bytes=LOOKUP_CHUNK_BYTES):
         if batch.max_timestamp_ms < timestamp or batch.last_offset < start_offset:
             continue
@@ -77,8 +77,8 @@ def find_end(file: File, index: OffsetIndex) -> int:
     back until one leads to a good batch.
     """
     for number in range(len(index) - 1, max(len(index) - _TRIED_ENTRIES, 0) - 1, -1):
-        entry = index.entry(number)
-        place = _batch_near(file, entry.position, entry.offset)
+        index_entry = index.entry(number)
+        place = _batch_near(file, index_entry.position, index_entry.offset)
         if place is not None:
             return _end_from(file, place, index.base_offset)
     return _end_from(file, 0, index.base_offset)

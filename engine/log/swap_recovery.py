@@ -67,8 +67,8 @@ def plan_swaps(partition: PartitionFiles, end_of: Callable[[str], int]) -> SwapP
         tuple(sorted(renamed)),
         {parsed.name: now for parsed, now in present.items()},
         {
-            parsed.base_offset: (now, sizes[parsed])
-            for parsed, now in sorted(present.items(), key=lambda item: item[0].base_offset)
+            parsed.base_offset: (present[parsed], sizes[parsed])
+            for parsed in sorted(present, key=lambda parsed: parsed.base_offset)
             if parsed.kind is FileKind.LOG
         },
     )
@@ -102,14 +102,14 @@ def _sorted_leftovers(
 
 
 def _live_sizes(partition: PartitionFiles) -> dict[SegmentFileName, int]:
-    found = {
+    sizes = {
         SegmentFileName(segment.base_offset, kind): size
         for segment in partition.segments
         for kind, size in segment.sizes.items()
     }
     for offset, size in partition.snapshots.items():
-        found[SegmentFileName(offset, FileKind.SNAPSHOT)] = size
-    return found | dict.fromkeys(partition.orphans, 0)
+        sizes[SegmentFileName(offset, FileKind.SNAPSHOT)] = size
+    return sizes | dict.fromkeys(partition.orphans, 0)
 
 
 def _replaced(

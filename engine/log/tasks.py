@@ -94,8 +94,8 @@ class InlineTasks:
 
     def run_periodic(self, name: str) -> None:
         """Run the periodic actions with a name once."""
-        for found, _, action in self.periodic:
-            if found == name:
+        for task_name, _, action in self.periodic:
+            if task_name == name:
                 action()
 
 

@@ -42,8 +42,8 @@ def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[lis
         return []
     count = parse_integer(lines[1], path, "a number of entries")
     entries = [line.split() for line in lines[2:]]
-    for line, entry in zip(lines[2:], entries, strict=True):
-        if len(entry) != fields:
+    for line, words in zip(lines[2:], entries, strict=True):
+        if len(words) != fields:
             raise CorruptFile(path, f"{fields} fields in a line", repr(line[:100]))
     if len(entries) != count:
         raise CorruptFile(path, f"{count} entries", len(entries))
@@ -52,7 +52,7 @@ def parse_text_checkpoint(content: bytes, path: str, *, fields: int) -> list[lis
 
 def encode_text_checkpoint(entries: Iterable[Iterable[object]]) -> bytes:
     """Return a checkpoint's content."""
-    lines = [" ".join(str(field) for field in entry) for entry in entries]
+    lines = [" ".join(str(field) for field in numbers) for numbers in entries]
     return "".join(f"{line}\n" for line in (VERSION, len(lines), *lines)).encode()
 
 
@@ -61,11 +61,11 @@ def read_text_checkpoint(files: Files, path: str) -> bytes:
     return read_bounded(files, path, CHECKPOINT_BYTES_MAX)
 
 
-def parse_integer(text: str, path: str, what: str) -> int:
+def parse_integer(text: str, path: str, expected: str) -> int:
     """Return a decimal number of at most 20 characters; raises CorruptFile."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
-        raise CorruptFile(path, what, repr(text[:100]))
+        raise CorruptFile(path, expected, repr(text[:100]))
     return int(text)
 
 

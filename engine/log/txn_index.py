@@ -48,9 +48,11 @@ class TransactionIndex(NamedTuple):
 
     def problem(self, base_offset: int) -> str | None:
         """Return what Kafka's own sanity check finds wrong, None if nothing."""
-        for entry in self.entries:
-            if entry.last_offset < base_offset:
-                return f"last offset {entry.last_offset} is below the base offset {base_offset}"
+        for transaction in self.entries:
+            if transaction.last_offset < base_offset:
+                return (
+                    f"last offset {transaction.last_offset} is below the base offset {base_offset}"
+                )
         return None
 
 
@@ -73,13 +75,13 @@ def encode_txn_index(entries: Iterable[AbortedTransaction]) -> bytes:
     """Return a file's content."""
     return b"".join(
         _ENTRY.pack(
-            entry.version,
-            entry.producer_id,
-            entry.first_offset,
-            entry.last_offset,
-            entry.last_stable_offset,
+            transaction.version,
+            transaction.producer_id,
+            transaction.first_offset,
+            transaction.last_offset,
+            transaction.last_stable_offset,
         )
-        for entry in entries
+        for transaction in entries
     )
 
 
@@ -96,10 +98,10 @@ def aborted_between(
     It is done when an entry's last stable offset reached the end: later segments cannot hold
     another. Source: TransactionIndex.collectAbortedTxns.
     """
-    found = []
-    for entry in entries:
-        if entry.last_offset >= start_offset and entry.first_offset < end_offset:
-            found.append(entry)
-        if entry.last_stable_offset >= end_offset:
-            return found, True
-    return found, False
+    aborted = []
+    for transaction in entries:
+        if transaction.last_offset >= start_offset and transaction.first_offset < end_offset:
+            aborted.append(transaction)
+        if transaction.last_stable_offset >= end_offset:
+            return aborted, True
+    return aborted, False

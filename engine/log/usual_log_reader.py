@@ -39,9 +39,9 @@ def read_slice_usual(
     if size < SENDFILE_BYTES_MIN:
         return segment.file.read_at(position, size)
     place = new_tuple(OffsetMetadata, (start_offset, segment.base_offset, position))
-    found = FetchSlice(place)
-    found.use_region(segment, size)
-    return found
+    fetch_slice = FetchSlice(place)
+    fetch_slice.use_region(segment, size)
+    return fetch_slice
 
 
 def has_aborted_behind(log: LocalLog, offset: int) -> bool:

@@ -332,7 +332,7 @@ class LeaderRules:
         self, checked: CheckedBatch, batches: list[RecordBatch], now_ms: int
     ) -> list[Record]:
         """Return all records, each of which keeps the topic's rules."""
-        found: list[Record] = []
+        accepted: list[Record] = []
         if self._codec in (None, Codec.NONE):
             # Kafka works out how large messages will be before it looks at what is in them.
             for batch in batches:
@@ -340,22 +340,22 @@ class LeaderRules:
                     _as_record(batch)
         for batch in batches:
             if isinstance(batch, LegacyBatch):
-                found += self._messages(batch, now_ms)
+                accepted += self._messages(batch, now_ms)
             else:
                 is_compressed = batch.codec is not Codec.NONE
                 opened = checked.open(self.limit_bytes) if is_compressed else None
                 # Of two faults the first one counts: records before it, then what is not opened.
                 records = batch.records_for_leader(opened, is_skimmed=False)
-                found += self._judged(batch, records, now_ms)
-        if not found:
+                accepted += self._judged(batch, records, now_ms)
+        if not accepted:
             raise InvalidRecord("no records")
-        return found
+        return accepted
 
     def _messages(self, batch: LegacyBatch, now_ms: int) -> list[Record]:
         if batch.codec is Codec.ZSTD:
             raise InvalidRecord(f"zstd in magic {batch.magic}")
         messages = batch.messages(limit_bytes=self.limit_bytes)
-        return [_as_record(one) for one in list(self._judged(batch, messages, now_ms))]
+        return [_as_record(message) for message in list(self._judged(batch, messages, now_ms))]
 
     def _judged(
         self, batch: RecordBatch, records: Iterable[_Judged], now_ms: int

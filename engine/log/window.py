@@ -41,12 +41,12 @@ class Window:
             offset = 0
         return self._view[offset : min(self._filled, offset + self.end - position)]
 
-    def exactly(self, position: int, length: int, what: str) -> memoryview:
+    def exactly(self, position: int, length: int, part: str) -> memoryview:
         """Return `length` bytes from `position`; raises CorruptRecord where the file ends."""
         view = self.at(position, length)
         if len(view) < length:
             raise CorruptRecord(
-                f"{length} bytes of {what}", len(view), path=self.file.path, position=position
+                f"{length} bytes of {part}", len(view), path=self.file.path, position=position
             )
         return view
 

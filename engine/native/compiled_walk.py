@@ -53,8 +53,8 @@ def compiled_walk(address: int) -> RecordWalk:
 
     # The function's result, and what `walk_kernel` puts into `out`.
     numbers = array("q", (0, 0, 0))
-    result = ctypes.c_void_p(numbers.buffer_info()[0])
-    out = ctypes.c_void_p(numbers.buffer_info()[0] + 8)
+    numbers_at, _ = numbers.buffer_info()
+    result, out = ctypes.c_void_p(numbers_at), ctypes.c_void_p(numbers_at + numbers.itemsize)
     # Unlike CFUNCTYPE this keeps the interpreter's lock: letting go of it takes longer than a walk.
     # Types of arguments are not said: checking them takes as long as all the rest.
     call = ctypes.PYFUNCTYPE(ctypes.c_int)(address)
@@ -72,8 +72,8 @@ def compiled_walk(address: int) -> RecordWalk:
                 # It is not writable: nothing gives its address away.
                 block = bytes(data[position:])
         call(result, None, block, size, count, out)
-        answer, least, greatest = numbers
-        return (least, greatest, answer == 2) if answer else None
+        verdict, least, greatest = numbers
+        return (least, greatest, verdict == 2) if verdict else None
 
     return walk
 

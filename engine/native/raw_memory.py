@@ -19,7 +19,8 @@ def load_eight(_typing: Any, source: Any, _index: Any) -> Any:
     """Return the eight bytes from `index` on as one number in the machine's byte order."""
 
     def generate(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        pointer = builder.gep(args[0], [args[1]])
+        address, index = args
+        pointer = builder.gep(address, [index])
         value = builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()))
         # A word may start at any byte.
         value.align = 1
@@ -33,9 +34,10 @@ def copy_bytes(_typing: Any, target: Any, _at: Any, source: Any, _start: Any, _c
     """Copy `count` bytes from `source[start]` on to `target[at]` on; they do not overlap."""
 
     def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        into = builder.gep(args[0], [args[1]])
-        out_of = builder.gep(args[2], [args[3]])
-        cgutils.raw_memcpy(builder, into, out_of, args[4], 1)
+        target_at, at, source_at, start, count = args
+        into = builder.gep(target_at, [at])
+        out_of = builder.gep(source_at, [start])
+        cgutils.raw_memcpy(builder, into, out_of, count, 1)
         return context.get_dummy_value()
 
     return types.void(target, types.int64, source, types.int64, types.int64), generate

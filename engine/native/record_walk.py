@@ -1,7 +1,7 @@
 """Reading over the records of a magic 2 batch without making any: are all as they should be?
 
 A leader reads every record of every batch, and nearly all batches have nothing to tell but that
-their records are right. So the question asked here is a narrow one, and cheap to answer:
+their records are right. So the question asked here is a narrow and cheap one:
 
 ```
 length · attributes · timestampDelta · offsetDelta · key · value · headers     (see decode.py)
@@ -11,7 +11,7 @@ usual     the lengths fit exactly, offset deltas are 0, 1, 2 …, as many record
 unusual   anything else, right or wrong: `engine.log.validation` reads it record by record
 ```
 
-Two tiers give the same answers: `walk_plainly`, 1.4 µs a record and a tenth of that in a long run
+Two tiers give the same results: `walk_plainly`, 1.4 µs a record and a tenth of that in a long run
 of records of one kind (`uniform_run.py`), and code compiled from `walk_kernel.py`, 1 µs a call and
 10 ns a record, once `use_compiled` was given it. `WalkTier` has the one to use. Source:
 `DefaultRecord.readFrom`.
@@ -92,9 +92,10 @@ def walk_plainly(data: Buffer, position: int, count: int) -> Walked:  # noqa: C9
                 if run is None:
                     look_from = index + _LOOKED_IN_VAIN
                 else:
-                    index += run[0]
-                    position += size * run[0]
-                    least, greatest = min(least, run[1]), max(greatest, run[2])
+                    length, run_least, run_greatest = run
+                    index += length
+                    position += size * length
+                    least, greatest = min(least, run_least), max(greatest, run_greatest)
             size_before = size
     except IndexError:
         return None
@@ -131,7 +132,7 @@ class WalkTier:
 
 
 def use_compiled(walk: RecordWalk) -> bool:
-    """Walk by a compiled tier from now on, if it answers the samples right; tells whether so."""
+    """Walk by a compiled tier from now on, if it is right about the samples; tells whether so."""
     is_right = agrees(walk)
     if is_right:
         WalkTier.walk = staticmethod(walk)
@@ -161,7 +162,7 @@ _SAMPLES: tuple[tuple[bytes, int, Walked], ...] = (
 
 
 def agrees(walk: RecordWalk) -> bool:
-    """Tell whether a walk gives the known answers for known blocks, wherever they lie."""
+    """Tell whether a walk gives the right results for the samples, wherever they lie."""
     for block, count, expected in _SAMPLES:
         for before in (0, 3):
             if walk(memoryview(bytearray(before) + block), before, count) != expected:

@@ -108,8 +108,8 @@ def _extremes(first: bytes, last: bytes) -> set[int]:
     numbers = memoryview(joined).cast("H")
     # Even numbers are deltas from 0 on, in their order.
     is_even = not first.translate(None, _LOW_GOES_ON)
-    found = {min(numbers), max(numbers)} if is_even and first else set(numbers)
-    return {number & 0x7F | number >> 8 << 7 for number in found}
+    extremes = {min(numbers), max(numbers)} if is_even and first else set(numbers)
+    return {number & 0x7F | number >> 8 << 7 for number in extremes}
 
 
 def _shape_of(data: Buffer, start: int, size: int) -> _Shape | None:

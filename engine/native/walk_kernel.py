@@ -1,4 +1,4 @@
-"""The walk over records as code to be compiled; `record_walk.py` says what it answers.
+"""The walk over records as code to be compiled; `record_walk.py` says what it returns.
 
     walk_kernel(raw, size, count, out) -> 0 unusual, 1 usual, 2 usual and a key is null
 
@@ -55,7 +55,7 @@ def walk_kernel(raw: Any, size: int, count: int, out: Any) -> int:
     at = types.int64(0)
     least = _DELTA_MAX
     greatest = -_DELTA_MAX
-    answer = 1
+    verdict = 1
     for index in range(types.int64(count)):
         length, at = _raw_varint(raw, at, size, 4)
         end = at + (length >> 1)
@@ -71,7 +71,7 @@ def walk_kernel(raw: Any, size: int, count: int, out: Any) -> int:
             return 0
         is_there, at = _behind_sized(raw, at, end)
         if not is_there:
-            answer = 2
+            verdict = 2
         is_there, at = _behind_sized(raw, at, end)
         headers, at = _raw_varint(raw, at, end, 4)
         if headers & 1:
@@ -87,7 +87,7 @@ def walk_kernel(raw: Any, size: int, count: int, out: Any) -> int:
         return 0
     out[0] = least
     out[1] = greatest
-    return answer
+    return verdict
 
 
 def compile_kernel() -> tuple[str, str]:

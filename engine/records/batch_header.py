@@ -73,13 +73,15 @@ set_base_offset: Final = _pack_int64
 
 def read_length(buffer: _Read, position: int) -> int:
     """Return the length of the batch at a position."""
-    length: int = _unpack_int32(buffer, position + LENGTH_AT)[0]
+    length: int
+    (length,) = _unpack_int32(buffer, position + LENGTH_AT)
     return length
 
 
 def read_last_offset_delta(buffer: _Read, position: int) -> int:
     """Return the last offset delta of the batch of magic 2 at a position."""
-    delta: int = _unpack_int32(buffer, position + _DELTA_AT)[0]
+    delta: int
+    (delta,) = _unpack_int32(buffer, position + _DELTA_AT)
     return delta
 
 

@@ -235,11 +235,11 @@ def build_batch(records: Iterable[Record], settings: BatchSettings | None = None
 
     Without settings, the first record's offset is the base offset.
     """
-    found = list(records)
-    if settings is None and found:
-        settings = BatchSettings(base_offset=found[0].offset)
+    batch_records = list(records)
+    if settings is None and batch_records:
+        settings = BatchSettings(base_offset=batch_records[0].offset)
     builder = BatchBuilder(settings)
-    for record in found:
+    for record in batch_records:
         builder.append_record(record)
     return builder.build()
 
@@ -310,9 +310,9 @@ def write_record(
     write_varint(body, offset_delta)
     _write_sized(body, key)
     _write_sized(body, value)
-    found = tuple(headers)
-    write_varint(body, len(found))
-    for name, header_value in found:
+    header_list = tuple(headers)
+    write_varint(body, len(header_list))
+    for name, header_value in header_list:
         _write_sized(body, name.encode(errors="replace"))
         _write_sized(body, header_value)
     before = len(out)
@@ -353,9 +353,9 @@ def batch_size_bytes_max(
 def _contents_size_bytes(
     key: Buffer | None, value: Buffer | None, headers: Iterable[Header]
 ) -> int:
-    found = tuple(headers)
-    size = _sized_bytes(key) + _sized_bytes(value) + size_of_varint(len(found))
-    for name, header_value in found:
+    header_list = tuple(headers)
+    size = _sized_bytes(key) + _sized_bytes(value) + size_of_varint(len(header_list))
+    for name, header_value in header_list:
         size += _sized_bytes(name.encode(errors="replace")) + _sized_bytes(header_value)
     return size
 

@@ -86,4 +86,5 @@ def checked_level(codec: Codec, level: int | None) -> int:
 
 def default_level(codec: Codec) -> int:
     """Return the level that Kafka takes when none is configured (0 where there are none)."""
-    return _LEVELS[codec][2] if codec in _LEVELS else 0
+    _, _, default = _LEVELS.get(codec, (0, 0, 0))
+    return default

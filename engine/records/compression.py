@@ -96,8 +96,8 @@ def decompress(
     Errors: DecompressedTooLarge at the limit, CompressedDataCorrupt for damage; their
     positions count from the start of `data`.
     """
-    found = [bytes(piece) for piece in _pieces(codec, memoryview(data), magic, limit_bytes)]
-    return found[0] if len(found) == 1 else b"".join(found)
+    pieces = [bytes(piece) for piece in _pieces(codec, memoryview(data), magic, limit_bytes)]
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def decompress_prefix(
@@ -108,14 +108,14 @@ def decompress_prefix(
     limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX,
 ) -> tuple[bytes, CorruptRecord | None]:
     """Return what can be decompressed before a fault, and the fault (None if all is well)."""
-    found: list[bytes] = []
+    pieces: list[bytes] = []
     fault: CorruptRecord | None = None
     try:
         for piece in _pieces(codec, memoryview(data), magic, limit_bytes, keep_prefix=True):
-            found.append(bytes(piece))
+            pieces.append(bytes(piece))
     except CorruptRecord as error:
         fault = error
-    return b"".join(found), fault
+    return b"".join(pieces), fault
 
 
 def decompress_into(
@@ -126,9 +126,9 @@ def decompress_into(
     Errors: DecompressedTooLarge when the arena ends first, CompressedDataCorrupt for damage.
     """
     source, target = memoryview(data), memoryview(arena)
-    found = usual_decompressor(codec)(source, target) if magic == _MAGIC else None
-    if found is not None:
-        return found
+    usual_size = usual_decompressor(codec)(source, target) if magic == _MAGIC else None
+    if usual_size is not None:
+        return usual_size
     size = 0
     for piece in _pieces(codec, source, magic, len(target), arena=target):
         end = size + len(piece)

@@ -102,7 +102,8 @@ def _header_end(data: memoryview, start: int) -> int | None:
     if flags & _FLAG_EXTRA:
         if end + _SHORT.size > len(data):
             return None
-        end += _SHORT.size + _SHORT.unpack_from(data, end)[0]
+        (extra_bytes,) = _SHORT.unpack_from(data, end)
+        end += _SHORT.size + extra_bytes
     for flag in (_FLAG_NAME, _FLAG_COMMENT):
         if flags & flag:
             behind = _behind_zero(data, end)
@@ -112,7 +113,8 @@ def _header_end(data: memoryview, start: int) -> int | None:
     if flags & _FLAG_CHECKSUM:
         if end + _SHORT.size > len(data):
             return None
-        if _SHORT.unpack_from(data, end)[0] != zlib.crc32(data[start:end]) & 0xFFFF:
+        (checksum,) = _SHORT.unpack_from(data, end)
+        if checksum != zlib.crc32(data[start:end]) & 0xFFFF:
             return None
         end += _SHORT.size
     return end if end <= len(data) else None
@@ -124,9 +126,9 @@ def _behind_zero(data: memoryview, start: int) -> int | None:
     Looked for in small parts: a copy of all that follows would be made for each of many members.
     """
     for at in range(start, len(data), _NAME_CHUNK_BYTES):
-        found = bytes(data[at : at + _NAME_CHUNK_BYTES]).find(0)
-        if found >= 0:
-            return at + found + 1
+        zero_at = bytes(data[at : at + _NAME_CHUNK_BYTES]).find(0)
+        if zero_at >= 0:
+            return at + zero_at + 1
     return None
 
 

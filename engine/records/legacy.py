@@ -118,7 +118,8 @@ class LegacyMessage:
     @property
     def crc(self) -> int:
         """Return the stored CRC-32, unsigned."""
-        crc: int = _CRC.unpack_from(self._buffer, self._position + _CRC_AT)[0]
+        crc: int
+        (crc,) = _CRC.unpack_from(self._buffer, self._position + _CRC_AT)
         return crc
 
     @property
@@ -220,7 +221,8 @@ class LegacyMessage:
             raise CorruptRecord(
                 f"{form.size} more bytes of the message", "its end", position=self._place
             )
-        value: int = form.unpack_from(self._buffer, at)[0]
+        value: int
+        (value,) = form.unpack_from(self._buffer, at)
         return value
 
     def _sized(self, at: int) -> bytes | None:

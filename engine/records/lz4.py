@@ -210,7 +210,8 @@ def _checksum_of() -> Callable[[Buffer], int]:
 def _read_word(data: memoryview, position: int) -> int:
     if position + _WORD.size > len(data):
         raise CompressedDataCorrupt("four more bytes of lz4", "the end", position=position)
-    word: int = _WORD.unpack_from(data, position)[0]
+    word: int
+    (word,) = _WORD.unpack_from(data, position)
     return word
 
 

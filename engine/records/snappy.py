@@ -23,7 +23,7 @@ _MAGIC = b"\x82SNAPPY\x00"
 _HEADER = _MAGIC + struct.pack(">ii", 1, 1)
 _LENGTH = struct.Struct(">i")
 _length_at = _LENGTH.unpack_from
-_MAGIC_AS_LENGTH = _LENGTH.unpack_from(_MAGIC)[0]
+(_MAGIC_AS_LENGTH,) = _LENGTH.unpack_from(_MAGIC)
 _BLOCK_INPUT_BYTES = 32 * 1024
 
 # The densest element of raw snappy copies 64 bytes and takes 3: no block can grow more.

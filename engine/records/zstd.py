@@ -112,7 +112,8 @@ def size_bound(data: memoryview) -> int:
     while position + 8 <= len(data):
         (magic,) = _WORD.unpack_from(data, position)
         if magic & _SKIP_MASK == _SKIP_MAGIC:
-            position += 8 + _WORD.unpack_from(data, position + 4)[0]
+            (skipped_bytes,) = _WORD.unpack_from(data, position + 4)
+            position += 8 + skipped_bytes
         elif magic == _MAGIC:
             frame_bound, position = _frame_bound(data, position + 4)
             bound += frame_bound

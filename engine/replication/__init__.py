@@ -1,1 +1,1 @@
-"""Replication: partitions, in-sync sets, watermarks, delayed answers, the replica manager."""
+"""Replication: partitions, in-sync sets, watermarks, delayed operations, the replica manager."""

@@ -21,7 +21,7 @@ from engine.replication.partition import Partition
 
 
 class DeleteRecordsResult(NamedTuple):
-    """One partition's answer; `low_watermark` is the least log start of the live replicas."""
+    """One partition's result; `low_watermark` is the least log start of the live replicas."""
 
     error: ApiError | None
     low_watermark: int = -1
@@ -35,14 +35,14 @@ class DelayedDeleteRecords(DelayedOffsets[DeleteRecordsResult]):
 
     __slots__ = ()
 
-    def failed(self, answer: DeleteRecordsResult, error: ApiError) -> DeleteRecordsResult:
-        """Return the answer of a partition that is not here any more: it has no watermark."""
+    def failed(self, result: DeleteRecordsResult, error: ApiError) -> DeleteRecordsResult:
+        """Return the result of a partition that is not here any more: it has no watermark."""
         return DeleteRecordsResult(error)
 
-    def outcome(
-        self, partition: Partition, offset: int, answer: DeleteRecordsResult
+    def settled(
+        self, partition: Partition, offset: int, result: DeleteRecordsResult
     ) -> DeleteRecordsResult | None:
         """Return the low watermark once it is there, None before."""
         partition.require(None, is_leader_required=True)
         low_watermark = partition.low_watermark()
-        return answer._replace(low_watermark=low_watermark) if low_watermark >= offset else None
+        return result._replace(low_watermark=low_watermark) if low_watermark >= offset else None

@@ -10,8 +10,8 @@
  deadline
 ```
 
-The answer is read again on completion (PUR-8). Most that wait are consumers which have read all of
-one partition: a `UsualDelayedFetch` knows these cases for them.
+The response is read again on completion (PUR-8). Most delayed fetches are of consumers
+which have read all of one partition: a `UsualDelayedFetch` knows these cases for them.
 
 Source: PUR-5, PUR-6; Kafka's DelayedFetch.
 """
@@ -32,7 +32,7 @@ from engine.timing.purgatory import DelayedOperation
 
 
 class FetchResult(NamedTuple):
-    """One partition's answer; offsets are −1 where an error left them unknown.
+    """One partition's result; offsets are −1 where an error left them unknown.
 
     Whoever sends `records` releases them.
     """
@@ -66,7 +66,7 @@ class WaitingPartition(NamedTuple):
 
 
 class DelayedFetch(DelayedOperation):
-    """Waits for the bytes of its partitions; `answer` is run by who completes it."""
+    """Waits for the bytes of its partitions; `keep` is run by who completes it."""
 
     __slots__ = ("_find", "params", "promise", "waiting")
 
@@ -83,8 +83,8 @@ class DelayedFetch(DelayedOperation):
         self._find = find
         self.promise: Promise[FetchResults] = Promise()
 
-    def answer(self, read: ReadNow) -> None:
-        """Give what is there now to who waits for it."""
+    def keep(self, read: ReadNow) -> None:
+        """Keep the promise with what is there now."""
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
         self.promise.keep(read(self.params, specs))
 
@@ -94,19 +94,19 @@ class DelayedFetch(DelayedOperation):
         for topic_partition, spec, start in self.waiting:
             try:
                 partition = self._find(topic_partition)
-                found = bytes_behind(partition, self.params, spec, start)
-                if found is None or partition.find_divergence(spec) is not None:
+                available_bytes = bytes_behind(partition, self.params, spec, start)
+                if available_bytes is None or partition.find_divergence(spec) is not None:
                     return True
             except (ApiError, StorageError):
                 return True
-            total_bytes += found
+            total_bytes += available_bytes
         return total_bytes >= self.params.min_bytes
 
 
 class UsualDelayedFetch(DelayedOperation):
     """Waits for what comes behind the end of one partition, which a consumer has read.
 
-    `read` is run by who completes it, and gives what is there then to who waits. The reader does
+    `read` is run by who completes it, and its result keeps the promise. The reader does
     not say which epoch it has read to, so that its log cannot part from this one.
     """
 
@@ -130,8 +130,8 @@ class UsualDelayedFetch(DelayedOperation):
         self._read = read
         self.promise: Promise[Any] = Promise()
 
-    def answer(self, _read: ReadNow) -> None:
-        """Let the reader see what is there now."""
+    def keep(self, _read: ReadNow) -> None:
+        """Keep the promise with what is there now."""
         self.promise.keep(self._read())
 
     def can_complete(self) -> bool:
@@ -141,10 +141,10 @@ class UsualDelayedFetch(DelayedOperation):
         if partition is None:
             return True
         try:
-            found = bytes_behind(partition, self._params, spec, start)
+            available_bytes = bytes_behind(partition, self._params, spec, start)
         except StorageError:
             return True
-        return found is None or found >= self._params[2]
+        return available_bytes is None or available_bytes >= self._params.min_bytes
 
 
 def bytes_behind(

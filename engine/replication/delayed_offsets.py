@@ -20,7 +20,7 @@ from engine.timing.purgatory import DelayedOperation
 
 
 class PartitionResult(Protocol):
-    """One partition's answer; a named tuple."""
+    """One partition's result; a named tuple."""
 
     def _replace(self, *, error: ApiError | None) -> Self: ...
 
@@ -40,7 +40,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         required: Mapping[TopicPartition, int],
         find: Callable[[TopicPartition], Partition],
     ) -> None:
-        """Wait for the offsets in `required`; `find` raises what a missing partition answers."""
+        """Wait for the offsets in `required`; `find` raises the error of a missing partition."""
         super().__init__(deadline_ms)
         self._results = results
         self._required = dict(required)
@@ -48,36 +48,36 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         self.promise: Promise[dict[TopicPartition, A]] = Promise()
 
     @abstractmethod
-    def outcome(self, partition: Partition, offset: int, answer: A) -> A | None:
-        """Return the answer of a partition, from the one so far; None while it waits.
+    def settled(self, partition: Partition, offset: int, result: A) -> A | None:
+        """Return the result of a partition, from the one so far; None while it waits.
 
-        An ApiError that is raised becomes the answer's.
+        An ApiError that is raised becomes the result's.
         """
 
-    def failed(self, answer: A, error: ApiError) -> A:
-        """Return the answer of a partition that will not reach its offset."""
-        return answer._replace(error=error)
+    def failed(self, result: A, error: ApiError) -> A:
+        """Return the result of a partition that will not reach its offset."""
+        return result._replace(error=error)
 
     def can_complete(self) -> bool:
         """Tell whether no partition waits; those that are done are not looked at again."""
         for topic_partition, offset in tuple(self._required.items()):
-            answer = self._results[topic_partition]
-            found: A | None
+            result = self._results[topic_partition]
+            settled: A | None
             try:
-                found = self.outcome(self._find(topic_partition), offset, answer)
+                settled = self.settled(self._find(topic_partition), offset, result)
             except ApiError as failure:
-                found = self.failed(answer, failure)
-            if found is not None:
-                self._results[topic_partition] = found
+                settled = self.failed(result, failure)
+            if settled is not None:
+                self._results[topic_partition] = settled
                 del self._required[topic_partition]
         return not self._required
 
     def keep(self) -> None:
-        """Give the answers of a completed operation to who waits for them."""
+        """Keep the promise of a completed operation."""
         self.promise.keep(self.results())
 
     def results(self) -> dict[TopicPartition, A]:
-        """Return the answers of a completed operation; what still waited has timed out."""
+        """Return the results of a completed operation; what still waited has timed out."""
         assert self.is_completed
         for topic_partition, offset in self._required.items():
             timed_out = RequestTimedOut(topic_partition, offset)

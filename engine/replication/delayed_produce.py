@@ -23,7 +23,7 @@ from engine.replication.partition import Partition
 
 
 class ProduceResult(NamedTuple):
-    """One partition's answer; offsets and time are −1 where it has none."""
+    """One partition's result; offsets and time are −1 where it has none."""
 
     error: ApiError | None
     base_offset: int = -1
@@ -37,16 +37,16 @@ ProduceResults: TypeAlias = dict[TopicPartition, ProduceResult]
 class DelayedProduce(DelayedOffsets[ProduceResult]):
     """Waits for the watermarks of its partitions.
 
-    A partition that fails keeps the offsets in its answer, as in Kafka: the records are there, if
+    A partition that fails keeps the offsets in its result, as in Kafka: the records are there, if
     not everywhere.
     """
 
     __slots__ = ()
 
-    def outcome(
-        self, partition: Partition, offset: int, answer: ProduceResult
+    def settled(
+        self, partition: Partition, offset: int, result: ProduceResult
     ) -> ProduceResult | None:
-        """Return the answer once the watermark is there, None before."""
+        """Return the result once the watermark is there, None before."""
         enough = partition.enough_replicas_reached(offset)
         if not enough.is_reached:
             return None
@@ -54,4 +54,4 @@ class DelayedProduce(DelayedOffsets[ProduceResult]):
             raise NotEnoughReplicasAfterAppend(
                 partition.topic_partition, enough.isr_count, enough.min_isr_count
             )
-        return answer
+        return result

@@ -29,7 +29,7 @@ class LogStartMoved(NamedTuple):
 
 
 class RoleChanged(NamedTuple):
-    """The partition has another leader or epoch: what waits on the old one is answered."""
+    """The partition has another leader or epoch: delayed operations on the old one complete."""
 
     topic_partition: TopicPartition
     leader_epoch: int

@@ -1,4 +1,4 @@
-"""What a partition refuses, each with Kafka's code.
+"""What a partition refuses, and Kafka's code for it.
 
 Source: Kafka's Errors.
 """

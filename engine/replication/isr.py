@@ -40,7 +40,7 @@ NEVER_MS = -(1 << 62)
 
 
 class InSyncSet(NamedTuple):
-    """The committed set and the one that was proposed and not answered yet."""
+    """The committed set and the one that was proposed and not decided yet."""
 
     committed: tuple[int, ...]
     pending: tuple[int, ...] | None = None

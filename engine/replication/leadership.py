@@ -2,8 +2,8 @@
 
 ```
 LeaderAndIsr   epoch of the controller older than the last one ──> StaleControllerEpoch for all
-               each partition: log found or made ── leader? ──> become_leader / become_follower
-StopReplica    each partition: fetching ends, what waits is answered ── delete? ──> log deleted
+               each partition: log opened or made ── leader? ──> become_leader / become_follower
+StopReplica    each partition: fetching ends, delayed operations fail ── delete? ──> log deleted
 ```
 
 A partition with an older leader epoch than ours is skipped, and only it. A failing directory is an
@@ -48,13 +48,13 @@ class StaleControllerEpoch(FencedError):
 class InconsistentTopicId(ApiError):
     """A log belongs to an earlier topic of the same name. Source: REPL-10."""
 
-    def __init__(self, topic_partition: TopicPartition, found: str, expected: str) -> None:
+    def __init__(self, topic_partition: TopicPartition, logged: str, expected: str) -> None:
         super().__init__(
             INCONSISTENT_TOPIC_ID,
-            f"the log of {topic_partition} is of the topic {found}, not of {expected}",
+            f"the log of {topic_partition} is of the topic {logged}, not of {expected}",
         )
         self.topic_partition = topic_partition
-        self.found = found
+        self.logged = logged
         self.expected = expected
 
 

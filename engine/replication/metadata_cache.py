@@ -1,8 +1,8 @@
 """What one broker knows of the cluster: brokers, topics, leaders; as the controller last said.
 
-The controller tells it by UpdateMetadata (PART-12); clients are answered from it. It may be
-behind the metadata store, and every broker has its own. `version` rises with each change, so that
-an answer that was built once can be kept until then.
+The controller tells it by UpdateMetadata (PART-12); responses to clients are built from it. It
+may be behind the metadata store, and every broker has its own. `version` rises with each change, so
+that a response that was built once can be kept until then.
 
 Source: PART-12; Kafka's ZkMetadataCache.
 """
@@ -35,7 +35,9 @@ class BrokerNode(NamedTuple):
 
     def endpoint(self, listener: str) -> Endpoint | None:
         """Return where it is reached by a listener, None if it has no such one."""
-        return next((found for found in self.endpoints if found.listener == listener), None)
+        return next(
+            (endpoint for endpoint in self.endpoints if endpoint.listener == listener), None
+        )
 
 
 class PartitionMetadata(NamedTuple):
@@ -134,8 +136,8 @@ class MetadataCache:
         gone = []
         for topic_partition, partition in partitions.items():
             if partition is not None:
-                known = self._topics.setdefault(topic_partition.topic, {})
-                known[topic_partition.partition] = partition
+                by_index = self._topics.setdefault(topic_partition.topic, {})
+                by_index[topic_partition.partition] = partition
             elif self._forget(topic_partition):
                 gone.append(topic_partition)
         self.version += 1

@@ -120,7 +120,7 @@ class Partition:
         self.partition_epoch = _NO_EPOCH
         self.assigned_replicas: tuple[int, ...] = ()
         self.in_sync = InSyncSet(())
-        #: What is known of the other replicas; empty on a follower (HW-3).
+        #: The progress of the other replicas; empty on a follower (HW-3).
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
         self.epoch_start_offset: int | None = None
@@ -168,13 +168,13 @@ class Partition:
             start, now_ms = self.log.log_end_offset, self._clock.monotonic_ms()
             self.log.epochs.assign(state.leader_epoch, start)
             followers = {
-                id_: known.at_new_epoch(
+                id_: follower.at_new_epoch(
                     is_new_leader=is_new_leader,
                     is_in_sync=id_ in state.isr,
                     leader_log_end_offset=start,
                     now_ms=now_ms,
                 )
-                for id_, known in followers.items()
+                for id_, follower in followers.items()
             }
             self.epoch_start_offset = start
             effects.append(RoleChanged(self.topic_partition, state.leader_epoch))
@@ -259,7 +259,7 @@ class Partition:
         return new_tuple(LeaderAppend, (info, end, effects))
 
     def append_usual(self, batches: memoryview) -> AppendInfo | None:
-        """Append as `append` would for acks=1 of a client; the caller tells who waits for it.
+        """Append as `append` would for acks=1 of a client; the caller completes delayed operations.
 
         None with nothing done on a broker that does not lead, and for what a header says not to be
         one batch in no transaction. Errors: those of the log; nothing is written then.
@@ -272,11 +272,11 @@ class Partition:
             return None
         if isinstance(info, CheckedBatch):
             info = log.append(info, epoch, now_ms)
-        if not info[7]:
+        if not info.is_duplicate:
             if self.followers:
                 self._maybe_move_high_watermark()
-            elif info[1] >= self.high_watermark:
-                self.high_watermark = info[1] + 1
+            elif (last_offset := info.last_offset) >= self.high_watermark:
+                self.high_watermark = last_offset + 1
         return info
 
     def append_as_follower(
@@ -397,12 +397,12 @@ class Partition:
         if spec.last_fetched_epoch is None:
             return None
         log = self.log
-        known = log.end_offset_for_epoch(spec.last_fetched_epoch)
-        if known is None or spec.fetch_offset < log.log_start_offset:
+        last = log.end_offset_for_epoch(spec.last_fetched_epoch)
+        if last is None or spec.fetch_offset < log.log_start_offset:
             raise OffsetOutOfRange(spec.fetch_offset, log.log_start_offset, log.log_end_offset)
-        found = EpochEnd(*known)
-        if found.leader_epoch < spec.last_fetched_epoch or found.end_offset < spec.fetch_offset:
-            return found
+        end = EpochEnd(*last)
+        if end.leader_epoch < spec.last_fetched_epoch or end.end_offset < spec.fetch_offset:
+            return end
         return None
 
     def end_offset_for_epoch(
@@ -413,8 +413,8 @@ class Partition:
         Errors: those of `require`. Source: Partition.lastOffsetForLeaderEpoch; KIP-320.
         """
         self.require(current_leader_epoch, is_leader_required=True)
-        known = self.log.end_offset_for_epoch(leader_epoch)
-        return None if known is None else EpochEnd(*known)
+        last = self.log.end_offset_for_epoch(leader_epoch)
+        return None if last is None else EpochEnd(*last)
 
     def offset_for_timestamp(
         self,
@@ -428,7 +428,7 @@ class Partition:
 
         Negative times ask for ends, see `log_reader.offset_for_timestamp`. Raises
         OffsetNotAvailable to consumers while a new leader's watermark is below the start of its
-        epoch, for an answer could go backwards. Source: HW-15, KIP-207.
+        epoch, for a result could go backwards. Source: HW-15, KIP-207.
         """
         self.require(current_leader_epoch, is_leader_required=is_leader_required)
         log = self.log
@@ -438,9 +438,9 @@ class Partition:
         if timestamp_ms == LATEST:
             self._require_available(isolation)
             return OffsetAndTimestamp(NO_TIMESTAMP, end, self.leader_epoch)
-        found = log.offset_for_timestamp(timestamp_ms)
-        if timestamp_ms in (EARLIEST, EARLIEST_LOCAL) or (found is not None and found.offset < end):
-            return found
+        first = log.offset_for_timestamp(timestamp_ms)
+        if timestamp_ms in (EARLIEST, EARLIEST_LOCAL) or (first is not None and first.offset < end):
+            return first
         self._require_available(isolation)
         return None
 
@@ -503,7 +503,7 @@ class Partition:
         )
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
-        """Take the controller's answer to a proposal; one that is out of date changes nothing.
+        """Take the controller's response to a proposal; one that is out of date changes nothing.
 
         A smaller set may raise the watermark at once (ISR-8). For refusals see `after_refusal`.
         """
@@ -557,11 +557,11 @@ class Partition:
         maximal_isr, now_ms = self.in_sync.maximal_isr, self._clock.monotonic_ms()
         lag_ms_max = self.config.replica_lag_time_max_ms
         return [
-            known.log_end_offset
-            for replica_id, known in self.followers.items()
+            follower.log_end_offset
+            for replica_id, follower in self.followers.items()
             if replica_id in maximal_isr
             or (
-                known.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
+                follower.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
                 and self._is_alive(replica_id)
             )
         ]
@@ -571,8 +571,8 @@ class Partition:
     def low_watermark(self) -> int:
         """Return the least log start among this and the live followers (HW-18)."""
         starts = [
-            known.log_start_offset
-            for replica_id, known in self.followers.items()
+            follower.log_start_offset
+            for replica_id, follower in self.followers.items()
             if self._is_alive(replica_id)
         ]
         return min([self.log.log_start_offset, *starts])

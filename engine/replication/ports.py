@@ -29,7 +29,7 @@ class ReplicaManagerPorts(NamedTuple):
     """Who is there for what is not the manager's own.
 
     `is_known` tells whether some broker has the partition. `propose_isr` asks the controller, and
-    brings its answer to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
+    brings its response to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
     deadline (monotonic) of each operation that starts to wait.
     """
 

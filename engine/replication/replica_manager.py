@@ -1,7 +1,7 @@
-"""The partitions of one broker: appends and fetches over many, and the answers that wait.
+"""The partitions of one broker: appends and fetches over many, and the delayed ones.
 
 ```
-append_records ─ each partition appends ─┬─ all answered at once ─────────────────> results
+append_records ─ each partition appends ─┬─ all complete at once ──────────────────> results
                                          └─ acks=-1: DelayedProduce ── watermark, deadline ─> kept
 fetch ─ each partition is read ─┬─ enough bytes, an error, no wait ───────────────> results
                                 └─ DelayedFetch ── append, watermark, deadline ─> read anew ─> kept
@@ -12,7 +12,7 @@ delete_records ─ each log start rises ─┬─ on all live replicas ───
 What is there at once is returned as it is, what is not as a promise. One is kept on the thread of
 the loop, possibly before the call returns; what watches it must not raise, for it runs amid what
 others asked. One partition's failure is an error in its own
-answer and never fails the request (PUR-4). Effects are performed in the order they came,
+result and never fails the request (PUR-4). Effects are performed in the order they came,
 those of nested calls behind those before.
 
 Source: PART-5, FET-2, FET-3, HW-14, PUR-4 … PUR-12; Kafka's ReplicaManager.
@@ -148,7 +148,7 @@ class ReplicaManager:
         self._partitions[partition.topic_partition] = partition
 
     def remove(self, topic_partition: TopicPartition) -> Partition | None:
-        """Let a partition go; what waits for it is answered."""
+        """Let a partition go; its delayed operations complete."""
         self._offline.discard(topic_partition)
         partition = self._partitions.pop(topic_partition, None)
         self._ports.fetching.stop(topic_partition)
@@ -156,7 +156,7 @@ class ReplicaManager:
         return partition
 
     def mark_offline(self, topic_partition: TopicPartition) -> None:
-        """Answer KAFKA_STORAGE_ERROR for a partition whose directory has failed, until `add`."""
+        """Respond KAFKA_STORAGE_ERROR for a partition whose directory has failed, until `add`."""
         self._partitions.pop(topic_partition, None)
         self._offline.add(topic_partition)
         self._ports.fetching.stop(topic_partition)
@@ -188,7 +188,7 @@ class ReplicaManager:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         is_internal_allowed: bool = False,
     ) -> ProduceResults | Promise[ProduceResults]:
-        """Append to each partition and answer when `required_acks` are there (PUR-10).
+        """Append to each partition; complete when `required_acks` are there (PUR-10).
 
         acks −1 waits for the in-sync sets, at most `timeout_ms`; 0 and 1 for this broker alone.
         Clients do not write to internal topics, but for Kafka's admin tools.
@@ -203,7 +203,7 @@ class ReplicaManager:
         must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
         for topic_partition, batches in entries.items():
             try:
-                if must_spare_internal and topic_partition[0] in INTERNAL_TOPICS:
+                if must_spare_internal and topic_partition.topic in INTERNAL_TOPICS:
                     raise InvalidTopic(topic_partition.topic)
                 partition = partitions.get(topic_partition) or self.find(topic_partition)
                 info, required_offset, moved = partition.append(batches, required_acks, origin)
@@ -237,16 +237,16 @@ class ReplicaManager:
         *,
         is_internal_allowed: bool = False,
     ) -> ProduceResult | None:
-        """Append what a client sent to one partition and return its answer, without a wait.
+        """Append what a client sent to one partition and return its result, without a wait.
 
-        None when nothing has been done: the partition is not here or not led, the answer may have
+        None when nothing has been done: the partition is not here or not led, the result may have
         to wait, or it is not one batch in no transaction. `append_records` is then the way.
         """
         partition = self._partitions.get(topic_partition)
         if (
             partition is None
             or (required_acks != ACKS_LEADER and not _is_leader_enough(partition, required_acks))
-            or (topic_partition[0] in INTERNAL_TOPICS and not is_internal_allowed)
+            or (topic_partition.topic in INTERNAL_TOPICS and not is_internal_allowed)
         ):
             return None
         watermark = partition.high_watermark
@@ -256,12 +256,13 @@ class ReplicaManager:
             return self._failed_append(topic_partition, failure)
         if info is None:
             return None
-        if (self._fetch_keys or self._produce_keys or self._delete_keys) and not info[7]:
-            self._tell_waiting(partition, watermark)
-        return new_tuple(ProduceResult, (None, info[0], info[3], info[4]))
+        first_offset, _, _, append_time_ms, log_start_offset, _, _, is_duplicate = info
+        if (self._fetch_keys or self._produce_keys or self._delete_keys) and not is_duplicate:
+            self._complete_behind(partition, watermark)
+        return new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
 
-    def _tell_waiting(self, partition: Partition, earlier_watermark: int) -> None:
-        """Complete what waits for the records that have just been appended."""
+    def _complete_behind(self, partition: Partition, earlier_watermark: int) -> None:
+        """Complete delayed operations that wait for records which have just been appended."""
         topic_partition, watermark = partition.topic_partition, partition.high_watermark
         if (
             topic_partition in self._fetch_keys
@@ -300,22 +301,22 @@ class ReplicaManager:
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
     ) -> FetchResults | Promise[FetchResults]:
-        """Read partitions in this order and answer with at least `min_bytes`, or after the wait.
+        """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
         is noted, and may complete produces (PUR-7).
         """
         effects: list[Effect] = []
         results = self._read(params, specs, effects)
-        must_answer = params.max_wait_ms <= 0 or not specs
+        is_over = params.max_wait_ms <= 0 or not specs
         total_bytes = 0
         for _, result in results:
             if result.error is not None or result.records is None:
-                must_answer = True
+                is_over = True
             else:
                 total_bytes += result.records.size_bytes
-        answer: FetchResults | Promise[FetchResults] = results
-        if not must_answer and total_bytes < params.min_bytes:
+        fetched: FetchResults | Promise[FetchResults] = results
+        if not is_over and total_bytes < params.min_bytes:
             waiting = [
                 WaitingPartition(topic_partition, spec, result.records.start)
                 for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
@@ -324,11 +325,11 @@ class ReplicaManager:
             _release(results)
             deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
             operation = DelayedFetch(deadline_ms, params, waiting, self.find)
-            answer = operation.promise
+            fetched = operation.promise
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
                 operation.force_complete()
-                operation.answer(self._read_now)
+                operation.keep(self._read_now)
             else:
                 self._fetches.watch(operation, [topic_partition for topic_partition, _ in specs])
                 self._ports.on_waiting(deadline_ms)
@@ -337,7 +338,7 @@ class ReplicaManager:
             # Its fetch says where its log starts.
             for topic_partition, _ in specs:
                 self._check_deletes(topic_partition)
-        return answer
+        return fetched
 
     def _read(
         self,
@@ -359,8 +360,8 @@ class ReplicaManager:
                     params, spec, left_bytes, at_least_one_batch=at_least_one_batch
                 )
             except (ApiError, StorageError) as failure:
-                answer = FetchResult(self.answer_to(topic_partition, failure))
-                results.append((topic_partition, answer))
+                refused = FetchResult(self.answer_to(topic_partition, failure))
+                results.append((topic_partition, refused))
                 continue
             records = read.records
             if records is not None and records.is_first_batch_cut and not params.is_max_bytes_hard:
@@ -392,7 +393,7 @@ class ReplicaManager:
         The promise is kept with what `read` finds when the wait is over.
         """
         operation = UsualDelayedFetch(deadline_ms, params, waiting, self._partitions, read)
-        self._fetches.watch(operation, waiting[:1])
+        self._fetches.watch(operation, (waiting.topic_partition,))
         self._ports.on_waiting(deadline_ms)
         return operation.promise
 
@@ -414,7 +415,7 @@ class ReplicaManager:
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], timeout_ms: int
     ) -> DeleteRecordsResults | Promise[DeleteRecordsResults]:
-        """Delete records below offsets and answer when no live replica has them (HW-18).
+        """Delete records below offsets; complete when no live replica has them (HW-18).
 
         Waits at most `timeout_ms`; internal topics are refused.
         """
@@ -446,7 +447,7 @@ class ReplicaManager:
     # Effects and time
 
     def perform(self, effects: Iterable[Effect]) -> None:
-        """Perform effects: answer what they complete, and have others do what is theirs.
+        """Perform effects: keep the promises they complete, and have others do what is theirs.
 
         What watches a promise may call back into the manager: what that leads to is done after it.
 
@@ -486,7 +487,7 @@ class ReplicaManager:
                 assert_never(effect)
 
     def isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> None:
-        """Bring the controller's answer to a partition; one that is here no more has no use of it.
+        """Bring the controller's response to its partition, if that is still here.
 
         Source: Partition.submitAlterPartition.
         """
@@ -514,17 +515,17 @@ class ReplicaManager:
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._fetch_keys:
             for fetch in self._fetches.check(topic_partition):
-                fetch.answer(self._read_now)
+                fetch.keep(self._read_now)
 
     def advance(self) -> None:
-        """Answer what is past its deadline."""
+        """Complete the operations past their deadline."""
         now_ms = self._clock.monotonic_ms()
         for produce in self._produces.advance(now_ms):
             produce.keep()
         for deletion in self._deletes.advance(now_ms):
             deletion.keep()
         for fetch in self._fetches.advance(now_ms):
-            fetch.answer(self._read_now)
+            fetch.keep(self._read_now)
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
@@ -545,17 +546,17 @@ class ReplicaManager:
         return {key: partition.high_watermark for key, partition in self._partitions.items()}
 
     def stop(self) -> None:
-        """Answer everything that waits, as if its time were over."""
+        """Complete every delayed operation, as if its time were over."""
         for produce in self._produces.drain():
             produce.keep()
         for deletion in self._deletes.drain():
             deletion.keep()
         for fetch in self._fetches.drain():
-            fetch.answer(self._read_now)
+            fetch.keep(self._read_now)
 
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:
-    """Tell whether an append of these acks, other than 1, can be answered without a wait."""
+    """Tell whether an append of these acks, other than 1, is complete without a wait."""
     return required_acks == ACKS_ALL and not partition.followers and not partition.is_under_min_isr
 
 

@@ -16,7 +16,7 @@
 4. Arm the timer.
 
 An operation completes exactly once (P1): the first `force_complete` wins, and whoever got True
-owes the reply. Purgatories only say which operations are complete; the replies, which read
+owes the response. Purgatories only say which operations are complete; the responses, which read
 logs and write to sockets, are built by the caller from what the operation hands out.
 
 Completing through one key leaves dead entries under the others. They are not looked for at
@@ -36,13 +36,16 @@ from engine.timing.wheel import Timer, TimingWheel
 
 
 class DelayedOperation(Timer, ABC):
-    """What waits. Subclasses say when it can complete, and hold what its reply is built from."""
+    """An operation that waits.
+
+    Subclasses say when it can complete, and hold what its response is built from.
+    """
 
     __slots__ = ("is_completed", "is_expired")
 
     def __init__(self, deadline_ms: int) -> None:
         super().__init__(deadline_ms)
-        #: Someone completed it; the reply is out or on its way.
+        #: Someone completed it; the response is out or on its way.
         self.is_completed = False
         #: It was completed by its deadline and not by an event.
         self.is_expired = False
@@ -52,7 +55,7 @@ class DelayedOperation(Timer, ABC):
         """Tell whether what it waits for is there. Called any number of times until it is."""
 
     def force_complete(self) -> bool:
-        """Complete, whatever it waits for; True for exactly one caller, who owes the reply."""
+        """Complete, whatever it waits for; True for exactly one caller, who owes the response."""
         if self.is_completed:
             return False
         self.is_completed = True
@@ -96,9 +99,9 @@ class Purgatory(Generic[Op]):
         return self._watchers
 
     def try_complete_else_watch(self, operation: Op, keys: Iterable[Hashable]) -> bool:
-        """Complete an operation now, or let it wait; True if completed, and the reply is owed.
+        """Complete an operation now, or let it wait; True if completed, and the response is owed.
 
-        False also if someone else completed it meanwhile: the reply is theirs.
+        False also if someone else completed it meanwhile: the response is theirs.
 
         Source: PUR-2.
         """
@@ -139,7 +142,7 @@ class Purgatory(Generic[Op]):
             self._maybe_purge()
 
     def check(self, key: Hashable) -> list[Op]:
-        """Return the operations under a key that an event completed; their replies are owed."""
+        """Return the operations under a key that an event completed; their responses are owed."""
         watchers = self._watchers.get(key)
         if watchers is None:
             return []
@@ -156,7 +159,7 @@ class Purgatory(Generic[Op]):
         return completed
 
     def advance(self, now_ms: int) -> list[Op]:
-        """Complete the operations past their deadline, earliest first; their replies are owed."""
+        """Complete the operations past their deadline, earliest first; their responses are owed."""
         expired = []
         for operation in self._wheel.advance(now_ms):
             if operation.force_complete():
@@ -171,7 +174,7 @@ class Purgatory(Generic[Op]):
         return self._wheel.next_deadline_ms()
 
     def drain(self) -> list[Op]:
-        """Complete everything that waits, for a stop; the replies are owed."""
+        """Complete everything that waits, for a stop; the responses are owed."""
         self._watchers.clear()
         self._watched_estimate = 0
         return [operation for operation in self._wheel.drain() if operation.force_complete()]

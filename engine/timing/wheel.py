@@ -49,7 +49,7 @@ _NOT_QUEUED = -1
 
 
 class Timer:
-    """A deadline; subclass it to carry what waits for it. One wheel at a time holds it.
+    """A deadline; subclass it to carry the operation. One wheel at a time holds it.
 
     `deadline_ms` is on the clock of the wheel, and fixed while the timer is pending.
     """
@@ -232,8 +232,11 @@ class TimingWheel(Generic[T]):
             drained += self._due
             self._due.clear()
         queue = self._queue
-        while queue and queue[0][0] <= clock:
-            bucket = heappop(queue)[2]
+        while queue:
+            expiry, _, bucket = queue[0]
+            if expiry > clock:
+                break
+            heappop(queue)
             bucket.expiry = _NOT_QUEUED
             drained += bucket.timers
             bucket.timers.clear()

@@ -5,7 +5,7 @@ block   first id … first id + 999        from the controller, which writes dow
         |---------- 90 % ---------|--|   at the mark the next block is asked for
 ```
 
-While no id is there the answer is COORDINATOR_LOAD_IN_PROGRESS, which clients of any age try
+While no id is there the response is COORDINATOR_LOAD_IN_PROGRESS, which clients of any age try
 again. What is left of a block when the broker stops is never used.
 
 Source: REPL-12; Kafka's RPCProducerIdManager; KIP-360, KIP-730.

@@ -84,7 +84,8 @@ def _prefixed(message: str, raw: bytes | memoryview) -> tuple[int, bytes | memor
     """Split the int16 off a key or value."""
     if len(raw) < _INT16.size:
         raise FrameTruncated(message, "", 0, "an int16", f"{len(raw)} bytes")
-    return _INT16.unpack_from(raw)[0], raw[_INT16.size :]
+    (version,) = _INT16.unpack_from(raw)
+    return version, raw[_INT16.size :]
 
 
 def decode_coordinator_record(

@@ -87,8 +87,9 @@ def _version(raw: bytes | memoryview, part: str) -> int:
     """Return the int16 in front of a key or value."""
     if len(raw) < _INT16.size:
         raise runtime_failure(f"Could not read version from {part}'s buffer.")
-    found: int = _INT16.unpack_from(raw)[0]
-    return found
+    version: int
+    (version,) = _INT16.unpack_from(raw)
+    return version
 
 
 def _read(
@@ -122,7 +123,7 @@ def _unfold(member: dict[str, Any], field: str, message: str, release: str) -> N
     raw = member[field]
     if len(raw) < _INT16.size:
         return
-    version = _INT16.unpack_from(raw)[0]
+    (version,) = _INT16.unpack_from(raw)
     try:
         struct, _ = read_as_tool(message, release, raw, position=_INT16.size, version=version)
     except ToolFailure:

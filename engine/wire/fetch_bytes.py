@@ -28,11 +28,12 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from struct import Struct as Format
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from engine.host.ports import FileRegion, SendPart
 from engine.limits import FETCHED_TOPICS_KEPT
 from engine.model import new_tuple
+from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint
 from engine.wire.read_parts import Refused, array_count, compact_string
@@ -131,11 +132,11 @@ class FetchedPartition(NamedTuple):
     preferred_read_replica: int = -1
 
 
-#: A topic's name or id and its answers.
+#: A topic's name or id and its responses.
 FetchedTopic: TypeAlias = tuple[str | bytes, list[FetchedPartition]]
 
 
-class FetchAnswer(NamedTuple):
+class FetchResponse(NamedTuple):
     """A Fetch response; error and session are those of the session as a whole."""
 
     topics: list[FetchedTopic]
@@ -289,21 +290,21 @@ def _classic_string(body: bytes, at: int) -> tuple[str, int]:
     return str(body[at + 2 : stop], "utf-8"), stop
 
 
-def _from_message(message: Any, version: int) -> FetchRequest:
+def _from_message(message: messages.FetchRequest, version: int) -> FetchRequest:
     has_ids = version >= FIRST_WITH_TOPIC_IDS
     topics: list[AskedTopic] = [
         (
             topic.topic_id if has_ids else topic.topic,
             [
                 AskedPartition(
-                    found.partition,
-                    found.current_leader_epoch,
-                    found.fetch_offset,
-                    found.last_fetched_epoch,
-                    found.log_start_offset,
-                    found.partition_max_bytes,
+                    partition.partition,
+                    partition.current_leader_epoch,
+                    partition.fetch_offset,
+                    partition.last_fetched_epoch,
+                    partition.log_start_offset,
+                    partition.partition_max_bytes,
                 )
-                for found in topic.partitions
+                for partition in topic.partitions
             ],
         )
         for topic in message.topics
@@ -332,7 +333,7 @@ def _from_message(message: Any, version: int) -> FetchRequest:
 # Responses
 
 
-def encode_fetch_response(version: int, answer: FetchAnswer) -> list[SendPart]:
+def encode_fetch_response(version: int, answer: FetchResponse) -> list[SendPart]:
     """Encode a response as parts: regions of files stay what they are."""
     return _Writer(version).response(answer)
 
@@ -358,7 +359,7 @@ class _Writer:
         self.out = bytearray()
         self.parts: list[SendPart] = []
 
-    def response(self, answer: FetchAnswer) -> list[SendPart]:
+    def response(self, answer: FetchResponse) -> list[SendPart]:
         """Write all of it and return the parts."""
         version, out = self.version, self.out
         if version >= FIRST_WITH_SESSIONS:
@@ -397,21 +398,25 @@ class _Writer:
         self.out += varint_bytes(len(raw) + 1) if self.is_flexible else len(raw).to_bytes(2)
         self.out += raw
 
-    def _partition(self, found: FetchedPartition) -> None:
+    def _partition(self, fetched: FetchedPartition) -> None:
         version, out = self.version, self.out
+        (
+            index, code, watermark, stable, log_start, records, aborted, diverging, leader,
+            preferred,
+        ) = fetched  # fmt: skip
         if version >= 5:
-            out += _ANSWER_5(*found[:5])
+            out += _ANSWER_5(index, code, watermark, stable, log_start)
         elif version == 4:
-            out += _ANSWER_4(*found[:4])
+            out += _ANSWER_4(index, code, watermark, stable)
         else:
-            out += _ANSWER_0(*found[:3])
+            out += _ANSWER_0(index, code, watermark)
         if version >= 4:
-            self._aborted(found.aborted)
+            self._aborted(aborted)
         if version >= 11:
-            out += _PREFERRED(found.preferred_read_replica)
-        self._records(found.records)
+            out += _PREFERRED(preferred)
+        self._records(records)
         if self.is_flexible:
-            self._tags(found)
+            self._tags(diverging, leader)
 
     def _aborted(self, aborted: Sequence[tuple[int, int]] | None) -> None:
         if aborted is None:
@@ -434,8 +439,7 @@ class _Writer:
             self.count(len(records))
             self.out += records
 
-    def _tags(self, found: FetchedPartition) -> None:
-        diverging, leader = found.diverging, found.current_leader
+    def _tags(self, diverging: tuple[int, int] | None, leader: tuple[int, int] | None) -> None:
         if diverging is None and leader is None:
             self.out.append(0)
             return

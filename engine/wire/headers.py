@@ -78,25 +78,25 @@ class Api(NamedTuple):
 @cache
 def apis(release: str = ENGINE_RELEASE) -> dict[int, Api]:
     """Return the APIs of a release by their keys."""
-    found = {}
+    by_key = {}
     for key, name in api_names(release).items():
         _, _, valid_text, flexible, *words = schema_head(f"{name}Request", release)
         valid = parse_versions(valid_text)
         stable = valid._replace(highest=valid.highest - ("unstable" in words))
-        found[key] = Api(key, name, valid, stable, parse_versions(flexible))
-    return found
+        by_key[key] = Api(key, name, valid, stable, parse_versions(flexible))
+    return by_key
 
 
 def api(key_or_name: int | str, release: str = ENGINE_RELEASE) -> Api:
     """Return an API by its key or its name; raises UnknownMessage."""
-    known = apis(release)
+    by_key = apis(release)
     if isinstance(key_or_name, int):
-        if key_or_name in known:
-            return known[key_or_name]
+        if key_or_name in by_key:
+            return by_key[key_or_name]
     else:
-        for found in known.values():
-            if found.name == key_or_name:
-                return found
+        for row in by_key.values():
+            if row.name == key_or_name:
+                return row
     raise UnknownMessage(f"API {key_or_name}", release)
 
 
@@ -106,7 +106,8 @@ def _flexible_versions(api_key: int) -> Versions | None:
     for release in RELEASES:
         name = api_names(release).get(api_key)
         if name is not None:
-            return parse_versions(schema_head(f"{name}Request", release)[3])
+            _, _, _, flexible, *_ = schema_head(f"{name}Request", release)
+            return parse_versions(flexible)
     return None
 
 

@@ -102,7 +102,7 @@ class _Form:
         elif field.type == "records":
             return _no_bytes
         if field.is_array and one:
-            return lambda items, each=one: [each(item) for item in items]  # type: ignore[misc]
+            return lambda items, text=one: [text(item) for item in items]  # type: ignore[misc]
         return one
 
 

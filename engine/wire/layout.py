@@ -36,17 +36,25 @@ from engine.wire.schema import (
 
 Place: TypeAlias = Literal["positional", "tagged", "absent"]
 
+
 #: Types of one fixed size: their letter in a `struct` format, and their bytes.
+class FixedForm(NamedTuple):
+    """A type of one size: its letter for `struct`, and its bytes."""
+
+    code: str
+    size: int
+
+
 FIXED: Final = {
-    "bool": ("?", 1),
-    "int8": ("b", 1),
-    "int16": ("h", 2),
-    "uint16": ("H", 2),
-    "int32": ("i", 4),
-    "uint32": ("I", 4),
-    "int64": ("q", 8),
-    "float64": ("d", 8),
-    "uuid": ("16s", 16),
+    "bool": FixedForm("?", 1),
+    "int8": FixedForm("b", 1),
+    "int16": FixedForm("h", 2),
+    "uint16": FixedForm("H", 2),
+    "int32": FixedForm("i", 4),
+    "uint32": FixedForm("I", 4),
+    "int64": FixedForm("q", 8),
+    "float64": FixedForm("d", 8),
+    "uuid": FixedForm("16s", 16),
 }
 
 #: The zero UUID stands for "none".
@@ -91,7 +99,7 @@ class FieldLayout(NamedTuple):
         if self.struct:
             return self.struct.bytes_min
         if self.type in FIXED:
-            return FIXED[self.type][1]
+            return FIXED[self.type].size
         if self.compact:
             return 1
         return 2 if self.type == "string" else 4
@@ -107,8 +115,8 @@ class StructLayout(NamedTuple):
 
     def placed(self, place: Place) -> list[FieldLayout]:
         """Return the fields of one place, in wire order; tagged ones by their tag."""
-        found = [field for field in self.fields if field.place == place]
-        return sorted(found, key=lambda field: field.tag) if place == "tagged" else found
+        fields = [field for field in self.fields if field.place == place]
+        return sorted(fields, key=lambda field: field.tag) if place == "tagged" else fields
 
 
 def _lay_out_field(message: MessageSchema, field: FieldSchema, version: int) -> FieldLayout:

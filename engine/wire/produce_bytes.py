@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from engine.limits import PRODUCED_TOPICS_KEPT
 from engine.model import new_tuple
+from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.read_parts import (
     Refused,
@@ -32,7 +33,6 @@ from engine.wire.read_parts import (
     long_varint,
     nullable_compact_string,
 )
-from engine.wire.structs import message_class
 from engine.wire.writer import STRING_BYTES_MAX, varint_bytes
 
 FIRST_FLEXIBLE: Final = 9
@@ -86,7 +86,7 @@ class ProduceRequest(NamedTuple):
     topics: list[ProducedTopic]
 
 
-#: Record errors, message and leader of an answer that has none of them.
+#: Record errors, message and leader of a response that has none of them.
 _USUAL_END: Final = ((), None, None)
 
 
@@ -111,12 +111,12 @@ class ProducedPartition(NamedTuple):
         return not self.record_errors and self.error_message is None and self.current_leader is None
 
 
-#: A topic's name and its answers.
+#: A topic's name and its responses.
 AnsweredTopic: TypeAlias = tuple[str, list[ProducedPartition]]
 
 
 class NodeEndpoint(NamedTuple):
-    """Where a leader that an answer names is reached."""
+    """Where a leader that a response names is reached."""
 
     node_id: int
     host: str
@@ -141,10 +141,10 @@ def _read_flexible_usual(body: memoryview) -> ProduceRequest | None:
     Small requests are of this shape, and for them each step counts.
     """
     at = _USUAL_NAME_AT + body[_USUAL_NAME_AT - 1] + _USUAL_PARTITION_BYTES
-    found = head_of_request(bytes(body[: at - 1]))
-    if found is None:
+    head = head_of_request(bytes(body[: at - 1]))
+    if head is None:
         return None
-    acks, timeout_ms, name, index = found
+    acks, timeout_ms, name, index = head
     size = body[at - 1]
     if size > 127:
         size, at = long_varint(body, at, size)
@@ -337,41 +337,49 @@ def _encode(
     throttle_ms: int,
 ) -> bytes:
     """Encode by the table."""
-    response = message_class("ProduceResponse")
-    answer = response(
+    response = messages.ProduceResponse(
         responses=[
-            response.TopicProduceResponse(
+            messages.ProduceResponse.TopicProduceResponse(
                 name=name,
-                partition_responses=[_partition_message(response, found) for found in partitions],
+                partition_responses=[_partition_message(partition) for partition in partitions],
             )
             for name, partitions in topics
         ]
     )
     if version >= 1:
-        answer.throttle_time_ms = throttle_ms
+        response.throttle_time_ms = throttle_ms
     if version >= 10:
-        answer.node_endpoints = [
-            response.NodeEndpoint(**endpoint._asdict()) for endpoint in node_endpoints
+        response.node_endpoints = [
+            messages.ProduceResponse.NodeEndpoint(
+                node_id=endpoint.node_id,
+                host=endpoint.host,
+                port=endpoint.port,
+                rack=endpoint.rack,
+            )
+            for endpoint in node_endpoints
         ]
-    return message_codec("ProduceResponse", version).encode(answer)
+    return message_codec("ProduceResponse", version).encode(response)
 
 
-def _partition_message(response: Any, found: ProducedPartition) -> Any:
-    made = response.PartitionProduceResponse(
-        index=found.partition,
-        error_code=found.error_code,
-        base_offset=found.base_offset,
-        log_append_time_ms=found.log_append_time_ms,
-        log_start_offset=found.log_start_offset,
+def _partition_message(
+    partition: ProducedPartition,
+) -> messages.ProduceResponse.PartitionProduceResponse:
+    response = messages.ProduceResponse
+    row = response.PartitionProduceResponse(
+        index=partition.partition,
+        error_code=partition.error_code,
+        base_offset=partition.base_offset,
+        log_append_time_ms=partition.log_append_time_ms,
+        log_start_offset=partition.log_start_offset,
         record_errors=[
             response.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=message)
-            for index, message in found.record_errors
+            for index, message in partition.record_errors
         ],
-        error_message=found.error_message,
+        error_message=partition.error_message,
     )
-    if found.current_leader is not None:
-        leader_id, leader_epoch = found.current_leader
-        made.current_leader = response.LeaderIdAndEpoch(
+    if partition.current_leader is not None:
+        leader_id, leader_epoch = partition.current_leader
+        row.current_leader = response.LeaderIdAndEpoch(
             leader_id=leader_id, leader_epoch=leader_epoch
         )
-    return made
+    return row

@@ -165,7 +165,7 @@ def _read_field(out: _Source, field: FieldLayout, target: str) -> None:
         if field.is_array:
             _read_flat(out, field, target)
         else:
-            out.fixed(FIXED[field.type][0], target)
+            out.fixed(FIXED[field.type].code, target)
     elif field.is_array:
         _read_array(out, field, target)
     elif field.struct is None:

@@ -63,7 +63,7 @@ class Reader:
 
     def fixed(self, type_name: str) -> Any:
         """Read a value of a fixed size."""
-        size = FIXED[type_name][1]
+        size = FIXED[type_name].size
         self.need(size, f"{size} bytes of {type_name}")
         (value,) = _FIXED_FORMATS[type_name].unpack_from(self.buffer, self.position)
         self.position += size
@@ -206,12 +206,12 @@ class Reader:
 
     def tagged_section(self, layout: StructLayout, made: Struct) -> None:
         """Read the tagged fields; unknown ones are passed over."""
-        known = {field.tag: field for field in layout.fields if field.tag >= 0}
+        tagged = {field.tag: field for field in layout.fields if field.tag >= 0}
         for _ in range(self.unsigned_varint()):
             start = self.position
             tag = self.unsigned_varint()
             size = self.unsigned_varint()
-            field = known.get(tag)
+            field = tagged.get(tag)
             if field is None:
                 self.taken(start, size, f"tag {tag}")
                 continue

@@ -48,22 +48,22 @@ def _custom_metadata(raw: bytes | None) -> str:
     return "Optional.empty" if raw is None else f"Optional[CustomMetadata{{{len(raw)} bytes}}]"
 
 
-def _topic_id_partition(entry: Any) -> str:
+def _topic_id_partition(partition: Any) -> str:
     """Return the text of a topic partition with its id."""
-    return f"{uuid_text(entry.id)}:{entry.name}-{entry.partition}"
+    return f"{uuid_text(partition.id)}:{partition.name}-{partition.partition}"
 
 
-def _segment_id(entry: Any) -> str:
+def _segment_id(segment: Any) -> str:
     """Return the text of a segment's id."""
-    place = _topic_id_partition(entry.topic_id_partition)
-    return f"RemoteLogSegmentId{{topicIdPartition={place}, id={uuid_text(entry.id)}}}"
+    place = _topic_id_partition(segment.topic_id_partition)
+    return f"RemoteLogSegmentId{{topicIdPartition={place}, id={uuid_text(segment.id)}}}"
 
 
-def _leader_epochs(entries: list[Any]) -> str:
+def _leader_epochs(rows: list[Any]) -> str:
     """Return the text of the map from leader epoch to start offset, sorted by epoch."""
-    if not entries:
+    if not rows:
         raise _illegal("segmentLeaderEpochs can not be null or empty")
-    by_epoch = {entry.leader_epoch: entry.offset for entry in entries}
+    by_epoch = {row.leader_epoch: row.offset for row in rows}
     return f"{{{', '.join(f'{epoch}={by_epoch[epoch]}' for epoch in sorted(by_epoch))}}}"
 
 

@@ -52,4 +52,4 @@ def scala_order(batches: Iterable[Sequence[TopicPartition]]) -> list[TopicPartit
                 buckets *= 2
             hashes.setdefault(partition, _hash(partition))
     # Equal hashes stay in the order in which they came: sorting is stable.
-    return sorted(hashes, key=lambda known: (hashes[known] & buckets - 1, hashes[known]))
+    return sorted(hashes, key=lambda name: (hashes[name] & buckets - 1, hashes[name]))

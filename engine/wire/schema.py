@@ -188,16 +188,22 @@ def _parse_field(line: str) -> FieldSchema:
     )
 
 
+class _OpenStruct(NamedTuple):
+    name: str
+    versions: Versions
+    fields: list[FieldSchema]
+
+
 def parse_message(name: str, release: str, text: str) -> MessageSchema:
     """Parse one message's text; its form is drawn in the module's docstring."""
     head, *lines = text.splitlines()
     kind, key, valid, flexible, *words = head.split(" ")
     structs: dict[str, StructSchema] = {}
     # The open struct at each depth: its name, versions and the fields so far.
-    path: list[tuple[str, Versions, list[FieldSchema]]] = [(name, parse_versions(valid), [])]
+    path = [_OpenStruct(name, parse_versions(valid), [])]
 
     def close(depth: int) -> None:
-        shared = path[0][0] != name
+        shared = path[0].name != name
         while len(path) > depth:
             struct_name, versions, fields = path.pop()
             structs[struct_name] = StructSchema(struct_name, versions, tuple(fields), shared)
@@ -206,14 +212,14 @@ def parse_message(name: str, release: str, text: str) -> MessageSchema:
         if line.startswith("= "):
             close(0)
             _, struct_name, versions_text = line.split(" ")
-            path.append((struct_name, parse_versions(versions_text), []))
+            path.append(_OpenStruct(struct_name, parse_versions(versions_text), []))
             continue
         depth = len(line) - len(line.lstrip(" "))
         if depth == len(path):
-            parent = path[-1][2][-1]
-            path.append((parent.type, parent.versions, []))
+            parent = path[-1].fields[-1]
+            path.append(_OpenStruct(parent.type, parent.versions, []))
         close(depth + 1)
-        path[-1][2].append(_parse_field(line[depth:]))
+        path[-1].fields.append(_parse_field(line[depth:]))
     close(0)
     return MessageSchema(
         name=name,

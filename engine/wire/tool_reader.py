@@ -158,13 +158,13 @@ class ToolReader(Reader):
 
     def tagged_section(self, layout: StructLayout, made: Struct) -> None:
         """Read the tagged fields; sizes of known ones are not looked at."""
-        known: dict[int, FieldLayout] = {
+        tagged: dict[int, FieldLayout] = {
             field.tag: field for field in layout.fields if field.tag >= 0
         }
         for _ in range(self.unsigned_varint()):
             tag = self.unsigned_varint()
             size = self.unsigned_varint()
-            field = known.get(tag)
+            field = tagged.get(tag)
             if field is None:
                 self.taken(0, size, "")
             elif field.place == "tagged":

@@ -62,16 +62,18 @@ def _version(raw: bytes | memoryview | None) -> int:
         )
     if len(raw) < _INT16.size:
         raise ToolFailure("java.nio.BufferUnderflowException", None)
-    found: int = _INT16.unpack_from(raw)[0]
-    return found
+    version: int
+    (version,) = _INT16.unpack_from(raw)
+    return version
 
 
 def _read(name: str, raw: bytes | memoryview, version: int) -> Any:
     """Read the message behind the int16."""
     try:
-        return message_codec(name, version, _RELEASE).decode_at(raw, _INT16.size)[0]
+        message, _ = message_codec(name, version, _RELEASE).decode_at(raw, _INT16.size)
     except WireError:
-        return read_as_tool(name, _RELEASE, raw, position=_INT16.size, version=version)[0]
+        message, _ = read_as_tool(name, _RELEASE, raw, position=_INT16.size, version=version)
+    return message
 
 
 def _value_text(raw: bytes | memoryview) -> str:
@@ -107,6 +109,6 @@ def _partitions(value: Any) -> list[TopicPartition]:
             'TransactionLogValue.transactionPartitions()" is null',
         )
     return scala_order(
-        [TopicPartition(entry.topic, partition) for partition in entry.partition_ids]
-        for entry in value.transaction_partitions
+        [TopicPartition(topic.topic, partition) for partition in topic.partition_ids]
+        for topic in value.transaction_partitions
     )

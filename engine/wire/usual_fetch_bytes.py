@@ -108,12 +108,16 @@ def _nothing_asked_15(body: memoryview) -> FetchRequest | None:
 
 
 def _one_asked_15(body: memoryview) -> FetchRequest | None:
-    found = _ONE_ASKED_15.unpack(body)
-    max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch = found[:6]
-    topics, topic, count = found[6:9]
-    if topics != 2 or count != 2 or found[15:] != _NOTHING_BEHIND_ONE_15:
+    (
+        max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics, topic, count,
+        index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes, *behind,
+    ) = _ONE_ASKED_15.unpack(body)  # fmt: skip
+    if topics != 2 or count != 2 or tuple(behind) != _NOTHING_BEHIND_ONE_15:
         return None
-    asked = new_tuple(AskedPartition, found[9:15])
+    asked = new_tuple(
+        AskedPartition,
+        (index, leader_epoch, offset, fetched_epoch, log_start, partition_max_bytes),
+    )
     return new_tuple(
         FetchRequest,
         (-1, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch,
@@ -130,7 +134,7 @@ def head_of_answer(
     *,
     has_aborted: bool,
 ) -> bytes:
-    """Return what stands before the records of the only partition of an answer.
+    """Return what stands before the records of the only partition of a response.
 
     `offsets` are its index, high watermark, last stable offset and log start; with `has_aborted`
     there is a list of aborted transactions, and it is empty. From version 12 on
@@ -150,7 +154,7 @@ def head_of_answer(
 
 @lru_cache(maxsize=FETCHED_TOPICS_KEPT)
 def answer_without_news(version: int, session_id: int) -> bytes:
-    """Return an answer without partitions."""
+    """Return a response without partitions."""
     head = _HEAD_OF_ANSWER(0, 0, session_id)
     return head + (b"\1\0" if version >= FIRST_FLEXIBLE else b"\0\0\0\0")
 

@@ -1,7 +1,7 @@
 """What the requests of one producer have in common, read once and remembered.
 
 A producer sends the same bytes in front of each batch but for a correlation id and a length, and
-its answers differ in few numbers:
+its responses differ in few numbers:
 
 ```
 request   key · version · CORRELATION ID · client id, acks, timeout, topic, index · SIZE · RECORDS
@@ -43,7 +43,7 @@ _BAD_BYTES: Final = (struct.error, IndexError, UnicodeDecodeError)
 
 
 class ProduceHead(NamedTuple):
-    """A request without its records, and what stands around the numbers of its answer."""
+    """A request without its records, and what stands around the numbers of its response."""
 
     client_id: str
     acks: int
@@ -53,7 +53,7 @@ class ProduceHead(NamedTuple):
     behind: bytes
 
     def answer(self, correlation_id: int, offsets: tuple[int, int, int]) -> bytes:
-        """Return the answer's frame, without an error, as `encode_produce_response_usual` does."""
+        """Return the response's frame, without an error: `encode_produce_response_usual`."""
         _, _, (_, index), pack, before, behind = self
         return pack(correlation_id, before, index, 0, *offsets, behind)
 
@@ -99,13 +99,13 @@ def _head(head: bytes, version: int) -> ProduceHead | None:
     if not FIRST_FLEXIBLE <= version <= LAST_VERSION:
         return None
     tags_at = _CLIENT_ID_AT + int.from_bytes(head[:_CLIENT_ID_AT])
-    found = head_of_request(head[tags_at + 1 :])
-    if head[tags_at] or found is None:
+    named = head_of_request(head[tags_at + 1 :])
+    if head[tags_at] or named is None:
         return None
     client_id = str(head[_CLIENT_ID_AT:tags_at], "utf-8")
-    acks, _, topic, index = found
+    acks, _, topic, index = named
     before, behind = around_numbers(version, topic)
-    # The answer's header ends in a count of tags.
+    # The response's header ends in a count of tags.
     before = b"\x00" + before
     pack = Format(f">i{len(before)}sihqqq{len(behind)}s").pack
     return ProduceHead(client_id, acks, TopicPartition(topic, index), pack, before, behind)

@@ -119,7 +119,7 @@ def _write_length(out: _Source, field: FieldLayout, length: str) -> None:
 
 def _write_numbers(out: _Source, field: FieldLayout, items: str) -> None:
     """Append an array of numbers, its count in the same call when it is short."""
-    count, code = out.name("n"), FIXED[field.type][0]
+    count, code = out.name("n"), FIXED[field.type].code
     out.early(f"{count} = len({items})")
     if field.compact:
         together = f"pack(f'>B{{{count}}}{code}', {count} + 1, *{items})"
@@ -158,7 +158,7 @@ def _write_field(out: _Source, field: FieldLayout, value: str) -> None:
     if not field.is_array and field.type in FIXED:
         if field.type == "uuid":
             out.early(f"if len({value}) != 16: raise Unwritable")
-        out.fixed(FIXED[field.type][0], value)
+        out.fixed(FIXED[field.type].code, value)
     elif field.struct and not field.is_array:
         _if_null(out, field, value, "b'\\x00'" if field.place == "tagged" else "b'\\xff'")
         if field.nullable:

@@ -14,9 +14,9 @@ from engine.host.ports import FileRegion
 from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import (
     AskedPartition,
-    FetchAnswer,
     FetchedPartition,
     FetchRequest,
+    FetchResponse,
     decode_fetch_request,
     encode_fetch_response,
 )
@@ -218,7 +218,7 @@ def fetched(rng: Random, version: int, index: int) -> FetchedPartition:
     )
 
 
-def fetch_message(version: int, answer: FetchAnswer) -> Any:
+def fetch_message(version: int, answer: FetchResponse) -> Any:
     made = message_class("FetchResponse")
     topics = []
     for topic, partitions in answer.topics:
@@ -263,7 +263,7 @@ def test_fetch_answers_are_written_alike(version: int, seed: int) -> None:
     rng = Random(seed)
     has_ids = version >= 13
     _, endpoints = leader_and_endpoints(rng, is_told=version >= 16)
-    answer = FetchAnswer(
+    answer = FetchResponse(
         [
             (
                 rng.randbytes(16) if has_ids else topic,
@@ -285,7 +285,7 @@ def test_a_region_stands_where_its_bytes_would(version: int) -> None:
 
     def parts_with(records: Any) -> list[Any]:
         rows = [FetchedPartition(0, 0, records=records), FetchedPartition(1, 0, records=b"tail")]
-        return encode_fetch_response(version, FetchAnswer([(topic, rows)]))
+        return encode_fetch_response(version, FetchResponse([(topic, rows)]))
 
     head, region, tail = parts_with(FileRegion(9, 100, 300))
     assert FileRegion(9, 100, 300) == region

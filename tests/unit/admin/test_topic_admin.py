@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.admin.topic_growth import MorePartitions
-from engine.admin.topic_outcomes import TopicOutcome
+from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.naming import uuid_bytes
 from engine.znode.values import PartitionAssignment, decode_config, decode_topic, encode_topic
@@ -29,7 +29,7 @@ def delete(bench: AdminBench, *topics: str, **options: Any) -> Any:
     return bench.outcomes(bench.admin.delete_topics, *topics, **{"timeout_ms": 1000, **options})
 
 
-def told(outcomes: dict[str, TopicOutcome]) -> dict[str, tuple[int, str | None]]:
+def told(outcomes: dict[str, TopicResult]) -> dict[str, tuple[int, str | None]]:
     return {name: (each.code, each.message) for name, each in outcomes.items()}
 
 
@@ -111,7 +111,7 @@ def test_without_time_to_wait_a_created_topic_timed_out(timeout_ms: int) -> None
 
 def test_topics_that_are_late_time_out_alone() -> None:
     bench = AdminBench(1)
-    answers: list[dict[str, TopicOutcome]] = []
+    answers: list[dict[str, TopicResult]] = []
     bench.admin.create_topics(
         [CreatableTopic("t", 1, 1), CreatableTopic("u", assignments=[(0, (9,))])],
         timeout_ms=1000,
@@ -265,7 +265,7 @@ def test_a_store_that_fails_fails_all_topics() -> None:
 
 def test_two_requests_for_one_topic_create_it_once() -> None:
     bench = AdminBench(1, answers_later=True)
-    answers: list[dict[str, TopicOutcome]] = []
+    answers: list[dict[str, TopicResult]] = []
     for _ in range(2):
         bench.admin.create_topics([CreatableTopic("t.t", 1, 1)], timeout_ms=1000).then(
             answers.append
@@ -307,7 +307,7 @@ def test_a_deletion_that_is_under_way_is_waited_for() -> None:
     assert {"t": (7, None)} == told(delete(bench, "t", timeout_ms=0))
     assert None is delete(bench, "t", timeout_ms=100)
     bench.cluster.clock.advance(100)
-    answers: list[dict[str, TopicOutcome]] = []
+    answers: list[dict[str, TopicResult]] = []
     bench.admin.delete_topics(["t"], timeout_ms=100).then(answers.append)
     bench.is_listening = True
     bench.cluster.controller._machines.send_metadata(
@@ -359,7 +359,7 @@ def test_without_time_to_wait_added_partitions_timed_out() -> None:
 def test_growth_begins_anew_over_what_another_wrote() -> None:
     bench = AdminBench(1, answers_later=True)
     create(bench, CreatableTopic("t", 1, 1))
-    answers: list[dict[str, TopicOutcome]] = []
+    answers: list[dict[str, TopicResult]] = []
     for count in (3, 2, 4):
         more = [MorePartitions("t", count)]
         bench.admin.create_partitions(more, timeout_ms=1000).then(answers.append)
@@ -428,6 +428,15 @@ def test_growth_that_is_refused(more: MorePartitions, code: int, message: str | 
     now(bench.cluster.admin.create("/brokers/topics/garbled", b"no json"))
     outcomes = grow(bench, more, MorePartitions("good", 2))
     assert {more.name: (code, message), "good": OK} == told(outcomes)
+
+
+def test_a_topic_does_not_grow_while_too_few_brokers_live() -> None:
+    bench = AdminBench(2)
+    create(bench, CreatableTopic("t", 1, 2))
+    bench.cluster.kill(2)
+    bench.settle()
+    refused = "Replication factor: 2 larger than available brokers: 1."
+    assert {"t": (38, refused)} == told(grow(bench, MorePartitions("t", 2)))
 
 
 # -- auto-creation -----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.api.admission import Session, allow_all
-from engine.api.exchange import EncodedReply, Exchange
+from engine.api.exchange import EncodedResponse, Exchange
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
@@ -37,7 +37,7 @@ def ask(handler: Any, name: str, version: int, listener: str = INSIDE, **fields:
     codec = message_codec(f"{name}Response", version)
     if isinstance(reply, bytes):
         return codec.decode(reply)
-    if isinstance(reply, EncodedReply):
+    if isinstance(reply, EncodedResponse):
         return codec.decode(b"".join(bytes(part) for part in reply.parts))  # type: ignore[arg-type]
     return codec.decode(codec.encode(reply))
 

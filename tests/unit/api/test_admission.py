@@ -204,21 +204,21 @@ def change(
 
 def state_of(stage: MemoryBroker) -> Any:
     """Return what requests could have changed."""
-    partition = stage.broker.storage.replicas.partitions[T0]
+    partition = stage.broker.storage.replica_manager.partitions[T0]
     return (
         partition.log.log_end_offset,
         partition.log.log_start_offset,
         partition.leader_epoch,
         partition.leader_id,
-        dict(stage.broker.cache.topics),
+        dict(stage.broker.metadata_cache.topics),
         stage.broker.storage.leadership.controller_epoch,
         stage.broker.live.topic_config("t"),
-        stage.broker.cache.controller_id,
+        stage.broker.metadata_cache.controller_id,
     )
 
 
 def ask(stage: MemoryBroker, client: MemoryClient, name: str, version: int) -> Any:
-    topic_id = stage.broker.cache.topic_ids["t"]
+    topic_id = stage.broker.metadata_cache.topic_ids["t"]
     return client.ask(name, version, **fields_of(name, version, topic_id))
 
 
@@ -257,7 +257,7 @@ def test_all_topics_are_those_that_may_be_described(stage: MemoryBroker) -> None
         assert client.ask("Metadata", version, topics=topics).topics == []
     assert client.ask("DescribeTopicPartitions", 0, response_partition_limit=9).topics == []
     by_id = message_class("MetadataRequest").MetadataRequestTopic(
-        topic_id=stage.broker.cache.topic_ids["t"], name=None
+        topic_id=stage.broker.metadata_cache.topic_ids["t"], name=None
     )
     (topic,) = client.ask("Metadata", 12, topics=[by_id]).topics
     assert (topic.error_code, topic.name) == (TOPIC, None)
@@ -295,7 +295,7 @@ def test_followers_fetch_only_if_they_may_act_for_the_cluster(stage: MemoryBroke
 def test_sessions_of_fetches_notice_a_change(stage: MemoryBroker) -> None:
     client = stage.connect()
     ask(stage, client, "Produce", 9)
-    fields = fields_of("Fetch", 17, stage.broker.cache.topic_ids["t"])
+    fields = fields_of("Fetch", 17, stage.broker.metadata_cache.topic_ids["t"])
     opened = client.ask("Fetch", 17, session_epoch=0, **fields)
     assert opened.session_id
     more = {"session_id": opened.session_id, "max_wait_ms": 0}
@@ -355,8 +355,8 @@ def test_topics_are_made_by_who_may_make_any_or_this_one(stage: MemoryBroker) ->
     codes = {topic.name: topic.error_code for topic in answer.topics}
     assert codes["other"] == TOPIC
     assert codes["mine"] != TOPIC
-    assert "other" not in stage.broker.cache.topics
-    assert "mine" in stage.broker.cache.topics
+    assert "other" not in stage.broker.metadata_cache.topics
+    assert "mine" in stage.broker.metadata_cache.topics
 
 
 def test_settings_of_a_new_topic_are_told_to_who_may_read_them(stage: MemoryBroker) -> None:
@@ -369,7 +369,7 @@ def test_settings_of_a_new_topic_are_told_to_who_may_read_them(stage: MemoryBrok
 def test_ids_of_topics_are_no_secret_and_their_names_are(stage: MemoryBroker) -> None:
     change(stage, AllowEach(lambda asked: asked[0] is AclOperation.DESCRIBE))
     state = message_class("DeleteTopicsRequest").DeleteTopicState
-    asked = [state(name=None, topic_id=stage.broker.cache.topic_ids["t"])]
+    asked = [state(name=None, topic_id=stage.broker.metadata_cache.topic_ids["t"])]
     (result,) = stage.connect().ask("DeleteTopics", 6, topics=asked, timeout_ms=1000).responses
     assert (result.error_code, result.name) == (TOPIC, None)
 
@@ -417,7 +417,7 @@ def test_a_session_asks_again_only_when_something_changed() -> None:
 def test_a_connection_over_its_quota_is_told_so_and_rests(stage: MemoryBroker) -> None:
     quotas = FakeQuotas(dict.fromkeys((PRODUCE, FETCH, METADATA, 18), 250))
     change(stage, quotas=quotas)
-    topic_id = stage.broker.cache.topic_ids["t"]
+    topic_id = stage.broker.metadata_cache.topic_ids["t"]
     for name, versions in (
         ("Produce", (1, 8, 9, 11)),
         ("Fetch", (1, 6, 12, 17)),

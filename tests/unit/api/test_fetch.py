@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.api.admission import Session, allow_all
-from engine.api.exchange import EncodedReply, Exchange
+from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.fetch import Fetch, FetchDeps
 from engine.host.ports import FileRegion
 from engine.host.real import RealFiles
@@ -251,7 +251,7 @@ def test_large_records_leave_as_a_region_of_their_file(tmp_path: Path) -> None:
     body = message_codec("FetchRequest", 17).encode(fetch_request(17, {0: 0}))
     exchange = Exchange(Session("memory:1", allow_all()), 1, 17, 1, "tester", 0)
     reply = fetch.handle(decode_fetch_request(memoryview(body), 17), exchange)
-    assert isinstance(reply, EncodedReply)
+    assert isinstance(reply, EncodedResponse)
     regions = [part for part in reply.parts if isinstance(part, FileRegion)]
     assert [(0, partition.log.size_bytes)] == [(part.position, part.length) for part in regions]
     assert partition.log.size_bytes == len(stage.fetch(0).records)

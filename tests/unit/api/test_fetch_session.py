@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engine.api.fetch_session import (
-    Answers,
     FetchContext,
+    FetchedPartitions,
     FetchSessionCache,
-    SessionAnswer,
     SessionPartition,
+    SessionResponse,
 )
 from engine.host.memory import SeededEntropy
 from engine.limits import FETCH_SESSION_EVICTION_MS
@@ -37,7 +37,7 @@ def request(
 
 
 def found(partition: SessionPartition, **more: object) -> FetchedPartition:
-    return FetchedPartition(partition.key[1], 0, 5, 5, 0)._replace(**more)  # type: ignore[arg-type]
+    return FetchedPartition(partition.index, 0, 5, 5, 0)._replace(**more)  # type: ignore[arg-type]
 
 
 class Stage:
@@ -61,21 +61,21 @@ class Stage:
         return answered(self.ask(request(session=session, epoch=epoch + 1))).error_code == 71
 
 
-def answered(context: FetchContext, **of_first: object) -> SessionAnswer:
+def answered(context: FetchContext, **of_first: object) -> SessionResponse:
     """Answer all partitions, the first one with something else."""
-    answers: Answers = [(partition, found(partition)) for partition in context.partitions]
+    answers: FetchedPartitions = [(partition, found(partition)) for partition in context.partitions]
     if of_first:
         first = answers[0][0]
         answers[0] = (first, found(first, **of_first))
     return context.answer(answers)
 
 
-def told(answer: SessionAnswer) -> list[int]:
-    return [partition.key[1] for partition, _ in answer.answers]
+def told(answer: SessionResponse) -> list[int]:
+    return [partition.index for partition, _ in answer.partitions]
 
 
 def order(context: FetchContext) -> list[int]:
-    return [partition.key[1] for partition in context.partitions]
+    return [partition.index for partition in context.partitions]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_an_answer_that_a_later_request_overtook_is_an_error() -> None:
     first = stage.ask(request(session=session, epoch=1))
     second = stage.ask(request(session=session, epoch=2))
     late = answered(first)
-    assert (71, session, []) == (late.error_code, late.session_id, late.answers)
+    assert (71, session, []) == (late.error_code, late.session_id, late.partitions)
     assert 0 == answered(second).error_code
 
 
@@ -227,7 +227,7 @@ def test_epoch_0_starts_a_session_even_in_the_place_of_another() -> None:
     stage = Stage()
     first = stage.open(2)
     again = answered(stage.ask(request({0: 0}, session=first, epoch=0)))
-    assert (1, 0) == (len(again.answers), again.error_code)
+    assert (1, 0) == (len(again.partitions), again.error_code)
     assert again.session_id not in (0, first)
     assert 70 == answered(stage.ask(request(session=first, epoch=1))).error_code
 

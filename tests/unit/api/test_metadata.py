@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine.api.exchange import EncodedReply
+from engine.api.exchange import EncodedResponse
 from engine.api.metadata import Metadata
 from engine.host.promise import Promise
 from engine.limits import METADATA_ANSWERS_KEPT
@@ -205,7 +205,7 @@ def test_operations_are_told_when_asked_for() -> None:
 def body(handler: Metadata, name: str, listener: str = INSIDE) -> bytes:
     request = message_class("MetadataRequest")(topics=named(name))
     reply = handler.handle(request, exchange_of("Metadata", 12, listener))
-    assert isinstance(reply, EncodedReply)
+    assert isinstance(reply, EncodedResponse)
     (part,) = reply.parts
     assert isinstance(part, bytes)
     return part

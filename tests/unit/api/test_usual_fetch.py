@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engine.api.admission import Session, allow_all
-from engine.api.exchange import EncodedReply, Exchange
+from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.fetch import Fetch, FetchDeps
 from engine.host.ports import FileRegion
 from engine.host.real import RealFiles
@@ -484,7 +484,7 @@ def test_a_large_read_leaves_as_a_region_until_it_is_sent(tmp_path: Path) -> Non
         exchange = Exchange(Session("peer", allow_all()), 1, version, 1, None, 0)
         request = read_fetch_request(memoryview(body), version)
         reply, other = fetch.handle(request, exchange), fetch.answer(request, exchange)
-        assert isinstance(reply, EncodedReply)
+        assert isinstance(reply, EncodedResponse)
         assert any(isinstance(part, FileRegion) for part in reply.parts)
         assert [*map(bytes_or_region, other.parts)] == [*map(bytes_or_region, reply.parts)]
         for one in (reply, other):

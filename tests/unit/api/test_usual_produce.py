@@ -90,7 +90,7 @@ def outcome(stage: MemoryBroker, frames: list[bytes]) -> tuple[list[bytes], bool
     client = stage.connect()
     for frame in frames:
         client.send(frame)
-    partition = stage.broker.storage.replicas.find(T0)
+    partition = stage.broker.storage.replica_manager.find(T0)
     assert not stage.faults
     content = stage.files.read_bytes("/data/t-0/00000000000000000000.log")
     return client.frames, client.is_closed, content + bytes([partition.high_watermark])
@@ -133,7 +133,7 @@ def test_it_does_so_with_too_few_replicas_in_sync() -> None:
     found = []
     for has_usual in (True, False):
         with broker(has_usual=has_usual) as stage:
-            stage.broker.storage.replicas.find(T0).in_sync = InSyncSet(())
+            stage.broker.storage.replica_manager.find(T0).in_sync = InSyncSet(())
             found.append(outcome(stage, [frames_of(sent(1), acks=-1), frames_of(sent(1), acks=1)]))
     assert found[0] == found[1]
 

@@ -319,7 +319,7 @@ def test_all_topics_are_known_from_the_controllers_first_word_on() -> None:
     first.stop()
     again = MemoryBroker(first.files, first.store)
     again.open()
-    cache = again.broker.cache
+    cache = again.broker.metadata_cache
     told: list[dict[str, int]] = []
     cache.on_update(lambda _: told.append({name: len(cache.topics[name]) for name in cache.topics}))
     again.timers.run_until_idle()
@@ -367,7 +367,7 @@ def test_a_broken_rule_in_a_request_is_told_with_the_state_of_the_partitions(
     stage = MemoryBroker().start()
     client = stage.connect()
     create_topic(client, "t")
-    partition = stage.broker.storage.replicas.partitions[TopicPartition("t", 0)]
+    partition = stage.broker.storage.replica_manager.partitions[TopicPartition("t", 0)]
     monkeypatch.setattr(partition, "append_usual", lambda _batches: None)
 
     def fail(*_arguments: object) -> None:

@@ -36,7 +36,7 @@ class Stage:
 
     @property
     def partition(self) -> Any:
-        return self.memory.broker.storage.replicas.partitions[T0]
+        return self.memory.broker.storage.replica_manager.partitions[T0]
 
     def stored_isr(self) -> tuple[int, ...]:
         path = partition_state_path(T0)
@@ -116,7 +116,7 @@ def test_a_follower_at_the_end_of_the_log_joins_and_holds_the_watermark() -> Non
 
 def stage_epoch(stage: Stage) -> int:
     """Return the partition epoch as the broker's metadata has it."""
-    known = stage.memory.broker.cache.partition(T0)
+    known = stage.memory.broker.metadata_cache.partition(T0)
     assert known is not None
     return known.partition_epoch
 

@@ -59,7 +59,7 @@ def test_readers_get_an_answer_and_the_broker_lives(name: str) -> None:
         name="t", num_partitions=1, replication_factor=1
     )
     assert 0 == client.ask("CreateTopics", 5, topics=[topic], timeout_ms=1000).topics[0].error_code
-    partition = stage.broker.storage.replicas.partitions[TopicPartition("t", 0)]
+    partition = stage.broker.storage.replica_manager.partitions[TopicPartition("t", 0)]
     # A follower takes what its leader has, unread.
     partition.log.append_as_follower(UNREADABLE[name](), NOW_MS)
     partition.high_watermark = partition.log.log_end_offset

@@ -31,6 +31,19 @@ def test_the_next_period_says_how_many_were_left_out(caplog: pytest.LogCaptureFi
     ]
 
 
+def test_a_period_lasts_its_time_whenever_the_process_began(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = ManualClock()
+    clock.advance(10 * REFUSAL_PERIOD_MS)
+    refusals = Refusals(clock)
+    for _ in range(REFUSAL_LINES_PER_PERIOD):
+        refusals.note("peer", "why")
+    clock.advance(REFUSAL_PERIOD_MS - 1)
+    refusals.note("peer", "why")
+    assert REFUSAL_LINES_PER_PERIOD == len(caplog.records)
+
+
 def test_reasons_that_a_peer_makes_up_do_not_fill_the_memory() -> None:
     refusals = Refusals(ManualClock())
     for n in range(10 * REFUSAL_KINDS_MAX):

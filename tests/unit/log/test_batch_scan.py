@@ -177,3 +177,9 @@ def test_any_bytes_are_scanned_or_refused(content: bytes, chunk_bytes: int) -> N
         pass
     assert scan.position + scan.trailing_bytes == len(content)
     resync(file, 0, chunk_bytes=chunk_bytes)
+
+
+@pytest.mark.parametrize("chunk_bytes", [1, 61, 200, 1 << 20])
+def test_a_frame_has_the_bytes_of_its_batch_alone(chunk_bytes: int) -> None:
+    scan = scan_batches(file_of(ONE + TWO + BIG + ONE), chunk_bytes=chunk_bytes)
+    assert [ONE, TWO, BIG, ONE] == [bytes(view) for _, view in scan.frames()]

@@ -22,7 +22,7 @@ from engine.log.leader_epoch_checkpoint import (
     truncated_from_start,
 )
 from engine.log.offset_checkpoint import encode_offsets, parse_offsets
-from engine.log.text_checkpoint import parse_text_checkpoint
+from engine.log.text_checkpoint import parse_integer, parse_text_checkpoint
 from engine.model import TopicPartition
 
 RISING = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 50)), max_size=6).map(
@@ -143,3 +143,9 @@ def test_an_epoch_ends_where_the_next_one_starts(epoch: int, expected: tuple[int
 def test_an_epoch_below_all_known_ends_where_they_start() -> None:
     assert end_offset_for(EPOCHS[1:], 1, 100) == (1, 40)
     assert end_offset_for((), 1, 100) == (-1, -1)
+
+
+def test_a_number_has_twenty_digits_at_most() -> None:
+    assert -(10**19) == parse_integer(f"-1{'0' * 19}", "path", "a number")
+    with pytest.raises(CorruptFile):
+        parse_integer("1" + "0" * 20, "path", "a number")

@@ -43,7 +43,7 @@ def test_a_directory_in_use_or_of_another_broker_stops_the_start() -> None:
     first.stop()
     with pytest.raises(ForeignLogDirectory) as caught:
         host.manager(broker_id=2).start()
-    assert (1, 2) == (caught.value.found, caught.value.expected)
+    assert (1, 2) == (caught.value.stored, caught.value.expected)
     host.locked.clear()
     with pytest.raises(ForeignLogDirectory):
         host.manager(cluster_id="other").start()

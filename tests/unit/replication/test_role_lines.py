@@ -18,8 +18,8 @@ def _lines(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 def test_a_new_leader_epoch_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     stage = Stage()
     caplog.set_level(logging.INFO, "state.change.logger")
-    stage.lead(T0)
-    stage.lead(T0)
+    assert [0] == stage.lead(T0)
+    assert [0] == stage.lead(T0), "an order of the same epoch is no older one"
     stage.leadership.apply({T0: PartitionState(2, 7, (1, 2), 4, (1, 2))})
     assert [
         (

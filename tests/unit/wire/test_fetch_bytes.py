@@ -10,8 +10,8 @@ from engine.host.ports import FileRegion
 from engine.wire import fetch_bytes
 from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import (
-    FetchAnswer,
     FetchedPartition,
+    FetchResponse,
     decode_fetch_request,
     encode_fetch_response,
 )
@@ -49,13 +49,13 @@ def test_ordinary_requests_do_not_need_the_table(
 
 
 def test_an_answer_without_news_is_its_head() -> None:
-    (part,) = encode_fetch_response(17, FetchAnswer([], 0, 0x1234))
+    (part,) = encode_fetch_response(17, FetchResponse([], 0, 0x1234))
     assert bytes.fromhex("00000000 0000 00001234 01 00") == part
 
 
 def test_what_parted_is_told_in_tags() -> None:
     found = FetchedPartition(0, 0, diverging=(5, 6), current_leader=(7, 8))
-    (part,) = encode_fetch_response(12, FetchAnswer([("t", [found])]))
+    (part,) = encode_fetch_response(12, FetchResponse([("t", [found])]))
     tags = "02 00 0d 00000005 0000000000000006 00 01 09 00000007 00000008 00"
     assert bytes.fromhex(f"01 {tags} 00 00") == bytes(part)[-30:]
 
@@ -68,7 +68,7 @@ def test_an_answer_for_one_partition_is_what_the_table_writes(
 ) -> None:
     topic = TOPIC_ID if version >= 13 else "clicks"
     found = FetchedPartition(3, error_code, 1 << 40, 1 << 39, 7, b"r" * size)
-    parts = encode_fetch_response(version, FetchAnswer([(topic, [found])], 0, 9))
+    parts = encode_fetch_response(version, FetchResponse([(topic, [found])], 0, 9))
     made = message_class("FetchResponse")
     partition = made.PartitionData(
         partition_index=3,
@@ -92,6 +92,6 @@ def test_a_region_of_a_file_stays_one(version: int) -> None:
     region = FileRegion(5, 100, 200_000)
     topic = TOPIC_ID if version >= 13 else "clicks"
     parts = encode_fetch_response(
-        version, FetchAnswer([(topic, [FetchedPartition(0, 0, records=region)])])
+        version, FetchResponse([(topic, [FetchedPartition(0, 0, records=region)])])
     )
     assert region is parts[1]

@@ -11,8 +11,8 @@ from engine.host.ports import FileRegion
 from engine.wire import usual_fetch_bytes
 from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import (
-    FetchAnswer,
     FetchedPartition,
+    FetchResponse,
     decode_fetch_request,
     encode_fetch_response,
 )
@@ -86,7 +86,7 @@ def test_one_partition_is_written_as_the_other_writes_it(
     topic = TOPIC_ID if version >= 13 else "clicks"
     records = FileRegion(0, 0, size)
     found = FetchedPartition(3, 0, 1 << 40, 1 << 39, 7, records, aborted)
-    parts = encode_fetch_response(version, FetchAnswer([(topic, [found])], 0, 9))
+    parts = encode_fetch_response(version, FetchResponse([(topic, [found])], 0, 9))
     tags = TAGS_BEHIND_RECORDS if version >= 12 else b""
     head = head_of_answer(
         version, 9, topic, (3, 1 << 40, 1 << 39, 7), size, has_aborted=aborted is not None
@@ -97,5 +97,5 @@ def test_one_partition_is_written_as_the_other_writes_it(
 
 @pytest.mark.parametrize("version", range(7, 18))
 def test_no_news_is_written_as_the_other_writes_it(version: int) -> None:
-    (part,) = encode_fetch_response(version, FetchAnswer([], 0, 0x1234))
+    (part,) = encode_fetch_response(version, FetchResponse([], 0, 0x1234))
     assert part == answer_without_news(version, 0x1234)

@@ -13,7 +13,7 @@ from engine.kafka_errors import NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
 from engine.znode.errors import NodeError, NodeExists
 
 
-class TopicOutcome(NamedTuple):
+class TopicResult(NamedTuple):
     """What became of one topic of a request; `code` 0 is success.
 
     Of a topic that was created, or would have been, also what it is.
@@ -28,30 +28,30 @@ class TopicOutcome(NamedTuple):
 
 
 #: Of all topics of a request, in its order.
-TopicOutcomes: TypeAlias = dict[str, TopicOutcome]
+TopicResults: TypeAlias = dict[str, TopicResult]
 
 
-def refused(error: TopicRefused) -> TopicOutcome:
-    """Return the outcome of a topic that was refused.
+def refused(error: TopicRefused) -> TopicResult:
+    """Return the result of a topic that was refused.
 
     What the broker itself is to blame for is not told to clients.
     """
     message = None if error.code == UNKNOWN_SERVER_ERROR else error.detail
-    return TopicOutcome(error.code, message)
+    return TopicResult(error.code, message)
 
 
-def write_error(topic: str, result: GroupResult) -> TopicOutcome | None:
-    """Return the outcome of a topic that could not be written, None if it was."""
-    if isinstance(result, NodeExists):
+def write_error(topic: str, group_result: GroupResult) -> TopicResult | None:
+    """Return the result of a topic that could not be written, None if it was."""
+    if isinstance(group_result, NodeExists):
         return refused(already_exists(topic))
-    if isinstance(result, NodeError):
-        return TopicOutcome(UNKNOWN_SERVER_ERROR)
+    if isinstance(group_result, NodeError):
+        return TopicResult(UNKNOWN_SERVER_ERROR)
     return None
 
 
-def with_late(outcomes: Mapping[str, TopicOutcome], late: Iterable[str]) -> dict[str, TopicOutcome]:
-    """Return outcomes in which topics were not done in time; of a new one the id stays."""
+def with_late(results: Mapping[str, TopicResult], late: Iterable[str]) -> dict[str, TopicResult]:
+    """Return results in which topics were not done in time; of a new one the id stays."""
     timed_out = {
-        name: TopicOutcome(REQUEST_TIMED_OUT, topic_id=outcomes[name].topic_id) for name in late
+        name: TopicResult(REQUEST_TIMED_OUT, topic_id=results[name].topic_id) for name in late
     }
-    return {**outcomes, **timed_out}
+    return {**results, **timed_out}

@@ -1,0 +1,98 @@
+"""How the oldest segments of one log go, and how any segment leaves it.
+
+```
+1 log start raised to the first segment that stays    2 segments renamed, lowest first
+3 files unlinked after file.delete.delay.ms
+```
+
+A crash between 1 and 2 leaves segments below the log's start, which the next run takes; one within
+2 leaves a log that begins later. Names that are left of 2 and 3 go at the next start.
+
+Source: RET-4, RET-8; Kafka's UnifiedLog.deleteSegments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from engine.host.ports import Files
+from engine.log.log_config import LogConfig
+from engine.log.log_lines import LogLines, LogStartReason
+from engine.log.producer_snapshots import ProducerSnapshots
+from engine.log.retention import LogFacts, RetentionReason, plan_retention
+from engine.log.segment import Segment
+from engine.log.segment_list import SegmentList
+from engine.log.segment_trash import discard_segments
+from engine.log.tasks import LogHooks
+
+
+class DeletableLog(Protocol):
+    """What deletion needs of the log that it belongs to."""
+
+    config: LogConfig
+    segments: SegmentList
+    snapshots: ProducerSnapshots
+    log_start_offset: int
+    log_end_offset: int
+
+    def roll(self, now_ms: int) -> Segment:
+        """Start a segment at the log's end."""
+
+    def maybe_increment_log_start_offset(
+        self, offset: int, high_watermark: int, reason: LogStartReason
+    ) -> bool:
+        """Raise the log's start; tells whether it rose."""
+
+
+class LogDeletion:
+    """Takes segments out of one log."""
+
+    __slots__ = ("_files", "_hooks", "_lines", "_log")
+
+    def __init__(self, log: DeletableLog, files: Files, hooks: LogHooks, lines: LogLines) -> None:
+        self._log = log
+        self._files = files
+        self._hooks = hooks
+        self._lines = lines
+
+    def delete_old(self, high_watermark: int, now_ms: int) -> dict[RetentionReason, int]:
+        """Remove segments by retention (RET-4); returns how many for each reason."""
+        log = self._log
+        segments = log.segments.facts(log.log_end_offset)
+        facts = LogFacts(segments, log.log_start_offset, high_watermark, now_ms)
+        steps = plan_retention(facts, log.config)
+        if steps:
+            self._lines.deleting(facts, steps, log.config)
+            self._delete_oldest(sum(step.segment_count for step in steps), high_watermark, now_ms)
+        return {step.reason: step.segment_count for step in steps}
+
+    def delete_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
+        """Remove the segments that end at or below `offset`, but the active one; counts them."""
+        ends = self._log.segments.bases[1:]
+        count = sum(1 for end in ends if end <= min(offset, high_watermark))
+        if count:
+            self._delete_oldest(count, high_watermark, now_ms)
+        return count
+
+    def _delete_oldest(self, count: int, high_watermark: int, now_ms: int) -> None:
+        log = self._log
+        if count == len(log.segments):
+            # A log always has a segment to append to.
+            log.roll(now_ms)
+        doomed = list(log.segments)[:count]
+        following = log.segments.higher(doomed[-1].base_offset)
+        if following is None:
+            return
+        log.maybe_increment_log_start_offset(
+            following.base_offset, high_watermark, LogStartReason.SEGMENT_DELETION
+        )
+        self.discard(doomed)
+
+    def discard(self, segments: Iterable[Segment]) -> None:
+        """Take segments out in this order: renamed now, unlinked after the delay."""
+        log, gone = self._log, list(segments)
+        for segment in gone:
+            log.segments.remove(segment)
+        delay_ms, tasks = log.config.file_delete_delay_ms, self._hooks.tasks
+        discard_segments(self._files, gone, log.snapshots, tasks, delay_ms=delay_ms)
