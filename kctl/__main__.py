@@ -68,8 +68,8 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
     """Run a Typer application without letting it exit or print tracebacks."""
     from typer.main import get_command
 
-    outcome = get_command(app).main(args=args, prog_name=prog, standalone_mode=False)
-    return outcome if isinstance(outcome, int) else exits.OK
+    code = get_command(app).main(args=args, prog_name=prog, standalone_mode=False)
+    return code if isinstance(code, int) else exits.OK
 
 
 def _report(error: Exception) -> int:

@@ -61,5 +61,5 @@ def closest(word: str) -> str | None:
     """Return the noun most like a mistyped one, or None."""
     from difflib import get_close_matches
 
-    found = get_close_matches(word, NOUNS, n=1)
-    return found[0] if found else None
+    alike = get_close_matches(word, NOUNS, n=1)
+    return alike[0] if alike else None

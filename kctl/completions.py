@@ -26,10 +26,10 @@ class CommandWords(NamedTuple):
 def all_commands() -> list[CommandWords]:
     """Return every command of kctl with its options and subcommands."""
     top = tuple((name, noun.summary) for name, noun in NOUNS.items())
-    found = [CommandWords("", "kctl", (("--help", "Show help"), ("--version", "")), top)]
+    commands = [CommandWords("", "kctl", (("--help", "Show help"), ("--version", "")), top)]
     for name, noun in NOUNS.items():
-        found += _walk(name, noun.summary, _command_of(noun.module))
-    return found
+        commands += _walk(name, noun.summary, _command_of(noun.module))
+    return commands
 
 
 def _command_of(module: str) -> Any:
@@ -48,10 +48,10 @@ def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:
     ]
     options.append(("--help", "Show help"))
     words = tuple((name, _first_sentence(child.help)) for name, child in children.items())
-    found = [CommandWords(path, summary, tuple(dict(options).items()), words)]
+    commands = [CommandWords(path, summary, tuple(dict(options).items()), words)]
     for name, child in children.items():
-        found += _walk(f"{path} {name}", _first_sentence(child.help), child)
-    return found
+        commands += _walk(f"{path} {name}", _first_sentence(child.help), child)
+    return commands
 
 
 def _first_sentence(text: str | None) -> str:

@@ -61,8 +61,8 @@ class NoSuchContext(EngineError):
     exit_code = exits.USAGE
     hint = "`kctl context list` shows them, `kctl context set NAME -b HOST:PORT` makes one"
 
-    def __init__(self, name: str, known: list[str]) -> None:
-        super().__init__(f"no context {name!r}; known: {', '.join(known) or 'none'}")
+    def __init__(self, name: str, names: list[str]) -> None:
+        super().__init__(f"no context {name!r}; known: {', '.join(names) or 'none'}")
         self.name = name
 
 
@@ -120,23 +120,23 @@ def load_profiles(files: Files, path: str) -> Profiles:
     import yaml
 
     try:
-        found = yaml.safe_load(files.read_bytes(path)) or {}
+        document = yaml.safe_load(files.read_bytes(path)) or {}
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadContextFile(path, f"not YAML: {error}") from error
-    contexts = found.get("contexts") or {} if isinstance(found, dict) else None
+    contexts = document.get("contexts") or {} if isinstance(document, dict) else None
     if not isinstance(contexts, dict):
         raise BadContextFile(path, "expected a mapping with `current` and `contexts`")
-    current = found.get("current")
-    by_name = {str(name): _profile(path, name, entry) for name, entry in contexts.items()}
+    current = document.get("current")
+    by_name = {str(name): _profile(path, name, fields) for name, fields in contexts.items()}
     return Profiles(None if current is None else str(current), by_name)
 
 
-def _profile(path: str, name: object, entry: Any) -> Profile:
-    if not isinstance(entry, dict) or not isinstance(entry.get("bootstrap_servers"), str):
+def _profile(path: str, name: object, fields: Any) -> Profile:
+    if not isinstance(fields, dict) or not isinstance(fields.get("bootstrap_servers"), str):
         raise BadContextFile(path, f"context {name} has no `bootstrap_servers`")
-    command_config = entry.get("command_config")
+    command_config = fields.get("command_config")
     return Profile(
-        entry["bootstrap_servers"], None if command_config is None else str(command_config)
+        fields["bootstrap_servers"], None if command_config is None else str(command_config)
     )
 
 

@@ -34,9 +34,9 @@ def hint_for(error: EngineError) -> str | None:
     return _FILES if isinstance(error, FileMissing | FileRefused | LogDirOffline) else None
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+def did_you_mean(word: str, words: Iterable[str]) -> str | None:
     """Return a question that names what is most like a mistyped word, None if nothing is."""
     from difflib import get_close_matches
 
-    found = get_close_matches(word, list(known), n=1, cutoff=0.7)
-    return f"did you mean {found[0]}?" if found else None
+    alike = get_close_matches(word, list(words), n=1, cutoff=0.7)
+    return f"did you mean {alike[0]}?" if alike else None

@@ -95,8 +95,9 @@ def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
 
 
 def _header_row(header: Header) -> dict[str, Any]:
-    value, encoding = text_of(header[1])
-    return {"key": header[0], "value": value, "encoding": encoding}
+    key, raw = header
+    value, encoding = text_of(raw)
+    return {"key": key, "value": value, "encoding": encoding}
 
 
 def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:
@@ -139,12 +140,12 @@ def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRe
 
 
 def _number_of(row: dict[str, Any], key: str) -> int | None:
-    found = row.get(key)
-    if found is None:
+    number = row.get(key)
+    if number is None:
         return None
-    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found < 1 << 63:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
         raise _Wrong(f"{key} must be a number from 0, or null")
-    return found
+    return number
 
 
 def _bytes_of(row: dict[str, Any], key: str, encoding_key: str) -> bytes | None:
@@ -175,9 +176,9 @@ def _headers_of(row: dict[str, Any]) -> tuple[Header, ...]:
         return ()
     if not isinstance(rows, list):
         raise _Wrong("headers must be a list")
-    found = []
+    headers = []
     for header in rows:
         if not isinstance(header, dict) or not isinstance(header.get("key"), str):
             raise _Wrong("a header must be an object with a `key`")
-        found.append((header["key"], _bytes_of(header, "value", "encoding")))
-    return tuple(found)
+        headers.append((header["key"], _bytes_of(header, "value", "encoding")))
+    return tuple(headers)

@@ -78,21 +78,21 @@ def select_topics(
             raise NothingNamed
         view = client.view(names)
         failures: list[EngineError] = []
-        found = []
+        topics = []
         for name in dict.fromkeys(names):
             failure = topic_failure(view, name)
             if failure is None:
-                found.append(view.topics[name])
+                topics.append(view.topics[name])
             else:
                 failures.append(failure)
         name_alike(client, failures, names)
-        return view, found, failures
+        return view, topics, failures
     matcher = name_matcher(pattern)
     view = client.view(None)
-    found = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
-    if not found:
+    topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
+    if not topics:
         raise NoneMatches(pattern)
-    return view, found, []
+    return view, topics, []
 
 
 def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iterable[str]) -> None:
@@ -104,11 +104,11 @@ def name_alike(client: KafkaClient, failures: Iterable[EngineError], names: Iter
     ]
     if not unknown:
         return
-    known = client.view(None).topics
+    topic_names = client.view(None).topics
     wanted = list(names)
     for error in unknown:
         name = next((name for name in wanted if error.detail.startswith(f"{name}: ")), "")
-        question = did_you_mean(name, known)
+        question = did_you_mean(name, topic_names)
         if question:
             error.hint = f"{question} `kctl topics list` shows what there is"
 
@@ -120,8 +120,8 @@ def select_partitions(
     named: dict[str, set[int] | None] = {}
     for word in words:
         topic, numbers = parse_partitions(word)
-        known = named.get(topic, set())
-        named[topic] = None if numbers is None or known is None else known | numbers
+        chosen = named.get(topic, set())
+        named[topic] = None if numbers is None or chosen is None else chosen | numbers
     view = client.view(named)
     partitions: list[TopicPartition] = []
     failures: list[EngineError] = []
@@ -148,12 +148,12 @@ def parse_partitions(word: str) -> tuple[str, set[int] | None]:
 
 def parse_numbers(text: str) -> set[int]:
     """Return the numbers of a list such as 0,4-6 (both ends included); raises UnreadableWord."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
         is_number = first.isdecimal() and (last.isdecimal() or not dash)
         low, high = (int(first), int(last or first)) if is_number else (1, 0)
         if high < low or high - low > _PARTITIONS_MAX:
             raise UnreadableWord("a list of partitions", text, "numbers such as 0,4-6")
-        found.update(range(low, high + 1))
-    return found
+        numbers.update(range(low, high + 1))
+    return numbers

@@ -80,10 +80,10 @@ class SplitReader:
 
     def _pass_over(self, position: int, expected: str, got: object) -> int:
         """Note damage and return where to go on: the next whole batch, or the split's end."""
-        found = resync(self._file, position + 1, end=self._file_end)
-        following = self._split.end if found is None else max(found, position + 1)
+        batch_position = resync(self._file, position + 1, end=self._file_end)
+        following = self._split.end if batch_position is None else max(batch_position, position + 1)
         code, message = "bad_batch", f"expected {expected}, got {got}"
-        if found is None and self._split.is_last:
+        if batch_position is None and self._split.is_last:
             code = "torn_tail"
             if zero_tail_start(self._file, position) is not None:
                 message = "zero bytes up to the end, as preallocation and some crashes leave them"

@@ -50,8 +50,8 @@ class TaskReport(NamedTuple):
     @staticmethod
     def from_json(text: str) -> TaskReport:
         """Return the report behind a text."""
-        fields = json.loads(text)
-        return TaskReport._make([*fields[:-1], [Problem._make(p) for p in fields[-1]]])
+        *fields, problems = json.loads(text)
+        return TaskReport._make([*fields, [Problem._make(problem) for problem in problems]])
 
 
 def run_export_task(job: ExportJob, splits: list[Split], name: str) -> TaskReport:

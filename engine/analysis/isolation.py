@@ -51,15 +51,20 @@ def committed_only(files: Files, splits: list[Split]) -> list[Split]:
                 except CorruptRecord:
                     continue
                 if ended is not None and ended.aborted is not None:
-                    found = ended.aborted
-                    aborted.append((found.producer_id, found.first_offset, found.last_offset))
+                    transaction = ended.aborted
+                    aborted.append(
+                        (transaction.producer_id, transaction.first_offset, transaction.last_offset)
+                    )
     stable = min(seen.open_at.values(), default=None)
     return [split._replace(aborted=tuple(aborted), end_offset=stable) for split in splits]
 
 
 def partitions_of(splits: Iterable[Split]) -> list[list[Split]]:
     """Return the splits of each partition in a list of their own."""
-    return [list(found) for _, found in groupby(splits, key=lambda s: (s.topic, s.partition))]
+    return [
+        list(of_partition)
+        for _, of_partition in groupby(splits, key=lambda s: (s.topic, s.partition))
+    ]
 
 
 def committed_on_spark(session: Any, splits: list[Split]) -> list[Split]:
@@ -76,8 +81,8 @@ def _map_committed(groups: Iterator[Any]) -> Iterator[Any]:
 
     for batch in groups:
         for row in batch.to_pylist():
-            found = committed_only(RealFiles(), decode_splits(row["splits"]))
-            yield pa.RecordBatch.from_pydict({"splits": [encode_splits(found)]})
+            committed = committed_only(RealFiles(), decode_splits(row["splits"]))
+            yield pa.RecordBatch.from_pydict({"splits": [encode_splits(committed)]})
 
 
 def is_hidden(split: Split, producer_id: int, last_offset: int, is_transactional: bool) -> bool:

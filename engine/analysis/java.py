@@ -36,8 +36,8 @@ def java_version(java: str) -> int | None:
         said = subprocess.run([java, "-version"], capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = re.search(rb'version "(\d+)', said.stderr + said.stdout)
-    return int(found[1]) if found else None
+    match = re.search(rb'version "(\d+)', said.stderr + said.stdout)
+    return int(match[1]) if match else None
 
 
 def _packaged() -> str | None:

@@ -127,10 +127,10 @@ def _run(
     )
     reports = frame.mapInArrow(partial(map_export, job), "report string")
     try:
-        found = watched(context, reports.collect, len(rows), on_progress)
+        report_rows = watched(context, reports.collect, len(rows), on_progress)
     except Exception as error:
         raise SparkFailed("the export failed", failure_of(error)) from error
-    return [TaskReport.from_json(row["report"]) for row in found]
+    return [TaskReport.from_json(row["report"]) for row in report_rows]
 
 
 def _complete(

@@ -39,6 +39,6 @@ def _watch(
     while not ended.wait(_EVERY_S):
         done = 0
         for stage in tracker.getActiveStageIds():
-            found = tracker.getStageInfo(stage)
-            done += found.numCompletedTasks if found else 0
+            stage_info = tracker.getStageInfo(stage)
+            done += stage_info.numCompletedTasks if stage_info else 0
         on_progress(min(done, task_count), task_count)

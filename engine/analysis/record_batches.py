@@ -68,7 +68,9 @@ def view_batches(
     rows: list[dict[str, Any]] = []
     if view == "segments":
         # A segment is described by the task that has its beginning.
-        rows = [segment_row(files, split)[0]] if split.start == 0 else []
+        if split.start == 0:
+            row, _ = segment_row(files, split)
+            rows.append(row)
     else:
         for row in batch_rows(files, split):
             rows.append(row)

@@ -28,9 +28,9 @@ def columns_named(query: str, columns: tuple[ViewColumn, ...]) -> tuple[ViewColu
     # A product's star is taken for all columns too: it costs time and nothing else.
     if "*" in text or "natural" in words or "using" in words:
         return columns
-    found = tuple(column for column in columns if column.name.lower() in words)
+    named = tuple(column for column in columns if column.name.lower() in words)
     cheapest = next(c for c in columns if c.name in ("offset", "position", "baseOffset"))
-    return found or (cheapest,)
+    return named or (cheapest,)
 
 
 def register_views(session: Any, query: str, splits: list[Split], *, control: bool) -> list[str]:

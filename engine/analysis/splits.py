@@ -62,12 +62,12 @@ class Selection(NamedTuple):
 
     def takes(self, partition: PartitionFolder) -> bool:
         """Tell whether a partition is wanted; only live ones are."""
-        found = partition.directory
-        if found is None or found.kind is not DirectoryKind.LIVE:
+        directory = partition.directory
+        if directory is None or directory.kind is not DirectoryKind.LIVE:
             return False
-        if self.topics is not None and not self.topics.fullmatch(found.topic):
+        if self.topics is not None and not self.topics.fullmatch(directory.topic):
             return False
-        return self.partitions is None or found.partition in self.partitions
+        return self.partitions is None or directory.partition in self.partitions
 
 
 class PartitionTwice(EngineError):
@@ -153,12 +153,12 @@ def _cut_positions(
     if index.problem() is not None:
         # A wrong index would cut batches in two; the segment is then read in one piece.
         return []
-    found: list[int] = []
+    cuts: list[int] = []
     for _, position in index:
-        last = found[-1] if found else 0
+        last = cuts[-1] if cuts else 0
         if last + split_bytes <= position < segment.log_bytes:
-            found.append(position)
-    return found
+            cuts.append(position)
+    return cuts
 
 
 def pack_splits(

@@ -320,7 +320,7 @@ class Broker:
 
     def address_for_clients(self) -> str:
         """Return where clients connect first: the first plain one of the advertised listeners."""
-        advertised = self.live.config.told_listeners
+        advertised = self.live.config.effective_advertised_listeners
         plain = (listener for listener in advertised if listener.security_protocol == "PLAINTEXT")
         first = next(plain, advertised[0])
         host = first.host or self.host.name()

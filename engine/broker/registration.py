@@ -110,7 +110,7 @@ def registration_of(
         listener._replace(
             host=listener.host or host_name(), port=listener.port or ports[listener.name]
         )
-        for listener in config.told_listeners
+        for listener in config.effective_advertised_listeners
     ]
     plain = next(
         (listener for listener in advertised if listener.security_protocol == _PLAINTEXT), None

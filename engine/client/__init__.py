@@ -2,9 +2,9 @@
 
 | module | what it does |
 |---|---|
-| `connection` | one connection as a state machine: bytes or frames in, replies out |
+| `connection` | one connection as a state machine: bytes or frames in, responses out |
 | `sasl` | PLAIN and SCRAM conversations |
-| `metadata` | who is alive, who leads, who controls |
+| `metadata` | live brokers, leaders, the controller |
 | `blocking` | the driver of commands: connects, routes, waits, asks again |
 | `loop_connection` | the driver of brokers: calls on the loop, each a promise |
 | `settings` | Kafka's client properties → settings |

@@ -6,7 +6,7 @@
 | `CONTROLLER` | the controller by the latest metadata |
 | a broker id | that broker |
 | leaders (`ask_leaders`) | each partition's leader, one request per broker, all at once |
-| coordinator (`ask_coordinator`) | who keeps a group's or transaction's state |
+| coordinator (`ask_coordinator`) | the one that keeps a group's or transaction's state |
 
 A request is asked again when a broker says so by a retriable error, and when a connection broke
 before the request left; one that may have been executed is asked again only if `is_repeatable`.
@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, TypeAlias, TypeVar
 
-from engine.client.connection import BrokerConnection, Call, Reply
+from engine.client.connection import BrokerConnection, Call, Message, Response
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
-from engine.client.links import Links, Outcome
+from engine.client.links import CallResult, Links
 from engine.client.metadata import (
     NO_BROKER,
     ClusterView,
@@ -43,7 +43,7 @@ from engine.kafka_errors import (
 )
 from engine.limits import PARTITION_ATTEMPTS_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
-from engine.wire.structs import message_class
+from engine.wire import messages
 
 ANY: Final = "any"
 CONTROLLER: Final = "controller"
@@ -55,12 +55,11 @@ _GROUP_KEY_TYPE: Final = 0
 _NONCE_BYTES: Final = 24
 
 T = TypeVar("T")
-#: Of one item among several: its result, or what kept it away.
-Result: TypeAlias = "T | EngineError"
+K = TypeVar("K")
 
 
 class KafkaClient:
-    """A client of one cluster that waits for its answers. Not for use by several threads.
+    """A client of one cluster that waits for its responses. Not for use by several threads.
 
     `timeout_ms` bounds every call as a whole, with all its attempts.
     """
@@ -83,8 +82,8 @@ class KafkaClient:
         self.links = Links(self.settings, streams, clock, self._new_connection)
         self._view: ClusterView | None = None
         self._coordinators: dict[tuple[int, str], Address] = {}
-        #: Outcomes that came while something else was waited for.
-        self._of_others: list[tuple[object, Outcome]] = []
+        #: Results that came while something else was waited for.
+        self._of_others: list[tuple[object, CallResult]] = []
 
     def __enter__(self) -> KafkaClient:
         """Do nothing: connections open with the first request."""
@@ -118,86 +117,86 @@ class KafkaClient:
     def ask(
         self,
         api_name: str,
-        message: Any,
+        message: Message,
         *,
         to: Destination = ANY,
         retriable_code: Callable[[Any], int] | None = None,
         lowest: int = 0,
         highest: int | None = None,
         is_repeatable: bool = True,
-    ) -> Reply:
-        """Ask one broker and return its reply.
+    ) -> Response:
+        """Ask one broker and return its response.
 
         `message` may be a function of the version. `retriable_code` returns the error code of
-        an answer that tells whether to ask again: final ones, and those left when the time is up,
-        stay in the reply for the caller.
+        a response that tells whether to ask again: final ones, and those left when the time is up,
+        stay in it for the caller.
         """
         call = Call(api_name, message, lowest, highest)
         deadline_ms = self._deadline_ms()
         attempt = 0
         while True:
-            outcome = self._one(call, self._address_of(to, deadline_ms), deadline_ms)
-            if isinstance(outcome, Reply):
-                code = retriable_code(outcome.message) if retriable_code else NONE
+            result = self._one(call, self._address_of(to, deadline_ms), deadline_ms)
+            if isinstance(result, Response):
+                code = retriable_code(result.message) if retriable_code else NONE
                 if not kafka_error(code).is_retriable or not self._may_wait(attempt, deadline_ms):
-                    return outcome
-            elif not self._is_worth_repeating(outcome, is_repeatable) or not self._may_wait(
+                    return result
+            elif not self._is_worth_repeating(result, is_repeatable) or not self._may_wait(
                 attempt, deadline_ms
             ):
-                raise outcome
+                raise result
             self.back_off(attempt)
             self._view = None
             attempt += 1
 
-    def ask_any(self, call: Call, deadline_ms: int) -> Reply:
+    def ask_any(self, call: Call, deadline_ms: int) -> Response:
         """Ask the first broker that can be reached.
 
         Errors: Unreachable, naming each address that was tried.
         """
-        known = self.links.ready_address()
-        if known is not None:
-            outcome = self._one(call, known, deadline_ms)
-            if not isinstance(outcome, Unreachable):
-                return _reply_or_raise(outcome)
+        ready_address = self.links.ready_address()
+        if ready_address is not None:
+            result = self._one(call, ready_address, deadline_ms)
+            if not isinstance(result, Unreachable):
+                return _response_or_raise(result)
         failures: list[Unreachable] = []
         for address in self._bootstrap:
-            outcome = self._one(call, address, deadline_ms)
-            if not isinstance(outcome, Unreachable):
-                return _reply_or_raise(outcome)
-            failures.append(outcome)
+            result = self._one(call, address, deadline_ms)
+            if not isinstance(result, Unreachable):
+                return _response_or_raise(result)
+            failures.append(result)
         raise _together(failures)
 
-    def _one(self, call: Call, address: Address | None, deadline_ms: int) -> Outcome:
+    def _one(self, call: Call, address: Address | None, deadline_ms: int) -> CallResult:
         if address is None:
             return self.ask_any(call, deadline_ms)
         token = object()
         return self.exchange({token: (address, call)}, deadline_ms)[token]
 
     def exchange(
-        self, calls: Mapping[Any, tuple[Address, Call]], deadline_ms: int
-    ) -> dict[Any, Outcome]:
-        """Send calls to their addresses all at once; returns an outcome for each key."""
+        self, calls: Mapping[K, tuple[Address, Call]], deadline_ms: int
+    ) -> dict[K, CallResult]:
+        """Send calls to their addresses all at once; returns a result for each key."""
         timeout_ms = min(
             max(deadline_ms - self.clock.monotonic_ms(), 1), self.settings.request_timeout_ms
         )
         # Tokens of our own: others may have calls under way whose keys are the same.
-        keys: dict[object, Any] = {object(): key for key in calls}
+        keys: dict[object, K] = {object(): key for key in calls}
         for token, key in keys.items():
             address, call = calls[key]
             self.links.submit(address, call, token, timeout_ms)
-        outcomes: dict[Any, Outcome] = {}
-        while len(outcomes) < len(calls):
-            for token, outcome in self.links.wait(timeout_ms):
+        results: dict[K, CallResult] = {}
+        while len(results) < len(calls):
+            for token, result in self.links.wait(timeout_ms):
                 if token in keys:
-                    outcomes[keys[token]] = outcome
+                    results[keys[token]] = result
                 else:
-                    self._of_others.append((token, outcome))
-        return outcomes
+                    self._of_others.append((token, result))
+        return results
 
-    def wait_any(self, timeout_ms: int) -> list[tuple[object, Outcome]]:
-        """Return outcomes of calls that were submitted to `links` directly."""
-        found, self._of_others = self._of_others, []
-        return found or self.links.wait(timeout_ms)
+    def wait_any(self, timeout_ms: int) -> list[tuple[object, CallResult]]:
+        """Return results of calls that were submitted to `links` directly."""
+        results, self._of_others = self._of_others, []
+        return results or self.links.wait(timeout_ms)
 
     def _is_worth_repeating(self, error: EngineError, is_repeatable: bool) -> bool:
         """Tell whether another attempt may reach a broker that took over meanwhile."""
@@ -226,15 +225,15 @@ class KafkaClient:
         spread_ms = self.entropy.random_below(max(pause_ms * 2 // 5, 1)) - pause_ms // 5
         self.links.pause(pause_ms + spread_ms)
 
-    # -- who is who
+    # -- metadata
 
     def view(self, topics: Iterable[str] | None) -> ClusterView:
         """Return fresh metadata of these topics; None asks for all, none at all for brokers."""
         wanted = None if topics is None else sorted(set(topics))
-        request = metadata_request(message_class("MetadataRequest"), wanted)
+        request = metadata_request(wanted)
         call = Call("Metadata", request, METADATA_LOWEST)
-        reply = self.ask_any(call, self._deadline_ms())
-        self._view = cluster_view(reply.message)
+        response = self.ask_any(call, self._deadline_ms())
+        self._view = cluster_view(response.message)
         return self._view
 
     def view_of_existing(self, topics: Iterable[str]) -> ClusterView:
@@ -275,7 +274,7 @@ class KafkaClient:
         return True
 
     def brokers_view(self) -> ClusterView:
-        """Return metadata that knows the brokers, fresh or from an earlier answer."""
+        """Return metadata that knows the brokers, fresh or from an earlier response."""
         return self._view if self._view is not None else self.view([])
 
     def _address_of(self, to: Destination, deadline_ms: int) -> Address | None:
@@ -291,8 +290,8 @@ class KafkaClient:
             if isinstance(wanted, int) and wanted in view.brokers:
                 return view.brokers[wanted].address
             if to != CONTROLLER:
-                known = ", ".join(str(b) for b in sorted(view.brokers)) or "none"
-                raise api_error(BROKER_NOT_AVAILABLE, f"no broker {to} is alive; alive: {known}")
+                alive = ", ".join(str(b) for b in sorted(view.brokers)) or "none"
+                raise api_error(BROKER_NOT_AVAILABLE, f"no broker {to} is alive; alive: {alive}")
             if not self._may_wait(attempt, deadline_ms):
                 raise TimedOut("looking for the controller", self.timeout_ms)
             self.back_off(attempt)
@@ -311,8 +310,8 @@ class KafkaClient:
     ) -> dict[TopicPartition, T | EngineError]:
         """Ask the leader of each partition; returns a result or an error for each.
 
-        One request per broker, all at once. `read` takes an answer and its version. Partitions
-        whose answers are retriable errors are asked again with fresh metadata, a few times.
+        One request per broker, all at once. `read` takes a response and its version. Partitions
+        with retriable errors are asked again with fresh metadata, a few times.
         """
         results: dict[TopicPartition, T | EngineError] = {}
         left = list(dict.fromkeys(partitions))
@@ -346,65 +345,69 @@ class KafkaClient:
             leader: (view.brokers[leader].address, make_call(led, view))
             for leader, led in by_leader.items()
         }
-        for leader, outcome in self.exchange(calls, deadline_ms).items():
+        for leader, result in self.exchange(calls, deadline_ms).items():
             led = by_leader[leader]
-            if isinstance(outcome, Reply):
-                found = read(outcome.message, outcome.version)
-                results |= {p: found.get(p, _unanswered(p)) for p in led}
+            if isinstance(result, Response):
+                by_partition = read(result.message, result.version)
+                results |= {p: by_partition.get(p, _unanswered(p)) for p in led}
             else:
-                results |= dict.fromkeys(led, outcome)
+                results |= dict.fromkeys(led, result)
         return results
 
     # -- coordinators
 
     def coordinator(self, key: str, key_type: int = _GROUP_KEY_TYPE) -> Address:
-        """Return who coordinates a group (key type 0) or a transactional id (1)."""
-        known = self._coordinators.get((key_type, key))
-        if known is None:
-            known = self._find_coordinator(key, key_type)
-            self._coordinators[key_type, key] = known
-        return known
+        """Return the coordinator of a group (key type 0) or a transactional id (1)."""
+        address = self._coordinators.get((key_type, key))
+        if address is None:
+            address = self._find_coordinator(key, key_type)
+            self._coordinators[key_type, key] = address
+        return address
 
     def _find_coordinator(self, key: str, key_type: int) -> Address:
-        def request(version: int) -> Any:
-            fields: dict[str, Any] = {"key_type": key_type} if version >= 1 else {}
-            fields["coordinator_keys" if version >= 4 else "key"] = [key] if version >= 4 else key
-            return message_class("FindCoordinatorRequest")(**fields)
+        def request(version: int) -> messages.FindCoordinatorRequest:
+            if version >= 4:
+                return messages.FindCoordinatorRequest(key_type=key_type, coordinator_keys=[key])
+            if version >= 1:
+                return messages.FindCoordinatorRequest(key_type=key_type, key=key)
+            return messages.FindCoordinatorRequest(key=key)
 
-        def row(message: Any) -> Any:
+        def row(
+            message: messages.FindCoordinatorResponse,
+        ) -> messages.FindCoordinatorResponse | messages.FindCoordinatorResponse.Coordinator:
             return message.coordinators[0] if message.coordinators else message
 
-        reply = self.ask(
-            "FindCoordinator", request, retriable_code=lambda message: int(row(message).error_code)
+        response = self.ask(
+            "FindCoordinator", request, retriable_code=lambda message: row(message).error_code
         )
-        found = row(reply.message)
-        if found.error_code != NONE:
-            raise api_error(found.error_code, found.error_message)
-        return Address(found.host, found.port)
+        coordinator = row(response.message)
+        if coordinator.error_code != NONE:
+            raise api_error(coordinator.error_code, coordinator.error_message)
+        return Address(coordinator.host, coordinator.port)
 
     def ask_coordinator(
         self,
         key: str,
         api_name: str,
-        message: Any,
+        message: Message,
         *,
         key_type: int = _GROUP_KEY_TYPE,
         retriable_code: Callable[[Any], int],
-    ) -> Reply:
+    ) -> Response:
         """Ask the coordinator of a group or transactional id; looks it up again when it moved."""
         deadline_ms = self._deadline_ms()
         attempt = 0
         while True:
             address = self.coordinator(key, key_type)
-            outcome = self._one(Call(api_name, message), address, deadline_ms)
-            if isinstance(outcome, Reply):
-                if not kafka_error(retriable_code(outcome.message)).is_retriable:
-                    return outcome
-            elif not isinstance(outcome, Unreachable):
-                raise outcome
+            result = self._one(Call(api_name, message), address, deadline_ms)
+            if isinstance(result, Response):
+                if not kafka_error(retriable_code(result.message)).is_retriable:
+                    return result
+            elif not isinstance(result, Unreachable):
+                raise result
             self._coordinators.pop((key_type, key), None)
             if not self._may_wait(attempt, deadline_ms):
-                return _reply_or_raise(outcome)
+                return _response_or_raise(result)
             self.back_off(attempt)
             attempt += 1
 
@@ -449,10 +452,10 @@ def _unanswered(wanted: TopicPartition) -> ApiError:
     return api_error(-1, f"the broker's answer leaves out {wanted}")
 
 
-def _reply_or_raise(outcome: Outcome) -> Reply:
-    if isinstance(outcome, Reply):
-        return outcome
-    raise outcome
+def _response_or_raise(result: CallResult) -> Response:
+    if isinstance(result, Response):
+        return result
+    raise result
 
 
 def _together(failures: list[Unreachable]) -> Unreachable:

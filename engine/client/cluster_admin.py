@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call, VersionRange
@@ -42,14 +42,15 @@ class LogDirView(NamedTuple):
 def api_versions(client: KafkaClient, broker_id: int) -> BrokerApis:
     """Return what a broker offers."""
     request = messages.ApiVersionsRequest(client_software_name="kctl", client_software_version="0")
-    answer = client.ask("ApiVersions", request, to=broker_id).message
-    if answer.error_code != NONE:
-        raise api_error(answer.error_code)
+    response: messages.ApiVersionsResponse
+    response = client.ask("ApiVersions", request, to=broker_id).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code)
     return BrokerApis(
-        {row.api_key: VersionRange(row.min_version, row.max_version) for row in answer.api_keys},
+        {row.api_key: VersionRange(row.min_version, row.max_version) for row in response.api_keys},
         {
             row.name: VersionRange(row.min_version_level, row.max_version_level)
-            for row in answer.finalized_features
+            for row in response.finalized_features
         },
     )
 
@@ -74,20 +75,20 @@ def describe_log_dirs(
     brokers = client.brokers_view().brokers
     call = Call("DescribeLogDirs", request(topics=wanted))
     calls = {broker_id: (brokers[broker_id].address, call) for broker_id in broker_ids}
-    outcomes = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
+    results = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
     return {
-        broker_id: outcome if isinstance(outcome, EngineError) else _log_dirs(outcome.message)
-        for broker_id, outcome in sorted(outcomes.items())
+        broker_id: result if isinstance(result, EngineError) else _log_dirs(result.message)
+        for broker_id, result in sorted(results.items())
     }
 
 
-def _log_dirs(answer: Any) -> list[LogDirView] | EngineError:
-    if answer.error_code != NONE:
-        return api_error(answer.error_code)
-    return [_log_dir(row) for row in sorted(answer.results, key=lambda row: str(row.log_dir))]
+def _log_dirs(response: messages.DescribeLogDirsResponse) -> list[LogDirView] | EngineError:
+    if response.error_code != NONE:
+        return api_error(response.error_code)
+    return [_log_dir(row) for row in sorted(response.results, key=lambda row: row.log_dir)]
 
 
-def _log_dir(row: Any) -> LogDirView:
+def _log_dir(row: messages.DescribeLogDirsResponse.DescribeLogDirsResult) -> LogDirView:
     replicas = [
         ReplicaSize(
             TopicPartition(topic.name, p.partition_index),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.blocking import ANY, Destination, KafkaClient
+from engine.client.connection import Message
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE
 from engine.wire import messages
@@ -122,8 +123,8 @@ def describe_configs(
     """Return the settings of resources, all or those named; an error where there are none."""
     request = messages.DescribeConfigsRequest
 
-    def message(asked: list[Resource]) -> Any:
-        def build(version: int) -> Any:
+    def message(asked: list[Resource]) -> Message:
+        def build(version: int) -> messages.DescribeConfigsRequest:
             rows = [
                 request.DescribeConfigsResource(
                     resource_type=int(r.kind),
@@ -132,45 +133,50 @@ def describe_configs(
                 )
                 for r in asked
             ]
-            fields: dict[str, Any] = {"include_synonyms": with_synonyms} if version >= 1 else {}
+            built = request(resources=rows)
+            if version >= 1:
+                built.include_synonyms = with_synonyms
             if version >= 3:
-                fields["include_documentation"] = with_documentation
-            return request(resources=rows, **fields)
+                built.include_documentation = with_documentation
+            return built
 
         return build
 
-    found: dict[Resource, list[ConfigEntry] | EngineError] = {}
+    configs: dict[Resource, list[ConfigEntry] | EngineError] = {}
     for to, asked in _by_destination(resources).items():
         try:
-            reply = client.ask("DescribeConfigs", message(asked), to=to, lowest=1)
+            response: messages.DescribeConfigsResponse
+            response = client.ask("DescribeConfigs", message(asked), to=to, lowest=1).message
         except EngineError as error:
             if to == ANY:
                 raise
-            found |= dict.fromkeys(asked, error)
+            configs |= dict.fromkeys(asked, error)
             continue
-        for row in reply.message.results:
-            found[Resource(ConfigResourceType(row.resource_type), row.resource_name)] = _entries(
+        for row in response.results:
+            configs[Resource(ConfigResourceType(row.resource_type), row.resource_name)] = _entries(
                 row
             )
-    return found
+    return configs
 
 
 def _by_destination(resources: Iterable[Resource]) -> dict[Destination, list[Resource]]:
     """Return what to ask whom; settings of one broker are known to that broker alone."""
-    found: dict[Destination, list[Resource]] = {}
+    by_destination: dict[Destination, list[Resource]] = {}
     for resource in resources:
         broker_id = resource.broker_id
-        found.setdefault(ANY if broker_id is None else broker_id, []).append(resource)
-    return found
+        by_destination.setdefault(ANY if broker_id is None else broker_id, []).append(resource)
+    return by_destination
 
 
-def _entries(row: Any) -> list[ConfigEntry] | EngineError:
+def _entries(
+    row: messages.DescribeConfigsResponse.DescribeConfigsResult,
+) -> list[ConfigEntry] | EngineError:
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
     return sorted((_entry(config) for config in row.configs), key=lambda entry: entry.name)
 
 
-def _entry(row: Any) -> ConfigEntry:
+def _entry(row: messages.DescribeConfigsResponse.DescribeConfigsResourceResult) -> ConfigEntry:
     return ConfigEntry(
         row.name,
         row.value,
@@ -193,18 +199,21 @@ def alter_configs(
 
     Errors: NoCommonVersion from brokers before 2.3, which can only replace all settings at once.
     """
-    found: dict[Resource, ApiError | None] = {}
+    failures: dict[Resource, ApiError | None] = {}
     for to, asked in _by_destination(changes).items():
         message = _alteration({r: changes[r] for r in asked}, validate_only)
-        reply = client.ask("IncrementalAlterConfigs", message, to=to)
-        for row in reply.message.responses:
+        response: messages.IncrementalAlterConfigsResponse
+        response = client.ask("IncrementalAlterConfigs", message, to=to).message
+        for row in response.responses:
             resource = Resource(ConfigResourceType(row.resource_type), row.resource_name)
             failed = row.error_code != NONE
-            found[resource] = api_error(row.error_code, row.error_message) if failed else None
-    return found
+            failures[resource] = api_error(row.error_code, row.error_message) if failed else None
+    return failures
 
 
-def _alteration(changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool) -> Any:
+def _alteration(
+    changes: Mapping[Resource, Sequence[ConfigChange]], validate_only: bool
+) -> messages.IncrementalAlterConfigsRequest:
     request = messages.IncrementalAlterConfigsRequest
     rows = [
         request.AlterConfigsResource(

@@ -1,4 +1,4 @@
-"""One connection to a broker as a state machine: frames in, replies out, no I/O and no clock.
+"""One connection to a broker as a state machine: frames in, responses out, no I/O and no clock.
 
 ```
 CONNECTING ──opened──▶ NEGOTIATING ──versions known──▶ READY            (no SASL)
@@ -31,6 +31,7 @@ from engine.errors import api_error
 from engine.host.ports import Buffer
 from engine.kafka_errors import NONE, UNSUPPORTED_VERSION, kafka_error
 from engine.limits import CLIENT_FRAME_BYTES_MAX
+from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
@@ -38,7 +39,7 @@ from engine.wire.headers import (
     read_response_header,
     request_header_bytes,
 )
-from engine.wire.structs import message_class
+from engine.wire.structs import Struct
 
 CONNECTING: Final = "connecting"
 NEGOTIATING: Final = "negotiating"
@@ -54,7 +55,7 @@ _INT16: Final = struct.Struct(">h")
 _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
 
 #: A request: the message, or what makes it once the version is known.
-Message: TypeAlias = "Any | Callable[[int], Any]"
+Message: TypeAlias = "Struct | Callable[[int], Struct]"
 
 
 class Call(NamedTuple):
@@ -67,7 +68,7 @@ class Call(NamedTuple):
     message: Message
     lowest: int = 0
     highest: int | None = None
-    has_reply: bool = True
+    has_response: bool = True
 
 
 class VersionRange(NamedTuple):
@@ -87,8 +88,8 @@ class Sent(NamedTuple):
     token: object
 
 
-class Reply(NamedTuple):
-    """The answer to a request, decoded."""
+class Response(NamedTuple):
+    """The response to a request, decoded; the message is None where the broker sends none."""
 
     token: object
     version: int
@@ -114,7 +115,7 @@ class BrokerConnection:
 
     @property
     def in_flight_count(self) -> int:
-        """Return how many answers are owed."""
+        """Return how many responses are owed."""
         return len(self._sent)
 
     def opened(self) -> None:
@@ -138,15 +139,15 @@ class BrokerConnection:
 
         Errors: NoCommonVersion.
         """
-        known = api(api_name)
-        ours_highest = known.stable.highest if highest is None else highest
-        ours = (max(lowest, known.stable.lowest), min(ours_highest, known.stable.highest))
-        theirs = self.broker_versions.get(known.key)
+        key, own = api(api_name).key, api(api_name).stable
+        lowest = max(lowest, own.lowest)
+        highest = own.highest if highest is None else min(highest, own.highest)
+        theirs = self.broker_versions.get(key)
         if theirs is not None:
-            version = min(ours[1], theirs.highest)
-            if version >= max(ours[0], theirs.lowest):
+            version = min(highest, theirs.highest)
+            if version >= max(lowest, theirs.lowest):
                 return version
-        raise NoCommonVersion(api_name, ours=ours, theirs=theirs)
+        raise NoCommonVersion(api_name, ours=(lowest, highest), theirs=theirs)
 
     def send(
         self,
@@ -155,11 +156,11 @@ class BrokerConnection:
         *,
         version: int,
         token: object,
-        has_reply: bool = True,
+        has_response: bool = True,
     ) -> None:
-        """Queue a request; its reply comes out of `receive` with the token.
+        """Queue a request; its response comes out of `receive` with the token.
 
-        Produce with acks=0 has no reply. Errors: UnencodableValue.
+        Produce with acks=0 has no response. Errors: UnencodableValue.
         """
         key = api(api_name).key
         correlation_id = self._next_correlation_id
@@ -172,23 +173,23 @@ class BrokerConnection:
             0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
         )
         self._output.append(frame)
-        if has_reply:
+        if has_response:
             self._sent.append(Sent(api_name, key, version, correlation_id, token))
 
-    # -- answers
+    # -- responses
 
-    def receive(self, data: bytes) -> list[Reply]:
-        """Take bytes from the broker; returns the replies that they complete.
+    def receive(self, data: bytes) -> list[Response]:
+        """Take bytes from the broker; returns the responses that they complete.
 
         Errors: NotKafka, MalformedMessage, AuthenticationFailed, ApiError in the handshake.
         """
         self._received += data
-        replies = []
+        responses = []
         while (frame := self._next_frame()) is not None:
-            reply = self.take_frame(frame)
-            if reply is not None:
-                replies.append(reply)
-        return replies
+            response = self.take_frame(frame)
+            if response is not None:
+                responses.append(response)
+        return responses
 
     def _next_frame(self) -> bytes | None:
         if len(self._received) < _LENGTH.size:
@@ -203,10 +204,10 @@ class BrokerConnection:
         del self._received[:stop]
         return frame
 
-    def take_frame(self, frame: bytes) -> Reply | None:
-        """Take a frame from the broker; returns the reply in it, None inside the handshake.
+    def take_frame(self, frame: bytes) -> Response | None:
+        """Take a frame from the broker; returns the response in it, None inside the handshake.
 
-        The frame must last as long as the reply. The errors are those of `receive`.
+        The frame must last as long as the response. The errors are those of `receive`.
         """
         if not self._sent:
             raise NotKafka("nothing, as nothing was asked", f"{len(frame)} bytes")
@@ -220,7 +221,7 @@ class BrokerConnection:
             version = 0
         message = message_codec(f"{sent.api_name}Response", version).decode(body)
         if sent.token is not None:
-            return Reply(sent.token, version, message)
+            return Response(sent.token, version, message)
         self._continue_handshake(sent, message)
         return None
 
@@ -235,18 +236,18 @@ class BrokerConnection:
             self._take_challenge(message)
 
     def _ask_versions(self, version: int) -> None:
-        request = message_class("ApiVersionsRequest")(
+        request = messages.ApiVersionsRequest(
             client_software_name=SOFTWARE_NAME, client_software_version=__version__
         )
         self.send("ApiVersions", request, version=version, token=None)
 
-    def _take_versions(self, sent: Sent, message: Any) -> None:
+    def _take_versions(self, sent: Sent, message: messages.ApiVersionsResponse) -> None:
         ranges = {
             row.api_key: VersionRange(row.min_version, row.max_version) for row in message.api_keys
         }
         if message.error_code == UNSUPPORTED_VERSION and sent.version > 0:
-            known = ranges.get(API_VERSIONS_KEY, VersionRange(0, 0))
-            self._ask_versions(min(known.highest, sent.version - 1))
+            offered = ranges.get(API_VERSIONS_KEY, VersionRange(0, 0))
+            self._ask_versions(min(offered.highest, sent.version - 1))
             return
         if message.error_code != NONE:
             raise api_error(message.error_code)
@@ -255,12 +256,12 @@ class BrokerConnection:
             self.state = READY
             return
         self.state = AUTHENTICATING
-        request = message_class("SaslHandshakeRequest")(mechanism=self._sasl.mechanism)
+        request = messages.SaslHandshakeRequest(mechanism=self._sasl.mechanism)
         # From version 1 on the tokens travel in requests of their own.
         version = self.version_of("SaslHandshake", lowest=1)
         self.send("SaslHandshake", request, version=version, token=None)
 
-    def _take_mechanisms(self, message: Any) -> None:
+    def _take_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
         assert self._sasl is not None
         if message.error_code != NONE:
             offered = ", ".join(message.mechanisms) or "none"
@@ -268,23 +269,26 @@ class BrokerConnection:
             raise AuthenticationFailed(self._sasl.mechanism, reason)
         self._send_token(self._sasl.first())
 
-    def _take_challenge(self, message: Any) -> None:
+    def _take_challenge(self, message: messages.SaslAuthenticateResponse) -> None:
         assert self._sasl is not None
         if message.error_code != NONE:
             reason = message.error_message or kafka_error(message.error_code).meaning
             raise AuthenticationFailed(self._sasl.mechanism, reason)
-        answer = self._sasl.answer(message.auth_bytes)
-        if answer is None:
+        response = self._sasl.response_to(message.auth_bytes)
+        if response is None:
             self.state = READY
         else:
-            self._send_token(answer)
+            self._send_token(response)
 
     def _send_token(self, token: bytes) -> None:
-        request = message_class("SaslAuthenticateRequest")(auth_bytes=token)
+        request = messages.SaslAuthenticateRequest(auth_bytes=token)
         version = self.version_of("SaslAuthenticate")
         self.send("SaslAuthenticate", request, version=version, token=None)
 
 
 def _begins_with_unsupported(body: memoryview) -> bool:
-    """Tell whether an ApiVersions answer is the one in version 0 that says error 35."""
-    return len(body) >= 2 and _INT16.unpack_from(body)[0] == UNSUPPORTED_VERSION
+    """Tell whether an ApiVersions response is the one in version 0 that says error 35."""
+    if len(body) < 2:
+        return False
+    (code,) = _INT16.unpack_from(body)
+    return bool(code == UNSUPPORTED_VERSION)

@@ -1,10 +1,10 @@
-"""What can keep a client from an answer.
+"""What can keep a client from a response.
 
 ```
 EngineError
 ├─ Unreachable            nobody answers at an address
-├─ ConnectionLost         a connection ended before the answer came
-├─ TimedOut               the answer did not come in time
+├─ ConnectionLost         a connection ended before the response came
+├─ TimedOut               the response did not come in time
 ├─ AuthenticationFailed   the broker does not accept who we say we are
 ├─ NoCommonVersion        broker and client share no version of an API
 ├─ ClientSettingRefused   a client property that cannot be followed
@@ -36,7 +36,7 @@ class Unreachable(EngineError):
 
 
 class ConnectionLost(Unreachable):
-    """A connection ended while an answer was awaited."""
+    """A connection ended while a response was awaited."""
 
     hint = "see the broker's log; is the security.protocol of --command-config the listener's?"
 
@@ -46,7 +46,7 @@ class ConnectionLost(Unreachable):
 
 
 class TimedOut(EngineError):
-    """An answer did not come in time."""
+    """A response did not come in time."""
 
     exit_code = _UNREACHABLE_EXIT
     hint = "allow more time with --timeout SECONDS"
@@ -74,11 +74,12 @@ class NoCommonVersion(EngineError):
     def __init__(
         self, api: str, *, ours: tuple[int, int], theirs: tuple[int, int] | None, purpose: str = ""
     ) -> None:
-        offered = f"versions {theirs[0]} to {theirs[1]}" if theirs else "none"
+        lowest, highest = ours
+        offered = "versions {} to {}".format(*theirs) if theirs else "none"
         reason = f" {purpose}" if purpose else ""
         super().__init__(
             f"the broker does not offer {api} as needed{reason}: "
-            f"it has {offered}, needed is one of {ours[0]} to {ours[1]}"
+            f"it has {offered}, needed is one of {lowest} to {highest}"
         )
         self.api = api
         self.ours = ours

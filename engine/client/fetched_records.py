@@ -8,13 +8,15 @@ Control records are never shown. Source: KIP-98, `CompletedFetch`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import CorruptRecord
+from engine.host.ports import Buffer
 from engine.records.batch import BatchView
 from engine.records.control import ControlType, control_type
 from engine.records.record import Record
 from engine.records.view import batches_in
+from engine.wire import messages
 
 NO_EPOCH = -1
 
@@ -38,7 +40,7 @@ class SeenRecords(NamedTuple):
 
 
 def seen_records(
-    data: memoryview | bytes, position: int, aborted: Iterable[AbortedProducer] | None = None
+    data: Buffer, position: int, aborted: Iterable[AbortedProducer] | None = None
 ) -> SeenRecords:
     """Return the records from an offset on; `aborted` None shows those of all transactions.
 
@@ -56,8 +58,10 @@ def seen_records(
             else:
                 epoch, is_shown = NO_EPOCH, True
             if is_shown:
-                found = batch.read_records()
-                records += [(record, epoch) for record in found if record.offset >= position]
+                batch_records = batch.read_records()
+                records += [
+                    (record, epoch) for record in batch_records if record.offset >= position
+                ]
             next_offset = max(next_offset, batch.next_offset)
     except CorruptRecord as damage:
         return SeenRecords(records, next_offset, damage)
@@ -68,7 +72,7 @@ class _Isolation:
     """Knows which transactions are aborted while batches go by in order."""
 
     def __init__(self, aborted: Iterable[AbortedProducer]) -> None:
-        self._coming = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
+        self._coming = sorted(aborted, key=lambda producer: producer.first_offset, reverse=True)
         self._running: set[int] = set()
 
     def shows(self, batch: BatchView) -> bool:
@@ -86,6 +90,6 @@ def _is_abort(batch: BatchView) -> bool:
     return any(control_type(record) is ControlType.ABORT for record in batch.records())
 
 
-def aborted_of(row: Any) -> list[AbortedProducer]:
-    """Return the aborted transactions that a Fetch answer names for a partition."""
+def aborted_of(row: messages.FetchResponse.PartitionData) -> list[AbortedProducer]:
+    """Return the aborted transactions that a Fetch response names for a partition."""
     return [AbortedProducer(t.producer_id, t.first_offset) for t in row.aborted_transactions or ()]

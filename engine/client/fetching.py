@@ -3,7 +3,7 @@
 One fetch is under way to each leader at any time, so that a quiet broker does not hold up a busy
 one, and the next leaves before the last one's records are handed out.
 
-| what a partition answers | then |
+| the response of a partition | then |
 |---|---|
 | records | its offset moves on, and it goes to the end of its leader's next request |
 | a retriable error, a lost broker | metadata is asked again; given up after the client's timeout |
@@ -14,13 +14,13 @@ one, and the next leaves before the last one's records are handed out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient, leader_of
 from engine.client.connection import Call
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.fetched_records import aborted_of, seen_records
-from engine.client.links import Outcome
+from engine.client.links import CallResult
 from engine.client.metadata import ClusterView
 from engine.client.topic_admin import by_topic
 from engine.errors import ApiError, EngineError, api_error
@@ -108,10 +108,10 @@ class Fetcher:
         fetched = self._send_fetches()
         if not self._under_way:
             return fetched
-        for broker_id, outcome in self._client.wait_any(0 if fetched else timeout_ms):
+        for broker_id, result in self._client.wait_any(0 if fetched else timeout_ms):
             fetch = self._under_way.pop(broker_id, None) if isinstance(broker_id, int) else None
             if fetch is not None:
-                fetched += self._take(fetch, outcome)
+                fetched += self._take(fetch, result)
         if self._view is not None:
             fetched += self._send_fetches()
         return fetched
@@ -150,7 +150,7 @@ class Fetcher:
         have_ids = all(topic.has_id for topic in topics.values())
         fetch = _Fetch(positions, {topic.topic_id: name for name, topic in topics.items()})
 
-        def message(version: int) -> Any:
+        def message(version: int) -> messages.FetchRequest:
             return self._message(fetch, view, by_name=version <= _HIGHEST_VERSION_BY_NAME)
 
         highest = None if have_ids else _HIGHEST_VERSION_BY_NAME
@@ -160,7 +160,7 @@ class Fetcher:
         self._client.links.submit(address, call, leader, timeout_ms)
         self._under_way[leader] = fetch
 
-    def _message(self, fetch: _Fetch, view: ClusterView, *, by_name: bool) -> Any:
+    def _message(self, fetch: _Fetch, view: ClusterView, *, by_name: bool) -> messages.FetchRequest:
         request = messages.FetchRequest
         options = self._options
         topics = []
@@ -173,8 +173,12 @@ class Fetcher:
                 )
                 for p in partitions
             ]
-            named = {"topic": name} if by_name else {"topic_id": view.topics[name].topic_id}
-            topics.append(request.FetchTopic(partitions=rows, **named))
+            topic = request.FetchTopic(partitions=rows)
+            if by_name:
+                topic.topic = name
+            else:
+                topic.topic_id = view.topics[name].topic_id
+            topics.append(topic)
         return request(
             max_wait_ms=options.max_wait_ms,
             min_bytes=1,
@@ -187,15 +191,15 @@ class Fetcher:
 
     # -- taking
 
-    def _take(self, fetch: _Fetch, outcome: Outcome) -> list[ConsumedRecords]:
-        if isinstance(outcome, EngineError):
-            return self._fail_all(fetch, outcome)
-        answer = outcome.message
-        if answer.error_code != NONE:
-            return self._fail_all(fetch, api_error(answer.error_code))
+    def _take(self, fetch: _Fetch, result: CallResult) -> list[ConsumedRecords]:
+        if isinstance(result, EngineError):
+            return self._fail_all(fetch, result)
+        response: messages.FetchResponse = result.message
+        if response.error_code != NONE:
+            return self._fail_all(fetch, api_error(response.error_code))
         fetched = []
-        for topic in answer.responses:
-            by_name = outcome.version <= _HIGHEST_VERSION_BY_NAME
+        for topic in response.responses:
+            by_name = result.version <= _HIGHEST_VERSION_BY_NAME
             name = topic.topic if by_name else fetch.topic_names.get(topic.topic_id, "")
             for row in topic.partitions:
                 partition = TopicPartition(name, row.partition_index)
@@ -203,7 +207,9 @@ class Fetcher:
                     fetched += self._take_partition(partition, row)
         return fetched
 
-    def _take_partition(self, partition: TopicPartition, row: Any) -> list[ConsumedRecords]:
+    def _take_partition(
+        self, partition: TopicPartition, row: messages.FetchResponse.PartitionData
+    ) -> list[ConsumedRecords]:
         if row.error_code != NONE:
             return self._fail(partition, api_error(row.error_code))
         self._troubles.pop(partition, None)
@@ -216,10 +222,12 @@ class Fetcher:
             del self._positions[partition]
             self._positions[partition] = seen.next_offset
         end_offset = row.last_stable_offset if is_committed else row.high_watermark
-        found = ConsumedRecords(partition, seen.records, seen.next_offset, end_offset, seen.damage)
+        consumed = ConsumedRecords(
+            partition, seen.records, seen.next_offset, end_offset, seen.damage
+        )
         if seen.damage is not None:
             self.stop(partition)
-        return [found]
+        return [consumed]
 
     # -- failing
 

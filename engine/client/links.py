@@ -1,6 +1,6 @@
 """Links to brokers: connections with their streams, calls that wait, deadlines.
 
-`Links` sends calls to addresses, any number at once, and hands back one outcome for each: a reply
+`Links` sends calls to addresses, any number at once, and hands back one result for each: a response
 or the error that kept it away. Nothing is asked again here; `blocking` does that.
 """
 
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from engine.client.connection import READY, BrokerConnection, Call, Reply
+from engine.client.connection import READY, BrokerConnection, Call, Response
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address, ClientSettings
 from engine.errors import EngineError
 from engine.host.ports import Clock
 from engine.host.streams import Stream, StreamEvent, Streams
 
-Outcome: TypeAlias = "Reply | EngineError"
+CallResult: TypeAlias = "Response | EngineError"
 
 
 class _Waiting(NamedTuple):
@@ -28,7 +28,7 @@ class _Waiting(NamedTuple):
 
 
 class _Link:
-    """One connection, and the calls that it owes outcomes."""
+    """One connection, and the calls that it owes results."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Links:
         self._clock = clock
         self._make_connection = make_connection
         self._links: dict[Address, _Link] = {}
-        self._outcomes: list[tuple[object, Outcome]] = []
+        self._results: list[tuple[object, CallResult]] = []
 
     def ready_address(self) -> Address | None:
         """Return the address of a connection that is in use already."""
@@ -83,7 +83,7 @@ class Links:
         return link.connection if link is not None and link.is_ready else None
 
     def submit(self, address: Address, call: Call, token: object, timeout_ms: int) -> None:
-        """Send a call, connecting first if need be; its outcome comes out of `wait`."""
+        """Send a call, connecting first if need be; its result comes out of `wait`."""
         now_ms = self._clock.monotonic_ms()
         link = self._links.get(address)
         if link is None:
@@ -93,10 +93,10 @@ class Links:
         if link.is_ready:
             self._send_queued(link)
 
-    def wait(self, timeout_ms: int) -> list[tuple[object, Outcome]]:
-        """Return the outcomes that are there, waiting for the first if there are none yet."""
+    def wait(self, timeout_ms: int) -> list[tuple[object, CallResult]]:
+        """Return the results that are there, waiting for the first if there are none yet."""
         give_up_ms = self._clock.monotonic_ms() + timeout_ms
-        while not self._outcomes:
+        while not self._results:
             now_ms = self._clock.monotonic_ms()
             if now_ms >= give_up_ms:
                 break
@@ -105,8 +105,8 @@ class Links:
             for event in self._streams.wait(pause_ms):
                 self._take_event(event)
             self._expire(self._clock.monotonic_ms())
-        outcomes, self._outcomes = self._outcomes, []
-        return outcomes
+        results, self._results = self._results, []
+        return results
 
     def pause(self, duration_ms: int) -> None:
         """Let time pass; what arrives meanwhile is kept."""
@@ -116,7 +116,7 @@ class Links:
                 self._take_event(event)
 
     def close(self) -> None:
-        """Close all connections; calls on their way get no outcome."""
+        """Close all connections; calls on their way get no result."""
         for link in self._links.values():
             link.stream.close()
         self._links.clear()
@@ -141,7 +141,7 @@ class Links:
             if event.kind == "opened":
                 link.connection.opened()
             else:
-                self._take_replies(link, link.connection.receive(event.data))
+                self._take_responses(link, link.connection.receive(event.data))
         except EngineError as error:
             link.stream.close()
             self._fail(link, error)
@@ -150,10 +150,10 @@ class Links:
             self._send_queued(link)
         self._flush(link)
 
-    def _take_replies(self, link: _Link, replies: list[Reply]) -> None:
-        for reply in replies:
-            link.in_flight.pop(reply.token, None)
-            self._outcomes.append((reply.token, reply))
+    def _take_responses(self, link: _Link, responses: list[Response]) -> None:
+        for response in responses:
+            link.in_flight.pop(response.token, None)
+            self._results.append((response.token, response))
 
     def _send_queued(self, link: _Link) -> None:
         """Send what waited for the handshake; a call that cannot be sent fails alone."""
@@ -167,15 +167,15 @@ class Links:
                     call.message,
                     version=version,
                     token=token,
-                    has_reply=call.has_reply,
+                    has_response=call.has_response,
                 )
             except EngineError as error:
-                self._outcomes.append((token, error))
+                self._results.append((token, error))
                 continue
-            if call.has_reply:
+            if call.has_response:
                 link.in_flight[token] = waiting
             else:
-                self._outcomes.append((token, Reply(token, version, None)))
+                self._results.append((token, Response(token, version, None)))
         self._flush(link)
 
     def _flush(self, link: _Link) -> None:
@@ -193,7 +193,7 @@ class Links:
         """End a link: every call on it gets the same error."""
         del self._links[link.address]
         for token in (*link.in_flight, *link.queued):
-            self._outcomes.append((token, error))
+            self._results.append((token, error))
 
     def _expire(self, now_ms: int) -> None:
         for link in list(self._links.values()):

@@ -1,7 +1,7 @@
 """The driver that brokers use: calls to one address on the engine's loop, each a promise.
 
 ```
-ask ── no connection? connect, handshake ──> sent in order ── answer ──────────> kept
+ask ── no connection? connect, handshake ──> sent in order ── response ────────> kept
                                                └─ lost, silent, no Kafka ──> all of them fail
 ```
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from engine.client.connection import READY, BrokerConnection, Call, Reply
+from engine.client.connection import READY, BrokerConnection, Call, Response
 from engine.client.errors import ConnectionLost, TimedOut, Unreachable
 from engine.client.settings import Address
 from engine.errors import EngineError
@@ -26,11 +26,11 @@ from engine.host.promise import Promise
 
 
 class _Owed(NamedTuple):
-    """A call without an answer."""
+    """A call without a response."""
 
     call: Call
     deadline_ms: int
-    promise: Promise[Reply]
+    promise: Promise[Response]
 
 
 class LoopConnection:
@@ -55,7 +55,7 @@ class LoopConnection:
         self._timeout_ms = timeout_ms
         self._connection: BrokerConnection | None = None
         self._wire: ports.Connection | None = None
-        self._has_answered = False
+        self._has_responded = False
         #: In the order they were asked; those not yet sent wait for the handshake.
         self._owed: dict[object, _Owed] = {}
         self._unsent: list[object] = []
@@ -63,16 +63,16 @@ class LoopConnection:
 
     @property
     def owed_count(self) -> int:
-        """Return how many calls have no answer."""
+        """Return how many calls have no response."""
         return len(self._owed)
 
-    def ask(self, call: Call) -> Promise[Reply]:
+    def ask(self, call: Call) -> Promise[Response]:
         """Send a call, connecting first if need be.
 
         It fails with Unreachable, ConnectionLost, TimedOut, NoCommonVersion, or what the
-        connection finds wrong with the answers.
+        connection finds wrong with the responses.
         """
-        promise: Promise[Reply] = Promise()
+        promise: Promise[Response] = Promise()
         token = object()
         deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
         self._owed[token] = _Owed(call, deadline_ms, promise)
@@ -92,7 +92,7 @@ class LoopConnection:
         self._lost(self._wire, reason)
 
     def _connect(self) -> None:
-        self._has_answered = False
+        self._has_responded = False
         wire = self._wire = self._network.connect(*self._address)
         self._connection = self._make_connection()
         wire.on_frame = lambda frame: self._take(wire, frame)
@@ -110,7 +110,7 @@ class LoopConnection:
         """Send what waited for the handshake; a call that cannot be sent fails alone."""
         assert self._connection is not None
         unsent, self._unsent = self._unsent, []
-        failed: list[tuple[Promise[Reply], EngineError]] = []
+        failed: list[tuple[Promise[Response], EngineError]] = []
         for token in unsent:
             call = self._owed[token].call
             try:
@@ -127,17 +127,17 @@ class LoopConnection:
         if connection is None or wire is not self._wire:
             # What came before a connection was closed may arrive behind that.
             return
-        self._has_answered = True
+        self._has_responded = True
         try:
-            # The frame is gone after the call, and replies have views of it.
-            reply = connection.take_frame(bytes(frame))
+            # The frame is gone after the call, and responses have views of it.
+            response = connection.take_frame(bytes(frame))
         except EngineError as error:
             self._broken(error)
             return
-        if reply is not None:
-            owed = self._owed.pop(reply.token)
+        if response is not None:
+            owed = self._owed.pop(response.token)
             self._rest_if_idle()
-            owed.promise.keep(reply)
+            owed.promise.keep(response)
         elif connection.state == READY:
             self._send_unsent()
         else:
@@ -156,7 +156,7 @@ class LoopConnection:
             return
         self._let_go()
         host, port = self._address
-        kind = ConnectionLost if self._has_answered else Unreachable
+        kind = ConnectionLost if self._has_responded else Unreachable
         self._fail_all(lambda _owed: kind(host, port, reason))
 
     def _let_go(self) -> None:
@@ -166,8 +166,8 @@ class LoopConnection:
         owed, self._owed = self._owed, {}
         self._unsent = []
         self._rest_if_idle()
-        for each in owed.values():
-            each.promise.fail(error_of(each))
+        for call in owed.values():
+            call.promise.fail(error_of(call))
 
     def _rest_if_idle(self) -> None:
         if not self._owed and self._cancel is not None:
@@ -175,7 +175,7 @@ class LoopConnection:
             self._cancel = None
 
     def _expire(self) -> None:
-        """End the connection if a call is past its deadline: no answer behind it can be told."""
+        """End the connection if a call is past its deadline: no response behind it can be told."""
         self._cancel = None
         deadlines = [owed.deadline_ms for owed in self._owed.values()]
         if not deadlines:
@@ -195,6 +195,6 @@ class LoopConnection:
         return TimedOut(what, self._timeout_ms)
 
 
-def message_of(reply: Reply) -> Any:
-    """Return the message of a reply."""
-    return reply.message
+def message_of(response: Response) -> Any:
+    """Return the message of a response."""
+    return response.message

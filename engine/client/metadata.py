@@ -1,12 +1,13 @@
-"""What a Metadata answer says: brokers, topics, leaders, the controller."""
+"""What a Metadata response says: brokers, topics, leaders, the controller."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.client.settings import Address
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
+from engine.wire import messages
 from engine.wire.layout import NO_UUID
 
 NO_BROKER = -1
@@ -75,30 +76,31 @@ class ClusterView(NamedTuple):
         topic = self.topics.get(wanted.topic)
         if topic is None:
             return None
-        # Partitions are numbered from 0, but one may be missing from an answer.
+        # Partitions are numbered from 0, but one may be missing from a response.
         if wanted.partition < len(topic.partitions):
-            found = topic.partitions[wanted.partition]
-            if found.partition == wanted.partition:
-                return found
+            partition = topic.partitions[wanted.partition]
+            if partition.partition == wanted.partition:
+                return partition
         return next((p for p in topic.partitions if p.partition == wanted.partition), None)
 
 
-def cluster_view(response: Any) -> ClusterView:
-    """Return what a Metadata answer of any version from 1 says."""
+def cluster_view(response: messages.MetadataResponse) -> ClusterView:
+    """Return what a Metadata response of any version from 1 says."""
     brokers = {
         row.node_id: BrokerView(row.node_id, Address(row.host, row.port), row.rack)
         for row in response.brokers
     }
-    topics = {row.name: _topic(row) for row in response.topics}
+    # Topics are asked for by name: what has none was not asked for.
+    topics = {row.name: _topic(row.name, row) for row in response.topics if row.name is not None}
     return ClusterView(response.cluster_id, response.controller_id, brokers, topics)
 
 
-def _topic(row: Any) -> TopicView:
+def _topic(name: str, row: messages.MetadataResponse.MetadataResponseTopic) -> TopicView:
     partitions = sorted((_partition(p) for p in row.partitions), key=lambda p: p.partition)
-    return TopicView(row.name, row.topic_id, row.is_internal, tuple(partitions), row.error_code)
+    return TopicView(name, row.topic_id, row.is_internal, tuple(partitions), row.error_code)
 
 
-def _partition(row: Any) -> PartitionView:
+def _partition(row: messages.MetadataResponse.MetadataResponsePartition) -> PartitionView:
     return PartitionView(
         row.partition_index,
         row.leader_id,
@@ -110,9 +112,10 @@ def _partition(row: Any) -> PartitionView:
     )
 
 
-def metadata_request(message_type: Any, topics: list[str] | None) -> Any:
+def metadata_request(topics: list[str] | None) -> messages.MetadataRequest:
     """Return the request for these topics; None asks for all, an empty list for brokers alone."""
+    request = messages.MetadataRequest
     rows = None
     if topics is not None:
-        rows = [message_type.MetadataRequestTopic(name=name) for name in topics]
-    return message_type(topics=rows, allow_auto_topic_creation=False)
+        rows = [request.MetadataRequestTopic(name=name) for name in topics]
+    return request(topics=rows, allow_auto_topic_creation=False)

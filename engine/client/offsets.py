@@ -1,6 +1,6 @@
 """Offsets of partitions: first, last, by time.
 
-| timestamp asked | answer | from version |
+| timestamp asked | response | from version |
 |---|---|---|
 | ≥ 0 | first record at or after this time, −1 if there is none | 1 |
 | −1 | the end: high watermark, or last stable offset when read committed | 1 |
@@ -15,7 +15,7 @@ Source: ListOffsetsRequest; KIP-734, KIP-405, KIP-1005.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
@@ -61,10 +61,10 @@ def list_offsets(
                     request.ListOffsetsPartition(
                         partition_index=p.partition, timestamp=timestamps[p]
                     )
-                    for p in found
+                    for p in of_topic
                 ],
             )
-            for topic, found in by_topic(partitions).items()
+            for topic, of_topic in by_topic(partitions).items()
         ]
         lowest = max(_LOWEST_VERSIONS.get(timestamps[p], 1) for p in partitions)
         level = READ_COMMITTED if read_committed else 0
@@ -74,15 +74,19 @@ def list_offsets(
     return client.ask_leaders(timestamps, make_call, _read)
 
 
-def _read(answer: Any, version: int) -> dict[TopicPartition, FoundOffset | EngineError]:
+def _read(
+    response: messages.ListOffsetsResponse, version: int
+) -> dict[TopicPartition, FoundOffset | EngineError]:
     return {
-        TopicPartition(topic.name, row.partition_index): _found(row)
-        for topic in answer.topics
+        TopicPartition(topic.name, row.partition_index): _offset(row)
+        for topic in response.topics
         for row in topic.partitions
     }
 
 
-def _found(row: Any) -> FoundOffset | EngineError:
+def _offset(
+    row: messages.ListOffsetsResponse.ListOffsetsPartitionResponse,
+) -> FoundOffset | EngineError:
     if row.error_code != NONE:
         return api_error(row.error_code)
     return FoundOffset(row.offset, row.timestamp, row.leader_epoch)

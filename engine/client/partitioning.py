@@ -12,17 +12,17 @@ _MASK: Final = 0xFFFFFFFF
 def murmur2(data: bytes) -> int:
     """Return the 32-bit hash that Kafka's clients place keys by. Source: Utils.murmur2."""
     length = len(data)
-    found = _SEED ^ length
+    mixed = _SEED ^ length
     whole = length & ~3
     for position in range(0, whole, 4):
         word = int.from_bytes(data[position : position + 4], "little") * _MIX & _MASK
         word = (word ^ word >> 24) * _MIX & _MASK
-        found = (found * _MIX & _MASK) ^ word
+        mixed = (mixed * _MIX & _MASK) ^ word
     if length > whole:
-        found ^= int.from_bytes(data[whole:], "little")
-        found = found * _MIX & _MASK
-    found = (found ^ found >> 13) * _MIX & _MASK
-    return found ^ found >> 15
+        mixed ^= int.from_bytes(data[whole:], "little")
+        mixed = mixed * _MIX & _MASK
+    mixed = (mixed ^ mixed >> 13) * _MIX & _MASK
+    return mixed ^ mixed >> 15
 
 
 def partition_of_key(key: bytes, partition_count: int) -> int:

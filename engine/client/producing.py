@@ -1,7 +1,7 @@
 """Producing: records into batches, batches to their leaders.
 
 With acks=all a producer is idempotent: it has an id, its batches carry sequence numbers, and a
-batch that is sent again after a lost answer is stored once. Source: KIP-98.
+batch that is sent again after a lost response is stored once. Source: KIP-98.
 
 Records without a key all go to one partition until its batch is full, then to another: large
 batches cost less than an even spread of small ones. Source: KIP-480.
@@ -10,7 +10,7 @@ batches cost less than an even spread of small ones. Source: KIP-480.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
 from engine.client.connection import Call
@@ -112,10 +112,10 @@ class Producer:
         for topic in {p.topic for p in builders}:
             self._sticky.pop(topic, None)
         batches = {partition: builder.build() for partition, builder in builders.items()}
-        found = produce(self._client, batches, self._options)
+        stored = produce(self._client, batches, self._options)
         results: dict[TopicPartition, Produced | EngineError] = {}
         for partition, builder in builders.items():
-            result = found[partition]
+            result = stored[partition]
             if isinstance(result, EngineError):
                 results[partition] = result
                 # The broker may or may not have the batch: a new id starts without doubt.
@@ -165,12 +165,13 @@ def new_producer_id(client: KafkaClient) -> tuple[int, int]:
     request = messages.InitProducerIdRequest(
         transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT
     )
-    answer = client.ask(
+    response: messages.InitProducerIdResponse
+    response = client.ask(
         "InitProducerId", request, retriable_code=lambda message: int(message.error_code)
     ).message
-    if answer.error_code != NONE:
-        raise api_error(answer.error_code)
-    return answer.producer_id, answer.producer_epoch
+    if response.error_code != NONE:
+        raise api_error(response.error_code)
+    return response.producer_id, response.producer_epoch
 
 
 def produce(
@@ -188,10 +189,10 @@ def produce(
                 name=topic,
                 partition_data=[
                     request.PartitionProduceData(index=p.partition, records=batches[p])
-                    for p in found
+                    for p in of_topic
                 ],
             )
-            for topic, found in by_topic(partitions).items()
+            for topic, of_topic in by_topic(partitions).items()
         ]
         message = request(
             transactional_id=None,
@@ -202,12 +203,14 @@ def produce(
         lowest = _LOWEST_VERSION_OF_ZSTD if options.codec is Codec.ZSTD else _LOWEST_VERSION
         return Call("Produce", message, lowest, _HIGHEST_VERSION, options.acks != ACKS_NONE)
 
-    def read(answer: Any, version: int) -> dict[TopicPartition, int | EngineError]:
-        if answer is None:
+    def read(
+        response: messages.ProduceResponse | None, version: int
+    ) -> dict[TopicPartition, int | EngineError]:
+        if response is None:
             return dict.fromkeys(batches, -1)
         return {
             TopicPartition(topic.name, row.index): _stored(row)
-            for topic in answer.responses
+            for topic in response.responses
             for row in topic.partition_responses
         }
 
@@ -215,11 +218,11 @@ def produce(
     return client.ask_leaders(batches, make_call, read, is_repeatable=is_repeatable)
 
 
-def _stored(row: Any) -> int | EngineError:
+def _stored(row: messages.ProduceResponse.PartitionProduceResponse) -> int | EngineError:
     if row.error_code == DUPLICATE_SEQUENCE_NUMBER:
         return -1
     if row.error_code == NONE:
-        return int(row.base_offset)
+        return row.base_offset
     details = [d.batch_index_error_message for d in row.record_errors]
     said = [row.error_message, *details]
     return api_error(row.error_code, "; ".join(text for text in said if text) or None)

@@ -31,7 +31,7 @@ class SaslConversation(Protocol):
         """Return the first message."""
         ...
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def response_to(self, challenge: bytes) -> bytes | None:
         """Return the next message, None when all is said; raises AuthenticationFailed."""
         ...
 
@@ -48,7 +48,7 @@ class PlainConversation:
         """Return the only message."""
         return self._message
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def response_to(self, challenge: bytes) -> bytes | None:
         """Take the broker's empty agreement."""
         return None
 
@@ -70,7 +70,7 @@ class ScramConversation:
         """Return the client-first message."""
         return b"n,," + self._first_bare
 
-    def answer(self, challenge: bytes) -> bytes | None:
+    def response_to(self, challenge: bytes) -> bytes | None:
         """Return the proof after the server's first message, None after its signature."""
         fields = self._fields(challenge)
         if b"e" in fields:

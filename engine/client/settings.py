@@ -85,12 +85,12 @@ def parse_addresses(text: str) -> list[Address]:
 
     An IPv6 address stands in brackets.
     """
-    found = [_address(part.strip()) for part in text.split(",") if part.strip()]
-    if not found:
+    addresses = [_address(part.strip()) for part in text.split(",") if part.strip()]
+    if not addresses:
         raise ClientSettingRefused(
             "bootstrap.servers", text, "expected HOST:PORT, several by comma"
         )
-    return found
+    return addresses
 
 
 def _address(text: str) -> Address:
@@ -132,8 +132,8 @@ class _Reader:
         self._left = dict(properties)
 
     def text(self, key: str, *, when_empty: str | None = None) -> str | None:
-        found = self._left.pop(key, None)
-        return when_empty if found == "" else found
+        value = self._left.pop(key, None)
+        return when_empty if value == "" else value
 
     def word(self, key: str, default: str, allowed: tuple[str, ...]) -> str:
         word = (self.text(key) or default).upper()

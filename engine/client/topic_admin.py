@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from engine.client.blocking import CONTROLLER, KafkaClient
-from engine.client.connection import Call
+from engine.client.connection import Call, Message
 from engine.client.metadata import ClusterView
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import NONE, NOT_CONTROLLER
 from engine.model import TopicPartition
 from engine.wire import messages
 from engine.wire.layout import NO_UUID
+
+R = TypeVar("R")
 
 #: Leaves a count to the broker's own default; needs CreateTopics 4 (Kafka 2.4).
 BROKER_DEFAULT = -1
@@ -50,15 +52,18 @@ def create_topics(
     """Create topics; returns what became of each."""
     request = messages.CreateTopicsRequest
     message = request(
-        topics=[_creatable(request, topic) for topic in topics],
+        topics=[_creatable(topic) for topic in topics],
         timeout_ms=client.timeout_ms,
         validate_only=validate_only,
     )
-    reply = _ask_controller(client, "CreateTopics", message, lambda answer: answer.topics)
-    return {row.name: _created(row) for row in reply.topics}
+    response: messages.CreateTopicsResponse = _ask_controller(
+        client, "CreateTopics", message, lambda response: response.topics
+    )
+    return {row.name: _created(row) for row in response.topics}
 
 
-def _creatable(request: Any, topic: NewTopic) -> Any:
+def _creatable(topic: NewTopic) -> messages.CreateTopicsRequest.CreatableTopic:
+    request = messages.CreateTopicsRequest
     assignments = [
         request.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
         for index, replicas in enumerate(topic.assignment)
@@ -75,7 +80,7 @@ def _creatable(request: Any, topic: NewTopic) -> Any:
     )
 
 
-def _created(row: Any) -> CreatedTopic | ApiError:
+def _created(row: messages.CreateTopicsResponse.CreatableTopicResult) -> CreatedTopic | ApiError:
     if row.error_code != NONE:
         return api_error(row.error_code, row.error_message)
     return CreatedTopic(row.name, row.topic_id, row.num_partitions, row.replication_factor)
@@ -85,14 +90,20 @@ def delete_topics(client: KafkaClient, names: Sequence[str]) -> dict[str, ApiErr
     """Delete topics by name; returns an error for each, None where it is gone."""
     request = messages.DeleteTopicsRequest
 
-    def message(version: int) -> Any:
+    def message(version: int) -> messages.DeleteTopicsRequest:
         if version < 6:
             return request(topic_names=list(names), timeout_ms=client.timeout_ms)
         rows = [request.DeleteTopicState(name=name) for name in names]
         return request(topics=rows, timeout_ms=client.timeout_ms)
 
-    reply = _ask_controller(client, "DeleteTopics", message, lambda answer: answer.responses)
-    return {row.name: _failure(row.error_code, row.error_message) for row in reply.responses}
+    response: messages.DeleteTopicsResponse = _ask_controller(
+        client, "DeleteTopics", message, lambda response: response.responses
+    )
+    return {
+        row.name: _failure(row.error_code, row.error_message)
+        for row in response.responses
+        if row.name is not None
+    }
 
 
 def create_partitions(
@@ -112,22 +123,30 @@ def create_partitions(
             )
         )
     message = request(topics=rows, timeout_ms=client.timeout_ms, validate_only=validate_only)
-    reply = _ask_controller(client, "CreatePartitions", message, lambda answer: answer.results)
-    return {row.name: _failure(row.error_code, row.error_message) for row in reply.results}
+    response: messages.CreatePartitionsResponse = _ask_controller(
+        client, "CreatePartitions", message, lambda response: response.results
+    )
+    return {row.name: _failure(row.error_code, row.error_message) for row in response.results}
+
+
+class _Row(Protocol):
+    error_code: int
 
 
 def _ask_controller(
-    client: KafkaClient, api_name: str, message: Any, rows: Callable[[Any], Iterable[Any]]
-) -> Any:
+    client: KafkaClient, api_name: str, message: Message, rows: Callable[[R], Iterable[_Row]]
+) -> R:
     """Ask the controller, and the next one if it has moved on."""
 
-    def moved(answer: Any) -> int:
-        return next((NOT_CONTROLLER for r in rows(answer) if r.error_code == NOT_CONTROLLER), NONE)
+    def moved(response: R) -> int:
+        return next(
+            (NOT_CONTROLLER for r in rows(response) if r.error_code == NOT_CONTROLLER), NONE
+        )
 
-    reply = client.ask(
+    response: R = client.ask(
         api_name, message, to=CONTROLLER, retriable_code=moved, lowest=1, is_repeatable=False
-    )
-    return reply.message
+    ).message
+    return response
 
 
 def _failure(code: int, detail: str | None) -> ApiError | None:
@@ -147,18 +166,20 @@ def delete_records(
         topics = {
             topic: [
                 request.DeleteRecordsPartition(partition_index=p.partition, offset=before[p])
-                for p in found
+                for p in of_topic
             ]
-            for topic, found in by_topic(partitions).items()
+            for topic, of_topic in by_topic(partitions).items()
         }
         rows = [request.DeleteRecordsTopic(name=t, partitions=p) for t, p in topics.items()]
         return Call("DeleteRecords", request(topics=rows, timeout_ms=client.timeout_ms))
 
-    def read(answer: Any, version: int) -> dict[TopicPartition, int | EngineError]:
+    def read(
+        response: messages.DeleteRecordsResponse, version: int
+    ) -> dict[TopicPartition, int | EngineError]:
         return {
             TopicPartition(topic.name, row.partition_index): _failure(row.error_code, None)
-            or int(row.low_watermark)
-            for topic in answer.topics
+            or row.low_watermark
+            for topic in response.topics
             for row in topic.partitions
         }
 
@@ -167,7 +188,7 @@ def delete_records(
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
     """Return partitions grouped as requests want them."""
-    found: dict[str, list[TopicPartition]] = {}
+    grouped: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
-        found.setdefault(partition.topic, []).append(partition)
-    return found
+        grouped.setdefault(partition.topic, []).append(partition)
+    return grouped

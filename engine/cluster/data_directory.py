@@ -111,15 +111,15 @@ class DataDirectory:
 
     def plan(self) -> ClusterPlan | None:
         """Return how the cluster was made, None if there is none; raises BadClusterFile."""
-        found = self._read(self._plan_path)
-        if found is None:
+        content = self._read(self._plan_path)
+        if content is None:
             return None
         try:
             return ClusterPlan(
-                int(found["brokers"]),
-                str(found["host"]),
-                int(found["port"]),
-                {str(key): str(value) for key, value in found["settings"].items()},
+                int(content["brokers"]),
+                str(content["host"]),
+                int(content["port"]),
+                {str(key): str(value) for key, value in content["settings"].items()},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadClusterFile(self._plan_path, f"not the plan of a cluster: {error}") from error
@@ -158,15 +158,15 @@ class DataDirectory:
 
     def running(self) -> RunningCluster | None:
         """Return the process that runs or ran the cluster; raises BadClusterFile."""
-        found = self._read(self._running_path)
-        if found is None:
+        content = self._read(self._running_path)
+        if content is None:
             return None
         try:
             return RunningCluster(
-                int(found["pid"]),
-                str(found["bootstrap_servers"]),
-                dict(found["brokers"]),
-                found.get("znode_address"),
+                int(content["pid"]),
+                str(content["bootstrap_servers"]),
+                dict(content["brokers"]),
+                content.get("znode_address"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise BadClusterFile(self._running_path, f"not of a process: {error}") from error
@@ -185,8 +185,8 @@ class DataDirectory:
     def znode_port(self) -> int:
         """Return where the metadata store listened last, 0 if nobody knows."""
         try:
-            found = self._read(self._znode_port_path)
-            return 0 if found is None else int(found["port"])
+            content = self._read(self._znode_port_path)
+            return 0 if content is None else int(content["port"])
         except (BadClusterFile, KeyError, TypeError, ValueError):
             # Any port will do.
             return 0
@@ -198,14 +198,14 @@ class DataDirectory:
 
     def _read(self, path: str) -> dict[str, Any] | None:
         try:
-            found = json.loads(self._files.read_bytes(path))
+            content = json.loads(self._files.read_bytes(path))
         except FileMissing:
             return None
         except ValueError as error:
             raise BadClusterFile(path, f"not JSON: {error}") from error
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise BadClusterFile(path, "not a JSON object")
-        return found
+        return content
 
     def _write(self, path: str, content: dict[str, Any]) -> None:
         self._files.replace_file(path, json.dumps(content, indent=2).encode() + b"\n")

@@ -178,8 +178,8 @@ class BrokerConfig(NamedTuple):
     @property
     def data_dirs(self) -> tuple[str, ...]:
         """The log directories: `log.dirs`, or `log.dir` without it."""
-        found = (self.log_dir if self.log_dirs is None else self.log_dirs).split(",")
-        return tuple(each.strip() for each in found if each.strip())
+        paths = (self.log_dir if self.log_dirs is None else self.log_dirs).split(",")
+        return tuple(path.strip() for path in paths if path.strip())
 
     @property
     def security_protocols(self) -> dict[str, str]:
@@ -192,7 +192,7 @@ class BrokerConfig(NamedTuple):
         return parse_listeners("listeners", self.listeners, self.security_protocols)
 
     @property
-    def told_listeners(self) -> tuple[ListenerAddress, ...]:
+    def effective_advertised_listeners(self) -> tuple[ListenerAddress, ...]:
         """Where others are told to connect: `advertised.listeners`, or the bound ones."""
         return advertised_listeners(
             self.advertised_listeners, self.bound_listeners, self.security_protocols
@@ -200,9 +200,9 @@ class BrokerConfig(NamedTuple):
 
     @property
     def between_brokers(self) -> ListenerAddress:
-        """The told listener that other brokers use."""
+        """The advertised listener that other brokers use."""
         return inter_broker_listener(
-            self.told_listeners,
+            self.effective_advertised_listeners,
             self.inter_broker_listener_name,
             self.security_inter_broker_protocol,
         )
@@ -210,7 +210,9 @@ class BrokerConfig(NamedTuple):
     @property
     def connections_per_ip_overrides(self) -> dict[str, int]:
         """How many connections some hosts may have, by name or address."""
-        pairs = (entry.rpartition(":") for entry in _entries(self.max_connections_per_ip_overrides))
+        pairs = (
+            override.rpartition(":") for override in _entries(self.max_connections_per_ip_overrides)
+        )
         return {host.strip(): int(count) for host, _, count in pairs}
 
     def _check(self, logs: TopicConfig) -> None:
@@ -281,16 +283,16 @@ class BrokerConfig(NamedTuple):
 
 def _check_overrides(text: str) -> None:
     """Raise ConfigError unless a list names an address and a whole number in each entry."""
-    for entry in _entries(text):
-        _, colon, count = entry.rpartition(":")
+    for override in _entries(text):
+        _, colon, count = override.rpartition(":")
         if not colon or not _is_int(count.strip()):
-            rule = f"{entry!r} is not ADDRESS:COUNT"
+            rule = f"{override!r} is not ADDRESS:COUNT"
             raise ConfigError("max.connections.per.ip.overrides", text, rule)
 
 
 def _entries(text: str) -> list[str]:
     """Split a list as Java does: what is empty at its end does not count."""
-    entries = [each.strip() for each in text.split(",")]
+    entries = [part.strip() for part in text.split(",")]
     while entries and not entries[-1]:
         entries.pop()
     return entries

@@ -39,14 +39,14 @@ _BUCKETS_MIN = 16
 
 def parse_properties(content: bytes, path: str) -> dict[str, str]:
     """Return keys and values; of two lines for one key the last counts. Raises CorruptFile."""
-    found = {}
+    properties = {}
     for line in _logical_lines(content.decode("latin-1")):
         end = _key_end(line)
         rest = line[end:].lstrip(_SPACE)
         if rest[:1] in ("=", ":"):
             rest = rest[1:].lstrip(_SPACE)
-        found[_unescaped(line[:end], path)] = _unescaped(rest, path)
-    return found
+        properties[_unescaped(line[:end], path)] = _unescaped(rest, path)
+    return properties
 
 
 def encode_properties(entries: Mapping[str, str], comment_lines: tuple[str, ...]) -> bytes:
@@ -126,11 +126,11 @@ def java_order(keys: Iterable[str]) -> list[str]:
     Differs: two keys in one bucket come in the order given; in Java it also depends on when the
     table grew.
     """
-    known = list(keys)
+    ordered = list(keys)
     buckets = _BUCKETS_MIN
-    while len(known) >= buckets * 3 // 4:
+    while len(ordered) >= buckets * 3 // 4:
         buckets *= 2
-    return sorted(known, key=lambda key: _bucket(key, buckets))
+    return sorted(ordered, key=lambda key: _bucket(key, buckets))
 
 
 def _bucket(key: str, buckets: int) -> int:

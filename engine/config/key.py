@@ -159,7 +159,7 @@ def _plain(rows: str) -> dict[str, ConfigKey]:
 
 def _rows(rows: str) -> list[tuple[ConfigKey, list[str]]]:
     """Return each row's key, and the cells that its kind of table adds."""
-    found = []
+    parsed = []
     for row in rows.splitlines():
         name, type_name, default, valid, importance, *more = row.split(" | ")
         key = ConfigKey(
@@ -170,5 +170,5 @@ def _rows(rows: str) -> list[tuple[ConfigKey, list[str]]]:
             valid,
             importance,
         )
-        found.append((key, more))
-    return found
+        parsed.append((key, more))
+    return parsed

@@ -38,55 +38,55 @@ class ListenerAddress(NamedTuple):
 def parse_security_protocols(text: str) -> dict[str, str]:
     """Return the security protocol of each listener name; raises ConfigError."""
     key = "listener.security.protocol.map"
-    found = {}
-    for entry in filter(None, (each.strip() for each in text.split(","))):
-        name, separator, protocol = entry.rpartition(":")
+    protocols = {}
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, separator, protocol = pair.rpartition(":")
         if not separator or protocol.strip().upper() not in _PROTOCOLS:
             raise ConfigError(key, text, f"must be NAME:PROTOCOL of {', '.join(_PROTOCOLS)}")
-        found[name.strip().upper()] = protocol.strip().upper()
-    return found
+        protocols[name.strip().upper()] = protocol.strip().upper()
+    return protocols
 
 
 def parse_listeners(
     key: str, text: str, protocols: Mapping[str, str]
 ) -> tuple[ListenerAddress, ...]:
     """Return the listeners of a list; names and ports are distinct. Raises ConfigError."""
-    found: list[ListenerAddress] = []
-    for entry in filter(None, (each.strip() for each in text.split(","))):
-        match = _ENDPOINT.fullmatch(entry)
+    listeners: list[ListenerAddress] = []
+    for endpoint in filter(None, (part.strip() for part in text.split(","))):
+        match = _ENDPOINT.fullmatch(endpoint)
         if match is None or int(match.group(4)) not in range(_PORT_MAX + 1):
-            raise ConfigError(key, text, f"{entry} is not NAME://host:port")
+            raise ConfigError(key, text, f"{endpoint} is not NAME://host:port")
         name = match.group(1).upper()
         if name not in protocols:
             raise ConfigError(key, text, f"{name} is not in listener.security.protocol.map")
         host = match.group(2) if match.group(2) is not None else match.group(3)
-        found.append(ListenerAddress(name, host, int(match.group(4)), protocols[name]))
-    if not found:
+        listeners.append(ListenerAddress(name, host, int(match.group(4)), protocols[name]))
+    if not listeners:
         raise ConfigError(key, text, "must name a listener")
-    if len({each.name for each in found}) < len(found):
+    if len({listener.name for listener in listeners}) < len(listeners):
         raise ConfigError(key, text, "has one name twice")
-    return tuple(found)
+    return tuple(listeners)
 
 
 def advertised_listeners(
     text: str | None, bound: Sequence[ListenerAddress], protocols: Mapping[str, str]
 ) -> tuple[ListenerAddress, ...]:
-    """Return what others are told; raises ConfigError.
+    """Return the advertised listeners; raises ConfigError.
 
     Each must be bound under its name, and say more than that all addresses are.
     """
     key = "advertised.listeners"
-    found = tuple(bound) if text is None else parse_listeners(key, text, protocols)
-    bound_names = {each.name for each in bound}
-    for each in found:
-        if each.name not in bound_names:
-            raise ConfigError(key, text, f"{each.name} is not among the listeners")
-        if each.host == _ALL_ADDRESSES:
+    advertised = tuple(bound) if text is None else parse_listeners(key, text, protocols)
+    bound_names = {listener.name for listener in bound}
+    for listener in advertised:
+        if listener.name not in bound_names:
+            raise ConfigError(key, text, f"{listener.name} is not among the listeners")
+        if listener.host == _ALL_ADDRESSES:
             raise ConfigError(key, text, f"{_ALL_ADDRESSES} is an address nobody can connect to")
-    ports = {each.port for each in bound if each.port}
-    if len(ports) < sum(1 for each in bound if each.port) and not _on_own_hosts(bound):
+    ports = {listener.port for listener in bound if listener.port}
+    if len(ports) < sum(1 for listener in bound if listener.port) and not _on_own_hosts(bound):
         raise ConfigError("listeners", ",".join(map(str, bound)), "has one port twice")
-    return found
+    return advertised
 
 
 def inter_broker_listener(
@@ -94,9 +94,9 @@ def inter_broker_listener(
 ) -> ListenerAddress:
     """Return the listener for other brokers: by its name, else by its protocol's."""
     wanted = protocol if name is None else name.upper()
-    for each in advertised:
-        if each.name == wanted:
-            return each
+    for listener in advertised:
+        if listener.name == wanted:
+            return listener
     key = "security.inter.broker.protocol" if name is None else "inter.broker.listener.name"
     raise ConfigError(key, wanted, "is not among the advertised listeners")
 
@@ -104,8 +104,8 @@ def inter_broker_listener(
 def _on_own_hosts(listeners: Sequence[ListenerAddress]) -> bool:
     """Tell whether one port is used on one IPv4 and one IPv6 address alone, which is allowed."""
     by_port: dict[int, list[str]] = {}
-    for each in listeners:
-        by_port.setdefault(each.port, []).append(each.host)
+    for listener in listeners:
+        by_port.setdefault(listener.port, []).append(listener.host)
     return all(
         len(hosts) == 1 or (len(hosts) == 2 and sum(":" in host for host in hosts) == 1)
         for port, hosts in by_port.items()

@@ -128,20 +128,20 @@ class BrokerSettings:
         names = synonym_names(name)
         shown = is_shown(name)
         defaults = broker_keys()
-        found = []
+        synonyms = []
         for source, texts in (
             (SettingSource.DYNAMIC_BROKER, self.dynamic_broker),
             (SettingSource.DYNAMIC_DEFAULT_BROKER, self.dynamic_default),
             (SettingSource.STATIC_BROKER, self.static),
             (SettingSource.DEFAULT, None),
         ):
-            for each in names:
-                text = _default_text(defaults.get(each)) if texts is None else texts.get(each)
+            for synonym in names:
+                text = _default_text(defaults.get(synonym)) if texts is None else texts.get(synonym)
                 if text is not None:
-                    found.append(SettingSynonym(each, text if shown else None, source))
-        while found and found[0].name != name:
-            del found[0]
-        return found
+                    synonyms.append(SettingSynonym(synonym, text if shown else None, source))
+        while synonyms and synonyms[0].name != name:
+            del synonyms[0]
+        return synonyms
 
     def unknown_names(self) -> list[str]:
         """Return the static keys that no table knows; plug-ins may read them."""
@@ -150,9 +150,9 @@ class BrokerSettings:
 
 def synonym_names(name: str) -> tuple[str, ...]:
     """Return the keys that may give a setting its value, highest precedence first."""
-    found = _SYNONYMS.get(name)
-    if found is not None:
-        return found
+    names = _SYNONYMS.get(name)
+    if names is not None:
+        return names
     match = _LISTENER_KEY.fullmatch(name)
     if match is None:
         return (name,)
@@ -166,7 +166,7 @@ def known_key(name: str) -> ConfigKey | None:
     exact = keys.get(name)
     if exact is not None:
         return exact
-    return next((keys[each] for each in synonym_names(name) if each in keys), None)
+    return next((keys[synonym] for synonym in synonym_names(name) if synonym in keys), None)
 
 
 def is_shown(name: str) -> bool:

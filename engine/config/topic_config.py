@@ -89,8 +89,8 @@ class TopicConfig(NamedTuple):
 
     def value(self, name: str) -> ConfigValue:
         """Return a value by its key."""
-        found: ConfigValue = getattr(self, name.replace(".", "_"))
-        return found
+        value: ConfigValue = getattr(self, name.replace(".", "_"))
+        return value
 
     @property
     def is_compacted(self) -> bool:

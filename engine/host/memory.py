@@ -128,9 +128,9 @@ class MemoryFile:
         """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
         assert position >= 0
         self._disk.look("read", self.path)
-        found = memoryview(self._content.live)[position : position + len(buffer)]
-        buffer[: len(found)] = found
-        return len(found)
+        content = memoryview(self._content.live)[position : position + len(buffer)]
+        buffer[: len(content)] = content
+        return len(content)
 
     def append(self, buffers: Sequence[Buffer]) -> int:
         """Write all buffers at the end; returns the position of the first byte."""

@@ -99,15 +99,15 @@ class Renaming(NamedTuple):
 
 def files_below(root: Folder) -> list[Content]:
     """Return every file of the live image."""
-    found = []
+    files = []
     folders = [root]
     while folders:
         for node in folders.pop().live.values():
             if isinstance(node, Folder):
                 folders.append(node)
             else:
-                found.append(node)
-    return found
+                files.append(node)
+    return files
 
 
 def journal(root: Folder, renamings: Sequence[Renaming]) -> list[Write | Renaming]:
@@ -136,9 +136,9 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming], torn: Write | No
         if isinstance(change, Write):
             writes.add(change.order)
             continue
-        for entry in change.changes:
-            entries = names.setdefault(id(entry.folder), dict(entry.folder.durable))
-            entry.apply_to(entries)
+        for name_change in change.changes:
+            entries = names.setdefault(id(name_change.folder), dict(name_change.folder.durable))
+            name_change.apply_to(entries)
     copies: dict[int, Node] = {}
 
     def content_of(node: Content) -> Content:
@@ -148,9 +148,9 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming], torn: Write | No
                 write.apply_to(image)
             elif torn is not None and write.order == torn.order:
                 torn.apply_to(image)
-        found = Content(bytes(image))
-        found.modified_ms = node.modified_ms
-        return found
+        content = Content(bytes(image))
+        content.modified_ms = node.modified_ms
+        return content
 
     def copy_of(node: Node) -> Node:
         if id(node) not in copies:
@@ -158,10 +158,10 @@ def crash_image(root: Folder, kept: Iterable[Write | Renaming], torn: Write | No
         return copies[id(node)]
 
     def folder_of(node: Folder) -> Folder:
-        found = Folder()
+        folder = Folder()
         entries = names.get(id(node), node.durable)
-        found.live = {name: copy_of(child) for name, child in entries.items()}
-        found.durable = dict(found.live)
-        return found
+        folder.live = {name: copy_of(child) for name, child in entries.items()}
+        folder.durable = dict(folder.live)
+        return folder
 
     return folder_of(root)

@@ -55,8 +55,11 @@ class MemoryTimers:
     def run_until_idle(self) -> None:
         """Run all that is due, and what that makes due, until nothing is."""
         while True:
-            while self._due and self._due[0][0] <= self.clock.monotonic_ms():
-                _, number = heapq.heappop(self._due)
+            while self._due:
+                due_ms, number = self._due[0]
+                if due_ms > self.clock.monotonic_ms():
+                    break
+                heapq.heappop(self._due)
                 callback = self._callbacks.pop(number, None)
                 if callback is not None:
                     self._soon.append(callback)
@@ -168,7 +171,8 @@ class MemoryListener:
     @property
     def port(self) -> int:
         """Return the port."""
-        return self._key[1]
+        _, port = self._key
+        return port
 
     def arrive(self, arrival: Arrival[MemoryConnection]) -> None:
         """Put a connection into the backlog, and take it if anybody may come in."""

@@ -214,7 +214,7 @@ SendPart: TypeAlias = bytes | bytearray | memoryview | FileRegion
 class PauseReason(IntEnum):
     """Why a connection takes no frames, one bit each: it does when no reason is left."""
 
-    #: Too many of its requests have no answer yet.
+    #: Too many of its requests have no response yet.
     SLOTS = 1
     #: It has used up what it may for now.
     QUOTA = 2
@@ -222,7 +222,7 @@ class PauseReason(IntEnum):
     MEMORY = 4
     #: Its encryption is not agreed on yet.
     TLS = 8
-    #: It ends behind the answers that are owed.
+    #: It ends behind the responses that are owed.
     CLOSING = 16
 
 

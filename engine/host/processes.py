@@ -32,12 +32,13 @@ class Started:
         said = b""
         try:
             while not said.endswith(b"\n"):
-                if not select([self._descriptor], [], [], timeout_s)[0]:
+                readable, _, _ = select([self._descriptor], [], [], timeout_s)
+                if not readable:
                     return None
-                found = os.read(self._descriptor, _READ_BYTES)
-                if not found:
+                chunk = os.read(self._descriptor, _READ_BYTES)
+                if not chunk:
                     return b""
-                said += found
+                said += chunk
             return said
         finally:
             os.close(self._descriptor)
@@ -123,8 +124,8 @@ def say_ready(text: str) -> None:
 def is_running(pid: int) -> bool:
     """Tell whether a process is there; one that ended and was not waited for is not."""
     try:
-        found, _ = os.waitpid(pid, os.WNOHANG)
-        if found == pid:
+        ended_pid, _ = os.waitpid(pid, os.WNOHANG)
+        if ended_pid == pid:
             return False
     except ChildProcessError:
         pass

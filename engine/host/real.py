@@ -83,11 +83,11 @@ class RealFile:
         if length <= 0:
             return b""
         try:
-            found = os.pread(self._descriptor, length, position)
-            if len(found) == length or not found:
-                return found
-            parts = [found]
-            missing = length - len(found)
+            content = os.pread(self._descriptor, length, position)
+            if len(content) == length or not content:
+                return content
+            parts = [content]
+            missing = length - len(content)
             while missing and parts[-1]:
                 parts.append(os.pread(self._descriptor, missing, position + length - missing))
                 missing -= len(parts[-1])
@@ -218,14 +218,14 @@ class RealFiles:
         except OSError as error:
             raise _failure(error, path, "open") from error
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
-                code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EPERM
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                code = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.EPERM
                 raise storage_error(code, path, "open")
         except BaseException:
             os.close(descriptor)
             raise
-        return RealFile(path, descriptor, found.st_size)
+        return RealFile(path, descriptor, status.st_size)
 
     def exists(self, path: str) -> bool:
         """Tell whether a file or directory is there."""
@@ -265,11 +265,11 @@ class RealFiles:
     def disk_space(self, path: str) -> DiskSpace:
         """Return the space of the file system that a file or directory lies in."""
         try:
-            found = os.statvfs(path)
+            volume = os.statvfs(path)
         except OSError as error:
             raise _failure(error, path, "stat") from error
         # What only the superuser may take does not count as usable.
-        return DiskSpace(found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
+        return DiskSpace(volume.f_blocks * volume.f_frsize, volume.f_bavail * volume.f_frsize)
 
     def make_dir(self, path: str) -> None:
         """Create a directory and its parents; one that exists is fine."""

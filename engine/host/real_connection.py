@@ -12,8 +12,8 @@ Receiving, per turn and connection:
 
 All unfinished frames together have a bound, beyond which connections wait (`receive_buffers.py`).
 
-Sending: parts are queued per connection. The answers to what one read brought leave together right
-behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
+Sending: parts are queued per connection. The responses to what one read brought leave together
+right behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class RealConnection:
             if behind is None:
                 size = self._sock.recv_into(buffer)
             else:
-                size = self._sock.recvmsg_into((buffer, behind))[0]
+                size, *_ = self._sock.recvmsg_into((buffer, behind))
         except OSError as error:
             if error.errno in _AGAIN:
                 return 0
@@ -229,7 +229,8 @@ class RealConnection:
                 self._have = have + size
                 self._take_own()
             return
-        wanted = 4 + _length_at(self._own)[0]
+        (length,) = _length_at(self._own)
+        wanted = 4 + length
         if have >= wanted:
             # A pause held it back, and has ended in this turn.
             self._take_own()
@@ -335,7 +336,7 @@ class RealConnection:
         queue = self._queue
         first = parts[0]
         if type(first) is bytes and len(first) <= JOINED_SEND_BYTES_MAX:
-            # As most answers are, or begin.
+            # As most responses are, or begin.
             size = len(first)
             if len(parts) == 1:
                 queue.append(_length_bytes(size) + first)
@@ -362,7 +363,7 @@ class RealConnection:
         size = 0
         for part in parts:
             if type(part) is FileRegion:
-                size += part[2]
+                size += part.length
                 self._region_count += 1
             else:
                 size += len(part)
@@ -434,8 +435,8 @@ class RealConnection:
             self._unsent_since_ms = self._network.clock.monotonic_ms()
             while queue:
                 part = queue[0]
-                is_region = type(part) is FileRegion
-                size = part[2] if is_region else len(part)
+                is_region = isinstance(part, FileRegion)
+                size = part.length if isinstance(part, FileRegion) else len(part)
                 if sent < size:
                     if sent:
                         queue[0] = _rest_of(part, sent)
@@ -443,8 +444,12 @@ class RealConnection:
                 sent -= size
                 self._region_count -= is_region
                 queue.popleft()
-        while self._on_sent and self._on_sent[0][0] <= self._sent_bytes:
-            self._on_sent.popleft()[1]()
+        while self._on_sent:
+            end, on_sent = self._on_sent[0]
+            if end > self._sent_bytes:
+                break
+            self._on_sent.popleft()
+            on_sent()
 
     def _wait_to_write(self) -> None:
         if not self._waits_to_write:
@@ -468,7 +473,7 @@ class RealConnection:
     def close(self, reason: str) -> None:
         """Close now, dropping what the socket does not take; `on_close` is called once."""
         if self._is_dirty and not self.is_closed:
-            # Answers that wait for the turn's end are of requests before the one at fault.
+            # Responses that wait for the turn's end are of requests before the one at fault.
             self.flush()
         if self.is_closed:
             return
@@ -484,7 +489,8 @@ class RealConnection:
         self._network.forget(self)
         self._origin.forget(self)
         while self._on_sent:
-            self._on_sent.popleft()[1]()
+            _, on_sent = self._on_sent.popleft()
+            on_sent()
         self.on_close(reason)
 
     def _close_socket(self) -> None:

@@ -58,7 +58,8 @@ class RealListener:
         self.on_refused = options.on_refused
         self._network = network
         self._sock = sock
-        self._port = int(sock.getsockname()[1])
+        _, port, *_ = sock.getsockname()
+        self._port = int(port)
         self._on_connect = on_connect
         self._options = options
         self._is_closed = False
@@ -90,14 +91,14 @@ class RealListener:
     def _take(self) -> Arrival[socket.socket] | None:
         while True:
             try:
-                sock, address = self._sock.accept()
+                sock, (host, port, *_) = self._sock.accept()
             except OSError as error:
                 if error.errno not in _NONE_NOW:
                     self._cannot_accept(error)
                 return None
-            peer = f"{address[0]}:{address[1]}"
+            peer = f"{host}:{port}"
             if sock.fileno() < self._network.connections_below:
-                return Arrival(address[0].removeprefix(_MAPPED), peer, sock)
+                return Arrival(host.removeprefix(_MAPPED), peer, sock)
             self._options.on_kept_out(peer, self._network.too_many_descriptors())
             sock.close()
 

@@ -142,9 +142,11 @@ class RealNetwork:
     def address_of(self, host: str) -> str | None:
         """Return the numeric address of a host, None for one that is not found. May wait."""
         try:
-            return str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0])
+            *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
         except OSError:
             return None
+        numeric, *_ = address
+        return str(numeric)
 
     def flush_later(self, connection: RealConnection) -> None:
         """Flush a connection at the end of the loop's turn."""

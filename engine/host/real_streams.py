@@ -59,11 +59,11 @@ class RealStream:
     def start(self) -> None:
         """Look up the addresses and try the first."""
         try:
-            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+            addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
         except OSError as error:
             self._owner.report_closed(self, f"unknown host: {error.strerror or error}")
             return
-        self._addresses.extend(found)
+        self._addresses.extend(addresses)
         self._try_next("no address")
 
     def _try_next(self, reason: str) -> None:
@@ -242,10 +242,10 @@ class RealStreams:
 
     def watch(self, watched: socket.socket, wanted: int, stream: RealStream) -> None:
         """Wait for a socket from now on."""
-        known = self._selector.get_map().get(watched)
-        if known is None:
+        registration = self._selector.get_map().get(watched)
+        if registration is None:
             self._selector.register(watched, wanted, stream)
-        elif known.events != wanted:
+        elif registration.events != wanted:
             self._selector.modify(watched, wanted, stream)
 
     def forget(self, watched: socket.socket) -> None:

@@ -36,8 +36,8 @@ def _fallocate() -> Any:
     import ctypes
 
     try:
-        found = ctypes.CDLL(None, use_errno=True).fallocate
+        function = ctypes.CDLL(None, use_errno=True).fallocate
     except (OSError, AttributeError):
         return None
-    found.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
-    return found
+    function.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+    return function

@@ -10,6 +10,6 @@
 | `tree`, `watches` | the pure rules |
 | `sqlite_journal` | durability |
 | `zookeeper_records`, `zookeeper_wire` | ZooKeeper's protocol: values and frames |
-| `zookeeper_answers`, `zookeeper_server` | the store behind that protocol |
+| `zookeeper_responses`, `zookeeper_server` | the store behind that protocol |
 | `paths`, `values`, `acl_values` | every path and the JSON text of its node |
 """

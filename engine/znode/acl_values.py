@@ -45,12 +45,12 @@ def encode_acls(entries: Iterable[AclEntry]) -> bytes:
     """Return the text of a resource's ACLs."""
     acls: list[Json] = [
         {
-            "principal": entry.principal,
-            "permissionType": entry.permission_type,
-            "host": entry.host,
-            "operation": entry.operation,
+            "principal": acl.principal,
+            "permissionType": acl.permission_type,
+            "host": acl.host,
+            "operation": acl.operation,
         }
-        for entry in entries
+        for acl in entries
     ]
     return encode_json({"acls": acls, "version": _VERSION})
 
@@ -64,12 +64,12 @@ def decode_acls(data: bytes | None, path: str) -> list[AclEntry]:
         raise InvalidZnodeValue(path, f"version {_VERSION}", fields.integer("version"))
     return [
         AclEntry(
-            each.text("principal"),
-            each.text("permissionType"),
-            each.text("host"),
-            each.text("operation"),
+            acl.text("principal"),
+            acl.text("permissionType"),
+            acl.text("host"),
+            acl.text("operation"),
         )
-        for each in fields.inners("acls")
+        for acl in fields.inners("acls")
     ]
 
 

@@ -103,7 +103,8 @@ class EmbeddedZnodeClient:
 
     async def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
-        return self._store.children(self._live_session(), path)[0]
+        names, _ = self._store.children(self._live_session(), path)
+        return names
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         """Do all operations at once or none; the error tells which one (`operation_index`)."""

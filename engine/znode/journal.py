@@ -19,7 +19,7 @@ class Stored(NamedTuple):
 
 
 class Journal(Protocol):
-    """Keeps the outcome of transactions. Raises ZnodeStoreFailed, and is not used after that."""
+    """Keeps the results of transactions. Raises ZnodeStoreFailed, and is not used after that."""
 
     def load(self) -> Stored:
         """Return what the transactions up to the last durable one left."""

@@ -94,7 +94,7 @@ class JsonObject:
 
     def inners(self, name: str) -> list[JsonObject]:
         """Return a list of objects."""
-        return [JsonObject(_mapping(each, self.path, name), self.path) for each in self._list(name)]
+        return [JsonObject(_mapping(item, self.path, name), self.path) for item in self._list(name)]
 
     def integers(self, name: str) -> tuple[int, ...]:
         """Return a list of integers."""

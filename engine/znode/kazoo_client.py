@@ -237,7 +237,7 @@ class KazooZnodeClient:
         connecting = self._connecting
         if connecting is not None:
             self._connecting = None
-            self._session_id = 0 if identity is None else identity[0]
+            self._session_id, _ = (0, b"") if identity is None else identity
             connecting.keep(None)
         else:
             drive(self._reconnected())
@@ -250,7 +250,7 @@ class KazooZnodeClient:
             await closing
 
     def _let_go(self) -> None:
-        """Begin to close kazoo's client, on a thread: it waits for the server's answer."""
+        """Begin to close kazoo's client, on a thread: it waits for the server's response."""
         kazoo, self._kazoo = self._kazoo, None
         if kazoo is None:
             return
@@ -478,17 +478,17 @@ def _result(operation: Operation, result: Any) -> OperationResult:
     return stat_of(result) if isinstance(operation, SetData) else None
 
 
-def stat_of(found: Any) -> Stat:
+def stat_of(kazoo_stat: Any) -> Stat:
     """Return kazoo's stat of a node as ours."""
     return Stat(
-        czxid=found.czxid,
-        mzxid=found.mzxid,
-        ctime_ms=found.ctime,
-        mtime_ms=found.mtime,
-        version=found.version,
-        cversion=found.cversion,
-        ephemeral_owner=found.ephemeralOwner,
-        data_length_bytes=found.dataLength,
-        child_count=found.numChildren,
-        pzxid=found.pzxid,
+        czxid=kazoo_stat.czxid,
+        mzxid=kazoo_stat.mzxid,
+        ctime_ms=kazoo_stat.ctime,
+        mtime_ms=kazoo_stat.mtime,
+        version=kazoo_stat.version,
+        cversion=kazoo_stat.cversion,
+        ephemeral_owner=kazoo_stat.ephemeralOwner,
+        data_length_bytes=kazoo_stat.dataLength,
+        child_count=kazoo_stat.numChildren,
+        pzxid=kazoo_stat.pzxid,
     )

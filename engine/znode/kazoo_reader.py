@@ -1,4 +1,4 @@
-"""Looks at the nodes of any ZooKeeper, waiting for each answer: for tools.
+"""Looks at the nodes of any ZooKeeper, waiting for each response: for tools.
 
 Changes are found by comparing: each event makes a new picture of the node and its children, with
 every watch set again before. Two changes of a node that come close together are one then.
@@ -162,10 +162,10 @@ class ZnodeReader:
     def _views(
         self, paths: Sequence[str], on_event: Callable[[object], None] | None
     ) -> list[NodeView]:
-        """Return those of the nodes that are there; all are asked for before the first answer."""
+        """Return those of the nodes that are there; all are asked for before the first response."""
         requests = [(path, self._kazoo.exists_async(path, watch=on_event)) for path in paths]
-        found = [(path, self._wait(request, path)) for path, request in requests]
-        return [NodeView(path, stat_of(stat)) for path, stat in found if stat is not None]
+        stats = [(path, self._wait(request, path)) for path, request in requests]
+        return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
 
     def _wait(self, request: Any, path: str) -> Any:
         try:

@@ -13,7 +13,7 @@ from engine.znode.tree import Node
 
 
 class MemoryJournal:
-    """Keeps the outcome of transactions in this process."""
+    """Keeps the results of transactions in this process."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}

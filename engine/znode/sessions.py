@@ -62,12 +62,12 @@ class SessionTable:
 
     def overdue(self, now_ms: int) -> list[int]:
         """Return the sessions that gave no sign of life in time, longest silent first."""
-        found = [
+        by_deadline = [
             (session.deadline_ms, session_id)
             for session_id, session in self._sessions.items()
             if session.deadline_ms <= now_ms
         ]
-        return [session_id for _, session_id in sorted(found)]
+        return [session_id for _, session_id in sorted(by_deadline)]
 
     def next_deadline_ms(self) -> int | None:
         """Return when the next session would expire, or None without sessions."""

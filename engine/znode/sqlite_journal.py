@@ -58,9 +58,9 @@ class SqliteJournal:
         """Return what the committed transactions left."""
         try:
             execute = self._database.execute
-            nodes = [(row[0], Node(*row[1:])) for row in execute("SELECT * FROM nodes")]
+            nodes = [(path, Node(*fields)) for path, *fields in execute("SELECT * FROM nodes")]
             sessions = dict(execute("SELECT id, timeout_ms FROM sessions").fetchall())
-            zxid = execute("SELECT zxid FROM progress").fetchone()[0]
+            (zxid,) = execute("SELECT zxid FROM progress").fetchone()
         except sqlite3.Error as error:
             raise ZnodeStoreFailed(self._path, "read", str(error)) from error
         return Stored(nodes, sessions, zxid)
@@ -99,7 +99,7 @@ class SqliteJournal:
         execute("PRAGMA synchronous = FULL")
         # Taking the lock now refuses a second store at its start and not at its first write.
         execute("BEGIN IMMEDIATE")
-        version = execute("PRAGMA user_version").fetchone()[0]
+        (version,) = execute("PRAGMA user_version").fetchone()
         if version == 0:
             for statement in _SCHEMA.split(";"):
                 execute(statement)

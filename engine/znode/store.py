@@ -9,15 +9,15 @@ One write goes
 4 fire the watches, in the order of the changes
 ```
 
-so that watchers only ever hear what is durable, and the one who wrote gets the answer after all
+so that watchers only ever hear what is durable, and the one who wrote gets the response after all
 watchers were told. A crash before 3 loses a write nobody was told of; after it the write is
-there when the store opens again, although nobody may have got the answer.
+there when the store opens again, although nobody may have got the response.
 
 Sessions are durable as in ZooKeeper: after a start each has its whole timeout to come back.
 Beginning and ending a session take a zxid each; ending removes its nodes in that one (Z2).
 
 Source: ZooKeeper's semantics (`znodes.md` §7); invariants Z1 ... Z4.
-Differs: no ACLs of nodes, and a single server, so an answer is never older than another.
+Differs: no ACLs of nodes, and a single server, so a response is never older than another.
 """
 
 from __future__ import annotations

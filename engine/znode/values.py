@@ -167,8 +167,8 @@ def encode_topic(assignment: TopicAssignment) -> bytes:
     """Return the text of a topic's assignment, version 3."""
     partitions = assignment.partitions
     order = scala_map_order(map(str, partitions))
-    adding = {str(p): each.adding_replicas for p, each in partitions.items()}
-    removing = {str(p): each.removing_replicas for p, each in partitions.items()}
+    adding = {str(p): replicas.adding_replicas for p, replicas in partitions.items()}
+    removing = {str(p): replicas.removing_replicas for p, replicas in partitions.items()}
     fields: dict[str, Json] = {
         "version": 3,
         "partitions": {key: partitions[int(key)].replicas for key in order},
@@ -187,17 +187,17 @@ def decode_topic(data: bytes | None, path: str) -> TopicAssignment:
     partitions = fields.inner("partitions")
     adding = fields.inner("adding_replicas") if fields.has("adding_replicas") else None
     removing = fields.inner("removing_replicas") if fields.has("removing_replicas") else None
-    found = {}
+    assignments = {}
     for name in partitions.names():
         if not (name.isascii() and name.isdigit() and len(name) <= 10):
             raise InvalidZnodeValue(path, "the number of a partition", repr(name))
-        found[int(name)] = PartitionAssignment(
+        assignments[int(name)] = PartitionAssignment(
             partitions.integers(name),
             adding.integers(name) if adding is not None and adding.has(name) else (),
             removing.integers(name) if removing is not None and removing.has(name) else (),
         )
     topic_id = fields.text("topic_id") if fields.has("topic_id") else None
-    return TopicAssignment(topic_id, dict(sorted(found.items())))
+    return TopicAssignment(topic_id, dict(sorted(assignments.items())))
 
 
 def encode_partition_state(state: PartitionStateNode) -> bytes:
@@ -275,8 +275,8 @@ def decode_features(data: bytes | None, path: str) -> dict[str, int]:
     if not 1 <= fields.integer("version") <= 2:
         raise InvalidZnodeValue(path, "version 1 or 2", fields.integer("version"))
     levels = fields.inner("features")
-    found = {name: levels.inner(name).integer("max_version_level") for name in levels.names()}
-    return found if fields.integer("status") == 1 else {}
+    features = {name: levels.inner(name).integer("max_version_level") for name in levels.names()}
+    return features if fields.integer("status") == 1 else {}
 
 
 def encode_producer_id_block(block: ProducerIdBlockNode) -> bytes:
@@ -337,8 +337,8 @@ def decode_config_change(data: bytes | None, path: str) -> str:
 def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> bytes:
     """Return the text of `/admin/reassign_partitions`."""
     partitions: list[Json] = [
-        {"topic": each.topic, "partition": each.partition, "replicas": targets}
-        for each, targets in replicas.items()
+        {"topic": partition.topic, "partition": partition.partition, "replicas": targets}
+        for partition, targets in replicas.items()
     ]
     return encode_json({"version": 1, "partitions": partitions})
 
@@ -346,20 +346,22 @@ def encode_reassignment(replicas: Mapping[TopicPartition, tuple[int, ...]]) -> b
 def decode_reassignment(data: bytes | None, path: str) -> dict[TopicPartition, tuple[int, ...]]:
     """Return the target replicas in `/admin/reassign_partitions`."""
     return {
-        _partition(each): each.integers("replicas")
-        for each in decode_object(data, path).inners("partitions")
+        _partition(row): row.integers("replicas")
+        for row in decode_object(data, path).inners("partitions")
     }
 
 
 def encode_partitions(partitions: Iterable[TopicPartition]) -> bytes:
     """Return the text of a preferred election, or of a change of ISRs."""
-    listed: list[Json] = [{"topic": each.topic, "partition": each.partition} for each in partitions]
+    listed: list[Json] = [
+        {"topic": partition.topic, "partition": partition.partition} for partition in partitions
+    ]
     return encode_json({"version": 1, "partitions": listed})
 
 
 def decode_partitions(data: bytes | None, path: str) -> list[TopicPartition]:
     """Return the partitions of a preferred election, or of a change of ISRs."""
-    return [_partition(each) for each in decode_object(data, path).inners("partitions")]
+    return [_partition(row) for row in decode_object(data, path).inners("partitions")]
 
 
 def encode_log_dir_event(broker_id: int) -> bytes:
@@ -377,7 +379,7 @@ def _partition(fields: JsonObject) -> TopicPartition:
 
 
 def _non_empty(replicas: Mapping[str, tuple[int, ...]]) -> dict[str, Json]:
-    changing = {key: each for key, each in replicas.items() if each}
+    changing = {key: numbers for key, numbers in replicas.items() if numbers}
     return {key: changing[key] for key in scala_map_order(changing)}
 
 
@@ -394,8 +396,8 @@ def _features(fields: JsonObject) -> dict[str, dict[str, int]]:
     if not fields.has("features"):
         return {}
     features = fields.inner("features")
-    found = {}
+    levels_by_name = {}
     for name in features.names():
         levels = features.inner(name)
-        found[name] = {label: levels.integer(label) for label in levels.names()}
-    return found
+        levels_by_name[name] = {label: levels.integer(label) for label in levels.names()}
+    return levels_by_name

@@ -57,9 +57,10 @@ class WatchTable:
         """Take off all watches of a session."""
         for key in self._paths.pop(session_id, ()):
             watchers = self._watchers[key]
-            for known in [known for known in watchers if known[0] == session_id]:
-                del watchers[known]
-                self._count -= 1
+            for owner, watcher in list(watchers):
+                if owner == session_id:
+                    del watchers[owner, watcher]
+                    self._count -= 1
             if not watchers:
                 del self._watchers[key]
 

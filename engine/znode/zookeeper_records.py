@@ -67,12 +67,14 @@ class RecordReader:
     def int32(self) -> int:
         """Return an int."""
         start = self._advance(4)
-        return int(_INT.unpack_from(self._data, start)[0])
+        (number,) = _INT.unpack_from(self._data, start)
+        return int(number)
 
     def int64(self) -> int:
         """Return a long."""
         start = self._advance(8)
-        return int(_LONG.unpack_from(self._data, start)[0])
+        (number,) = _LONG.unpack_from(self._data, start)
+        return int(number)
 
     def boolean(self) -> bool:
         """Return a bool."""

@@ -8,7 +8,7 @@ connected ── first frame ──> new session, or an old one with its passwor
   closed <── connection lost: watches go, the session waits for its timeout ── answered, closed
 ```
 
-Events are sent when they happen, so before the answer to any request that comes after (Z3). A
+Events are sent when they happen, so before the response to any request that comes after (Z3). A
 session that comes back on another connection closes the first.
 
 Source: ZooKeeperServer, NIOServerCnxn and SessionTrackerImpl of ZooKeeper 3.8.
@@ -33,19 +33,19 @@ from engine.limits import (
 from engine.znode.errors import SessionExpired, ZnodeStoreFailed
 from engine.znode.model import WatchEvent
 from engine.znode.store import ZnodeStore
-from engine.znode.zookeeper_answers import ZookeeperAnswers, error_code
 from engine.znode.zookeeper_records import BadZookeeperFrame
+from engine.znode.zookeeper_responses import ZookeeperResponses, error_code
 from engine.znode.zookeeper_wire import (
     PASSWORD_BYTES,
     ConnectRequest,
     OpCode,
     Request,
-    answer_head,
-    connect_answer,
+    connect_response,
     notification,
     read_connect,
     read_request,
-    session_over_answer,
+    response_head,
+    session_over_response,
 )
 
 _log = logging.getLogger("zookeeper.server")
@@ -152,7 +152,7 @@ class _Peer:
         self._store = server.store
         self._connection = connection
         self._session_id = 0
-        self._answers: ZookeeperAnswers | None = None
+        self._responses: ZookeeperResponses | None = None
         self._is_ending = False
 
     def start(self) -> None:
@@ -172,10 +172,10 @@ class _Peer:
         try:
             if len(frame) > ZOOKEEPER_FRAME_BYTES_MAX:
                 raise BadZookeeperFrame(f"at most {ZOOKEEPER_FRAME_BYTES_MAX} bytes", len(frame), 0)
-            if self._answers is None:
+            if self._responses is None:
                 self._begin(read_connect(frame))
             else:
-                self._serve(self._answers, read_request(frame))
+                self._serve(self._responses, read_request(frame))
         except BadZookeeperFrame as error:
             _log.warning("%s is cut off: %s", self._connection.peer, error)
             self.close(str(error))
@@ -194,29 +194,29 @@ class _Peer:
         try:
             self._session_id, timeout_ms = self._server.begin(request, self)
         except SessionExpired:
-            self._end(session_over_answer(request), "its session is over")
+            self._end(session_over_response(request), "its session is over")
             return
         except (ZnodeError, StorageError) as error:
             _log.warning("%s gets no session: %s", self._connection.peer, error)
             self.close(str(error))
             return
-        self._answers = ZookeeperAnswers(self._store, self._session_id, self._tell)
+        self._responses = ZookeeperResponses(self._store, self._session_id, self._tell)
         password = self._server.password_of(self._session_id)
-        self._send(connect_answer(request, timeout_ms, self._session_id, password))
+        self._send(connect_response(request, timeout_ms, self._session_id, password))
 
     # Serving
 
-    def _serve(self, answers: ZookeeperAnswers, request: Request) -> None:
+    def _serve(self, responses: ZookeeperResponses, request: Request) -> None:
         code, body, is_last = 0, b"", request.type == OpCode.CLOSE_SESSION
         try:
-            body = answers.answer(request)
+            body = responses.respond(request)
         except ZnodeError as error:
             code = error_code(error)
             is_last = isinstance(error, SessionExpired) or request.type == OpCode.AUTH
         except ZnodeStoreFailed as error:
             _log.error("%s gets no answer: %s", self._connection.peer, error)
             code, is_last = error.code, True
-        head = answer_head(request.xid, self._store.zxid, code)
+        head = response_head(request.xid, self._store.zxid, code)
         if is_last:
             self._end(head, "its session is closed", body)
         else:

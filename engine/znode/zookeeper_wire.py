@@ -5,13 +5,13 @@ Each frame stands behind its length (int32), which never crosses the network's p
 ```
 first request   protocolVersion i, lastZxidSeen q, timeOut i, sessionId q, passwd buffer
                 [, readOnly bool]           a new session has the id 0
-first answer    protocolVersion i, timeOut i, sessionId q, passwd buffer [, readOnly bool]
+first response  protocolVersion i, timeOut i, sessionId q, passwd buffer [, readOnly bool]
                 timeOut 0: the session is over
 request         xid i, type i, body         xid −2 ping, −4 auth, −8 watches set again
-answer          xid i, zxid q, err i, body if err is 0
+response        xid i, zxid q, err i, body if err is 0
 notification    −1 i, −1 q, 0 i, type i, state i, path
 multi           (type i, done bool = 0, err i = −1, operation)*, −1, 1, −1
-  its answer    (type i, 0, err i, result)*, −1, 1, −1        type −1: only err i again
+  its response  (type i, 0, err i, result)*, −1, 1, −1        type −1: only err i again
 ```
 
 The types that are served, with their bodies, are the table at the end.
@@ -78,7 +78,7 @@ _NOTIFICATION_XID = -1
 _CONNECTED = 3
 _EPHEMERAL = 1
 _SEQUENTIAL = 2
-_REPLY = struct.Struct(">iqi")
+_RESPONSE = struct.Struct(">iqi")
 _MULTI_HEADER = struct.Struct(">i?i")
 _MULTI_END = _MULTI_HEADER.pack(-1, True, -1)
 
@@ -270,19 +270,19 @@ def _auth(reader: RecordReader) -> AuthRequest:
     return AuthRequest(scheme)
 
 
-def _multi_types(reader: RecordReader) -> list[int]:
-    """Return nothing more than the next operation's type, an empty list at the end."""
+def _multi_type(reader: RecordReader) -> int | None:
+    """Return the next operation's type, None at the end."""
     type_, done = reader.int32(), reader.boolean()
     reader.int32()
-    return [] if done else [type_]
+    return None if done else type_
 
 
 def _multi(reader: RecordReader) -> MultiRequest:
     operations = []
-    while types := _multi_types(reader):
-        read_operation = _OPERATIONS.get(types[0])
+    while (type_ := _multi_type(reader)) is not None:
+        read_operation = _OPERATIONS.get(type_)
         if read_operation is None:
-            raise BadZookeeperFrame("an operation of a multi", types[0], 0)
+            raise BadZookeeperFrame("an operation of a multi", type_, 0)
         operations.append(read_operation(reader))
         _check_count(len(operations))
     return MultiRequest(operations)
@@ -290,11 +290,11 @@ def _multi(reader: RecordReader) -> MultiRequest:
 
 def _multi_read(reader: RecordReader) -> MultiReadRequest:
     reads = []
-    while types := _multi_types(reader):
-        if types[0] not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):
-            raise BadZookeeperFrame("a read of a multi", types[0], 0)
+    while (type_ := _multi_type(reader)) is not None:
+        if type_ not in (OpCode.GET_DATA, OpCode.GET_CHILDREN):
+            raise BadZookeeperFrame("a read of a multi", type_, 0)
         read = _watched(reader)
-        reads.append((OpCode(types[0]), read.path))
+        reads.append((OpCode(type_), read.path))
         _check_count(len(reads))
     return MultiReadRequest(reads)
 
@@ -352,37 +352,40 @@ def type_of(operation: Operation) -> OpCode:
     return OpCode.DELETE if isinstance(operation, Delete) else OpCode.CHECK
 
 
-# -- answers -------------------------------------------------------------------------------------
+# -- responses -----------------------------------------------------------------------------------
 
 
-def connect_answer(request: ConnectRequest, timeout_ms: int, session_id: int, key: bytes) -> bytes:
-    """Return the answer to a client's first frame, with the password of the session."""
-    answer = struct.pack(">iiq", 0, timeout_ms, session_id) + packed_buffer(key)
-    return answer + b"\0" if request.knows_read_only else answer
+def connect_response(
+    request: ConnectRequest, timeout_ms: int, session_id: int, key: bytes
+) -> bytes:
+    """Return the response to a client's first frame, with the password of the session."""
+    response = struct.pack(">iiq", 0, timeout_ms, session_id) + packed_buffer(key)
+    return response + b"\0" if request.knows_read_only else response
 
 
-def session_over_answer(request: ConnectRequest) -> bytes:
-    """Return the answer to a client whose session is over, or never was."""
-    return connect_answer(request, 0, 0, bytes(PASSWORD_BYTES))
+def session_over_response(request: ConnectRequest) -> bytes:
+    """Return the response to a client whose session is over, or never was."""
+    return connect_response(request, 0, 0, bytes(PASSWORD_BYTES))
 
 
-def answer_head(xid: int, zxid: int, error_code: int = 0) -> bytes:
-    """Return what stands before the body of an answer."""
-    return _REPLY.pack(xid, zxid, error_code)
+def response_head(xid: int, zxid: int, error_code: int = 0) -> bytes:
+    """Return what stands before the body of a response."""
+    return _RESPONSE.pack(xid, zxid, error_code)
 
 
 def notification(event: WatchEvent) -> bytes:
     """Return the frame that tells of an event."""
-    head = _REPLY.pack(_NOTIFICATION_XID, -1, 0)
+    head = _RESPONSE.pack(_NOTIFICATION_XID, -1, 0)
     return head + struct.pack(">ii", event.type.value, _CONNECTED) + packed_text(event.path)
 
 
-def multi_answer(results: list[tuple[OpCode, bytes] | int]) -> bytes:
-    """Return the body of a multi's answer: for each operation its result, or an error's code."""
+def multi_response(results: list[tuple[OpCode, bytes] | int]) -> bytes:
+    """Return the body of a multi's response: for each operation its result, or an error's code."""
     parts = []
     for result in results:
         if isinstance(result, int):
             parts.append(_MULTI_HEADER.pack(ERROR_RESULT, False, result) + packed_int(result))
         else:
-            parts.append(_MULTI_HEADER.pack(result[0], False, 0) + result[1])
+            type_, body = result
+            parts.append(_MULTI_HEADER.pack(type_, False, 0) + body)
     return b"".join(parts) + _MULTI_END

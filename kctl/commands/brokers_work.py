@@ -17,7 +17,7 @@ from engine.wire.headers import api
 from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import select_topics
 
@@ -71,8 +71,8 @@ class UnknownBroker(EngineError):
     hint = "`kctl brokers list` shows those that are"
 
     def __init__(self, broker_id: int, alive: list[int]) -> None:
-        known = ", ".join(map(str, alive)) or "none"
-        super().__init__(f"no broker {broker_id} is alive; alive: {known}")
+        names = ", ".join(map(str, alive)) or "none"
+        super().__init__(f"no broker {broker_id} is alive; alive: {names}")
         self.broker_id = broker_id
 
 
@@ -148,8 +148,8 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
 
 def _configs(client: KafkaClient, ids: list[int]) -> dict[int, list[ConfigEntry] | EngineError]:
     resources = [Resource(ConfigResourceType.BROKER, str(broker_id)) for broker_id in ids]
-    found = describe_configs(client, resources)
-    return {int(resource.name): entries for resource, entries in found.items()}
+    configs = describe_configs(client, resources)
+    return {int(resource.name): entries for resource, entries in configs.items()}
 
 
 class _Counts:
@@ -187,9 +187,9 @@ def list_log_dirs(options: ClusterOptions, request: LogDirsRequest) -> int:
             for error in unknown:
                 report_error(error)
             failures += len(unknown)
-        found = describe_log_dirs(client, chosen, request.topics)
+        dirs_by_broker = describe_log_dirs(client, chosen, request.topics)
     rows: list[dict[str, Any]] = []
-    for broker_id, dirs in found.items():
+    for broker_id, dirs in dirs_by_broker.items():
         if isinstance(dirs, EngineError):
             report_error(dirs, f"broker {broker_id}")
             failures += 1
@@ -252,12 +252,12 @@ def list_api_versions(options: ClusterOptions, ids: list[int], output: str) -> i
         chosen, failures = _chosen(client.view([]), ids)
         for broker_id in chosen:
             try:
-                found = api_versions(client, broker_id)
+                broker_apis = api_versions(client, broker_id)
             except EngineError as error:
                 report_error(error, f"broker {broker_id}")
                 failures += 1
                 continue
-            for key, versions in sorted(found.versions.items()):
+            for key, versions in sorted(broker_apis.versions.items()):
                 rows.append({"broker_id": broker_id} | _api_row(key, versions))
     return end_with(API_COLUMNS, rows, output, failures=failures)
 
@@ -266,13 +266,13 @@ def _api_row(key: int, versions: VersionRange) -> dict[str, Any]:
     """Return a row; an API that this release does not know has a number for its name."""
     name, usable = f"API {key}", None
     try:
-        known = api(key)
+        own_api = api(key)
     except UnknownMessage:
         pass
     else:
-        name = known.name
-        best = min(known.stable.highest, versions.highest)
-        usable = best if best >= max(known.stable.lowest, versions.lowest) else None
+        name = own_api.name
+        best = min(own_api.stable.highest, versions.highest)
+        usable = best if best >= max(own_api.stable.lowest, versions.lowest) else None
     return {
         "key": key,
         "api": name,

@@ -142,11 +142,11 @@ def print_logs(data: str | None, line_count: int | None, *, follow: bool) -> int
     position = 0 if line_count is None else _start_of_last_lines(file, line_count)
     try:
         while True:
-            found = file.read_at(position, COPY_CHUNK_BYTES)
-            position += len(found)
-            sys.stdout.buffer.write(found)
+            chunk = file.read_at(position, COPY_CHUNK_BYTES)
+            position += len(chunk)
+            sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
-            if not found:
+            if not chunk:
                 if not follow:
                     return exits.OK
                 time.sleep(_FOLLOW_PAUSE_S)

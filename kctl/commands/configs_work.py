@@ -19,7 +19,7 @@ from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.setting_checks import missing, note_on_unknown, unset_errors, with_hint
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import TABLES, Column, check_format
 from kctl.selection import select_topics
 from kctl.words import UnreadableWord
@@ -90,13 +90,15 @@ def named_resources(
     loggers: list[int] | None,
 ) -> list[Resource]:
     """Return what options name; raises NoResource."""
-    found = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
-    found += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
-    found += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
-    found += [Resource(ConfigResourceType.BROKER_LOGGER, str(number)) for number in loggers or ()]
-    if not found:
+    resources = [Resource(ConfigResourceType.TOPIC, name) for name in topics or ()]
+    resources += [Resource(ConfigResourceType.BROKER, str(number)) for number in brokers or ()]
+    resources += [Resource(ConfigResourceType.BROKER, "")] * broker_defaults
+    resources += [
+        Resource(ConfigResourceType.BROKER_LOGGER, str(number)) for number in loggers or ()
+    ]
+    if not resources:
         raise NoResource
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(resources))
 
 
 def parse_change(text: str) -> ConfigChange:
@@ -146,7 +148,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
     """Print a row for each setting; returns the exit code."""
     check_format(request.output)
     with connect(options) as client:
-        found = config_admin.describe_configs(
+        configs = config_admin.describe_configs(
             client,
             request.resources,
             names=request.keys or None,
@@ -159,7 +161,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
     # A setting that is asked for by name is shown whatever its value.
     shows_all = request.all or bool(request.keys)
     for resource in request.resources:
-        entries = found.get(resource, [])
+        entries = configs.get(resource, [])
         if isinstance(entries, EngineError):
             report_error(entries, _label(resource))
             failures += 1

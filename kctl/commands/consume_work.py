@@ -148,11 +148,11 @@ class _Run:
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
 
     def without_errors(
-        self, found: dict[TopicPartition, int | EngineError]
+        self, results: dict[TopicPartition, int | EngineError]
     ) -> dict[TopicPartition, int]:
         """Return the offsets that were found, and tell of the others."""
         offsets = {}
-        for partition, result in found.items():
+        for partition, result in results.items():
             if isinstance(result, EngineError):
                 self.fail(result, str(partition))
             else:

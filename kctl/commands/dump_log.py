@@ -60,8 +60,8 @@ def read_options_usual(args: list[str]) -> dict[str, Any] | None:
             given[name] = True
             continue
         value = next(words, None)
-        known = name in TEXTS or name in NUMBERS
-        if not known or name in seen or value is None or value.startswith("-"):
+        is_option = name in TEXTS or name in NUMBERS
+        if not is_option or name in seen or value is None or value.startswith("-"):
             return None
         if name in NUMBERS and not value.isdecimal():
             return None

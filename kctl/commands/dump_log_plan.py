@@ -103,17 +103,17 @@ class DumpPlan:
             return list(parts)
         if not paths:
             raise WrongUsage('Missing required argument "[files]"')
-        return [found for path in paths for found in self._segments(path)]
+        return [segment for path in paths for segment in self._segments(path)]
 
     def _segments(self, path: str) -> list[str]:
         if not self._files.is_dir(path):
             return [path]
         from engine.dump.seek import segments_of
 
-        found = segments_of(self._files, path.rstrip("/"), self._filters())
-        if not found and not segments_of(self._files, path.rstrip("/"), Filters()):
+        segments = segments_of(self._files, path.rstrip("/"), self._filters())
+        if not segments and not segments_of(self._files, path.rstrip("/"), Filters()):
             raise WrongUsage(f"{path}: no .log file in this directory")
-        return found
+        return segments
 
     def _options(self) -> DumpOptions:
         given = self._given

@@ -60,11 +60,11 @@ def repair_dir(path: str, request: RepairRequest) -> int:
     if targets > 1 or not (targets or request.dry_run):
         raise ChooseTarget
     writer = RowWriter(ACTION_COLUMNS, request.output)
-    found = find_log_dir(RealFiles(), path)
-    lock = f"{found.path or '.'}/{LOCK_FILE}"
+    log_dir = find_log_dir(RealFiles(), path)
+    lock = f"{log_dir.path or '.'}/{LOCK_FILE}"
     if request.in_place and not request.dry_run and lock_file.is_held(lock):
-        raise DirectoryInUse(found.path)
-    plans, failures = _plan_all(found, request)
+        raise DirectoryInUse(log_dir.path)
+    plans, failures = _plan_all(log_dir, request)
     for plan in plans:
         for action in plan.actions:
             writer.write(action_row(plan, action))
@@ -75,21 +75,21 @@ def repair_dir(path: str, request: RepairRequest) -> int:
         return exits.FAILED if failures else exits.CHANGES_PENDING if pending else exits.OK
     if request.in_place and any(plan.lost_bytes for plan in plans):
         confirm("Cut these records", yes=request.yes)
-    failures += _perform(plans, request, found)
+    failures += _perform(plans, request, log_dir)
     return exits.FAILED if failures else exits.OK
 
 
-def _plan_all(found: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
+def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
     """Return a plan for every partition before anything is touched."""
     plans = []
     failures = 0
-    with Progress(log_bytes([found]), "reading") as progress:
-        for partition in found.partitions:
+    with Progress(log_bytes([log_dir]), "reading") as progress:
+        for partition in log_dir.partitions:
             if not partition.is_kept:
                 continue
             options = RepairOptions(
                 index_interval_bytes=request.index_interval_bytes,
-                recovery_point=_recovery_point(found, partition, request),
+                recovery_point=_recovery_point(log_dir, partition, request),
                 rebuild_all=request.rebuild_indexes,
             )
             try:
@@ -103,23 +103,23 @@ def _plan_all(found: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], 
 
 
 def _recovery_point(
-    found: LogDir, partition: PartitionFolder, request: RepairRequest
+    log_dir: LogDir, partition: PartitionFolder, request: RepairRequest
 ) -> int | None:
     if not request.from_recovery_point:
         return None
-    return found.state.offset(RECOVERY_POINTS, partition.topic_partition) or 0
+    return log_dir.state.offset(RECOVERY_POINTS, partition.topic_partition) or 0
 
 
-def _perform(plans: list[RepairPlan], request: RepairRequest, found: LogDir) -> int:
+def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -> int:
     """Carry the plans out, each for itself; returns how many failed."""
     files = RealFiles()
     failures = 0
-    if request.into is not None and found.is_whole:
-        copy_state_files(files, found.path, request.into)
+    if request.into is not None and log_dir.is_whole:
+        copy_state_files(files, log_dir.path, request.into)
     for plan in plans:
         try:
             if request.into is not None:
-                target = f"{request.into}/{plan.name}" if found.is_whole else request.into
+                target = f"{request.into}/{plan.name}" if log_dir.is_whole else request.into
                 repair_into(files, plan, target)
             else:
                 for name in repair_in_place(files, plan, backup=request.backup):

@@ -105,33 +105,34 @@ def action_row(plan: RepairPlan, action: Action) -> dict[str, Any]:
     }
 
 
-def diff_row(found: Comparison) -> dict[str, Any]:
+def diff_row(comparison: Comparison) -> dict[str, Any]:
     """Return the row of one comparison."""
-    difference = found.difference
-    left, right = found.left_offsets, found.right_offsets
+    difference = comparison.difference
+    left_start, left_end = comparison.left_offsets or (None, None)
+    right_start, right_end = comparison.right_offsets or (None, None)
     return {
-        "kind": difference.kind if difference else ("damage" if found.damage else "same"),
+        "kind": difference.kind if difference else ("damage" if comparison.damage else "same"),
         "offset": difference.offset if difference else None,
-        "equal_batches": found.equal_batches,
-        "left_start_offset": left[0] if left else None,
-        "left_end_offset": left[1] if left else None,
-        "right_start_offset": right[0] if right else None,
-        "right_end_offset": right[1] if right else None,
+        "equal_batches": comparison.equal_batches,
+        "left_start_offset": left_start,
+        "left_end_offset": left_end,
+        "right_start_offset": right_start,
+        "right_end_offset": right_end,
         "left_batch": _batch(difference.left) if difference else None,
         "right_batch": _batch(difference.right) if difference else None,
-        "damage": list(found.damage),
+        "damage": list(comparison.damage),
     }
 
 
-def _batch(found: BatchPrint) -> dict[str, Any]:
+def _batch(batch: BatchPrint) -> dict[str, Any]:
     return {
-        "base_offset": found.base_offset,
-        "last_offset": found.last_offset,
-        "leader_epoch": found.leader_epoch,
-        "size_bytes": found.size_bytes,
-        "is_crc_valid": found.is_crc_valid,
-        "path": found.path,
-        "position": found.position,
+        "base_offset": batch.base_offset,
+        "last_offset": batch.last_offset,
+        "leader_epoch": batch.leader_epoch,
+        "size_bytes": batch.size_bytes,
+        "is_crc_valid": batch.is_crc_valid,
+        "path": batch.path,
+        "position": batch.position,
     }
 
 

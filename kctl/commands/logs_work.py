@@ -54,8 +54,8 @@ def list_dirs(paths: list[str], output: str) -> int:
     from engine.inspection.partition_summary import summarize
 
     writer = RowWriter(DIRS_COLUMNS, output)
-    found, failures = open_dirs(paths)
-    for log_dir in found:
+    dirs, failures = open_dirs(paths)
+    for log_dir in dirs:
         for problem in log_dir.state.problems:
             say(f"warning: {problem}")
         for partition in log_dir.partitions:
@@ -73,18 +73,18 @@ def list_dirs(paths: list[str], output: str) -> int:
 def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
     """Print a row for each finding, and a summary on stderr; returns the exit code."""
     writer = RowWriter(FINDING_COLUMNS, request.output)
-    found, failures = open_dirs(paths)
+    dirs, failures = open_dirs(paths)
     options = VerifyOptions(compacted=request.compacted, deep=request.deep)
     problems = batches = 0
-    own = verify_duplicates(found)
-    for log_dir in found:
+    own = verify_duplicates(dirs)
+    for log_dir in dirs:
         own += verify_log_dir(log_dir)
     for finding in own:
         problems += finding.is_problem
         if finding.is_problem or request.notes:
             writer.write(finding_row(finding, None))
-    with Progress(log_bytes(found), "verifying") as progress:
-        for log_dir, partition in _kept(found):
+    with Progress(log_bytes(dirs), "verifying") as progress:
+        for log_dir, partition in _kept(dirs):
             try:
                 report = verify_partition(
                     RealFiles(), partition, log_dir.state, options, on_read=progress.advance
@@ -99,7 +99,7 @@ def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
                 if finding.is_problem or request.notes:
                     writer.write(finding_row(finding, report.name))
     writer.close(failures=failures)
-    partitions = len(_kept(found))
+    partitions = len(_kept(dirs))
     say(f"{partitions} partitions, {batches} batches: {problems} problems")
     if failures:
         return exits.FAILED
@@ -112,25 +112,25 @@ def diff_partitions(left: str, right: str, output: str) -> int:
 
     writer = RowWriter(DIFF_COLUMNS, output)
     one, other = (_one_partition(path) for path in (left, right))
-    found = compare_partitions(RealFiles(), one.files, other.files)
-    writer.write(diff_row(found))
+    comparison = compare_partitions(RealFiles(), one.files, other.files)
+    writer.write(diff_row(comparison))
     writer.close()
-    for damage in found.damage:
+    for damage in comparison.damage:
         say(f"warning: {damage}")
-    return exits.OK if found.is_same else exits.PROBLEMS_FOUND
+    return exits.OK if comparison.is_same else exits.PROBLEMS_FOUND
 
 
 def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
     """Return the log directories behind paths, and how many could not be read (and were told)."""
-    found: list[LogDir] = []
+    dirs: list[LogDir] = []
     failures = 0
     for path in paths:
         try:
-            found.append(find_log_dir(RealFiles(), path))
+            dirs.append(find_log_dir(RealFiles(), path))
         except EngineError as error:
             report_error(error)
             failures += 1
-    return found, failures
+    return dirs, failures
 
 
 def log_bytes(dirs: Iterable[LogDir]) -> int:
@@ -140,7 +140,12 @@ def log_bytes(dirs: Iterable[LogDir]) -> int:
 
 def _kept(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
     """Return what is checked: not what a broker is about to remove."""
-    return [(log_dir, found) for log_dir in dirs for found in log_dir.partitions if found.is_kept]
+    return [
+        (log_dir, partition)
+        for log_dir in dirs
+        for partition in log_dir.partitions
+        if partition.is_kept
+    ]
 
 
 def _one_partition(path: str) -> PartitionFolder:

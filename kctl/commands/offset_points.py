@@ -100,18 +100,18 @@ def resolve(
         return dict.fromkeys(partitions, point.number)
     is_tail = point.kind is PointKind.TAIL
     asked = LATEST if is_tail else point.number
-    found = _offsets(client, partitions, asked, read_committed=read_committed)
+    offsets = _offsets(client, partitions, asked, read_committed=read_committed)
     if is_tail:
         starts = _offsets(client, partitions, EARLIEST)
-        for partition, end in found.items():
+        for partition, end in offsets.items():
             start = starts[partition]
             if isinstance(end, int) and isinstance(start, int):
-                found[partition] = max(end - point.number, start)
-        return found
-    late = [p for p, offset in found.items() if isinstance(offset, int) and offset < 0]
+                offsets[partition] = max(end - point.number, start)
+        return offsets
+    late = [p for p, offset in offsets.items() if isinstance(offset, int) and offset < 0]
     if late:
-        found |= _offsets(client, late, LATEST, read_committed=read_committed)
-    return found
+        offsets |= _offsets(client, late, LATEST, read_committed=read_committed)
+    return offsets
 
 
 def _offsets(

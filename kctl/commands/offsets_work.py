@@ -13,7 +13,7 @@ from engine.model import TopicPartition
 from kctl.asking import confirm, report_error
 from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_partitions
 from kctl.words import counted
@@ -75,23 +75,23 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
             report_error(error)
         columns: tuple[Column, ...]
         if point is not None:
-            found = resolve(client, partitions, point, read_committed=is_committed)
-            columns, found_per_column = POINT_COLUMNS, {"offset": found}
+            offsets = resolve(client, partitions, point, read_committed=is_committed)
+            columns, results_by_column = POINT_COLUMNS, {"offset": offsets}
         else:
-            columns, found_per_column = (
+            columns, results_by_column = (
                 RANGE_COLUMNS,
                 {
                     "start_offset": resolve(client, partitions, _START),
                     "end_offset": resolve(client, partitions, _END, read_committed=is_committed),
                 },
             )
-    rows, failures = _rows(partitions, found_per_column)
+    rows, failures = _rows(partitions, results_by_column)
     return end_with(columns, rows, request.output, failures=failures + len(errors))
 
 
 def _rows(
     partitions: list[TopicPartition],
-    found: dict[str, dict[TopicPartition, int | EngineError]],
+    results_by_column: dict[str, dict[TopicPartition, int | EngineError]],
 ) -> tuple[list[dict[str, Any]], int]:
     """Return a row for each partition without an error, and how many had one (told)."""
     rows = []
@@ -99,7 +99,7 @@ def _rows(
     for partition in partitions:
         row: dict[str, Any] = {"topic": partition.topic, "partition": partition.partition}
         error = None
-        for key, results in found.items():
+        for key, results in results_by_column.items():
             result = results[partition]
             if isinstance(result, EngineError):
                 error = result
@@ -123,12 +123,12 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
         _, partitions, errors = select_partitions(client, request.words)
         for error in errors:
             report_error(error)
-        found = {
+        results_by_column = {
             "start_offset": resolve(client, partitions, _START),
             "end_offset": resolve(client, partitions, _END),
             "before_offset": resolve(client, partitions, point),
         }
-        rows, failures = _rows(partitions, found)
+        rows, failures = _rows(partitions, results_by_column)
         rows, beyond = _within_logs(rows)
         failures += beyond
         for row in rows:

@@ -122,10 +122,10 @@ def _send_lines(
             return
 
 
-def _word(option: str, text: str, known: Mapping[str, Any]) -> Any:
-    if text not in known:
-        raise UnreadableWord(f"a value of {option}", text, ", ".join(known))
-    return known[text]
+def _word(option: str, text: str, words: Mapping[str, Any]) -> Any:
+    if text not in words:
+        raise UnreadableWord(f"a value of {option}", text, ", ".join(words))
+    return words[text]
 
 
 class _Parser:
@@ -158,8 +158,8 @@ class _Parser:
             return record
         key, value = self._key, line
         if self._delimiter is not None:
-            before, found, after = line.partition(self._delimiter)
-            if found:
+            before, delimiter, after = line.partition(self._delimiter)
+            if delimiter:
                 key, value = before, after
         return OutgoingRecord(
             self._request.topic,
@@ -282,8 +282,8 @@ def _chunks(stream: BinaryIO, interrupts: HeldInterrupts) -> Iterator[bytes | No
 
     while True:
         with interrupts.allowed():
-            is_quiet = not select([descriptor], [], [], _QUIET_S)[0]
-        if is_quiet:
+            readable, _, _ = select([descriptor], [], [], _QUIET_S)
+        if not readable:
             yield None
             with interrupts.allowed():
                 select([descriptor], [], [])

@@ -53,8 +53,8 @@ def missing(
     """Return an error for each key that was asked for and is not among the answers."""
     if resource == Resource(ConfigResourceType.BROKER, ""):
         return []
-    found = {entry.name for entry in entries}
-    absent = [key for key in keys if key not in found]
+    names = {entry.name for entry in entries}
+    absent = [key for key in keys if key not in names]
     if resource.kind is ConfigResourceType.BROKER:
         absent = [key for key in absent if not _is_of_brokers(key)]
     return [NoSuchSetting(key, resource) for key in absent]
@@ -76,7 +76,9 @@ def unset_errors(
 
     A resource that cannot be read is in neither: changing it will tell why.
     """
-    asked = [each for each in resources if each.kind is not ConfigResourceType.BROKER_LOGGER]
+    asked = [
+        resource for resource in resources if resource.kind is not ConfigResourceType.BROKER_LOGGER
+    ]
     refused: dict[Resource, NoSuchSetting] = {}
     not_set: dict[Resource, list[str]] = {}
     if not asked or not keys:

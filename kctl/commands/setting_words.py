@@ -41,21 +41,21 @@ def parse_setting(word: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
-def hint_on_settings(settings: Mapping[str, str | None], known: Iterable[str]) -> str | None:
+def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) -> str | None:
     """Return what may be meant by settings that were refused, None if that cannot be told.
 
     Keys that are not known may be mistyped, and values may have a unit, which Kafka's never have.
     """
     from kctl.hints import did_you_mean
 
-    names = list(known)
-    found = []
+    names = list(keys)
+    hints = []
     for key, value in settings.items():
         if key not in names:
-            found.append(did_you_mean(key, names))
+            hints.append(did_you_mean(key, names))
         elif value is not None:
-            found.append(_without_unit(key, value))
-    return " ".join(hint for hint in found if hint) or None
+            hints.append(_without_unit(key, value))
+    return " ".join(hint for hint in hints if hint) or None
 
 
 def _without_unit(key: str, value: str) -> str | None:

@@ -61,13 +61,13 @@ def partition_numbers(text: str | None) -> frozenset[int] | None:
     """Return the numbers of a list such as `0,2,5-9`; None stays None."""
     if text is None:
         return None
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in text.split(","):
         ends = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
         if ends is None or int(ends[2] or ends[1]) - int(ends[1]) not in range(1_000_000):
             raise WrongSelection("--partitions", text, "expected numbers such as 0,2,5-9")
-        found.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
-    return frozenset(found)
+        numbers.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+    return frozenset(numbers)
 
 
 def column_names(text: str | None) -> list[str] | None:

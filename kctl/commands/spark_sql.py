@@ -84,7 +84,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes | bytearray):
         from engine.dump.rows import text_form
 
-        return text_form(bytes(value))[0]
+        text, _ = text_form(bytes(value))
+        return text
     if hasattr(value, "isoformat"):
         return value.isoformat()
     if isinstance(value, list | tuple):

@@ -32,7 +32,7 @@ from kctl.commands.setting_words import parse_setting, settings_of
 from kctl.commands.topics_settle import await_created, await_deleted, await_partitions
 from kctl.commands.topics_show import topic_id_text
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_topics
 from kctl.words import UnreadableWord, counted
@@ -232,10 +232,10 @@ def _configure(
 ) -> int:
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = unset_errors(client, resources, request.delete_configs)
-    wanted = {each: changes for each in resources if each not in refused}
+    wanted = {resource: changes for resource in resources if resource not in refused}
     results: dict[Resource, EngineError | None] = dict(refused)
     results |= alter_configs(client, wanted, validate_only=request.dry_run)
-    told = ", ".join(
+    summary = ", ".join(
         f"{c.name}={c.value}" if c.op is ConfigOp.SET else f"{c.name} to its default"
         for c in changes
     )
@@ -244,8 +244,8 @@ def _configure(
         for resource, error in results.items()
     }
     idle = [r.name for r, keys in not_set.items() if all(c.name in keys for c in changes)]
-    told_of_each = dict.fromkeys(by_name, told)
-    return _collect(by_name, told_of_each, rows, dry_run=request.dry_run, idle=idle)
+    changes_by_name = dict.fromkeys(by_name, summary)
+    return _collect(by_name, changes_by_name, rows, dry_run=request.dry_run, idle=idle)
 
 
 def _collect(

@@ -36,7 +36,7 @@ def await_deleted(client: KafkaClient, names: Iterable[str]) -> None:
 
 
 def _is_usable(topic: TopicView) -> bool:
-    return bool(topic.partitions) and all(found.has_leader for found in topic.partitions)
+    return bool(topic.partitions) and all(partition.has_leader for partition in topic.partitions)
 
 
 def _await(client: KafkaClient, names: Iterable[str], is_done: Callable[[TopicView], bool]) -> None:

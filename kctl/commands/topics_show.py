@@ -14,7 +14,7 @@ from engine.model import TopicPartition
 from kctl import exits
 from kctl.asking import report_error
 from kctl.connect import ClusterOptions, connect
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column, check_format, write_rows
 from kctl.selection import name_matcher, select_topics
 
@@ -154,11 +154,11 @@ def topic_id_text(topic: TopicView) -> str | None:
 def _topic_sizes(client: KafkaClient, topics: Sequence[TopicView]) -> tuple[dict[str, int], int]:
     """Return the bytes of each topic over all replicas, and how many brokers failed."""
     sizes, failures = replica_sizes(client, [topic.name for topic in topics])
-    found: dict[str, int] = {topic.name: 0 for topic in topics}
+    topic_sizes: dict[str, int] = {topic.name: 0 for topic in topics}
     for (partition, _), size in sizes.items():
-        if partition.topic in found:
-            found[partition.topic] += size
-    return found, failures
+        if partition.topic in topic_sizes:
+            topic_sizes[partition.topic] += size
+    return topic_sizes, failures
 
 
 def replica_sizes(
@@ -167,7 +167,7 @@ def replica_sizes(
     """Return bytes by partition and broker, and how many brokers failed (and were told)."""
     from engine.client.cluster_admin import describe_log_dirs
 
-    found: dict[tuple[TopicPartition, int], int] = {}
+    sizes: dict[tuple[TopicPartition, int], int] = {}
     failures = 0
     brokers = client.brokers_view().brokers
     for broker_id, dirs in describe_log_dirs(client, brokers, topics).items():
@@ -178,8 +178,8 @@ def replica_sizes(
         for log_dir in dirs:
             for replica in log_dir.replicas:
                 if not replica.is_future:
-                    found[replica.partition, broker_id] = replica.size_bytes
-    return found, failures
+                    sizes[replica.partition, broker_id] = replica.size_bytes
+    return sizes, failures
 
 
 class _Facts(NamedTuple):
@@ -248,7 +248,7 @@ def _offsets(
 
     partitions = [TopicPartition(t.name, p.partition) for t in topics for p in t.partitions]
     failures = 0
-    found: list[dict[TopicPartition, int]] = []
+    columns: list[dict[TopicPartition, int]] = []
     for timestamp in (EARLIEST, LATEST):
         offsets = {}
         for partition, result in list_offsets(client, dict.fromkeys(partitions, timestamp)).items():
@@ -257,8 +257,9 @@ def _offsets(
                 failures += 1
             else:
                 offsets[partition] = result.offset
-        found.append(offsets)
-    return found[0], found[1], failures
+        columns.append(offsets)
+    starts, ends = columns
+    return starts, ends, failures
 
 
 def _partition_rows(

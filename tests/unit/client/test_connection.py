@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.client.connection import AUTHENTICATING, NEGOTIATING, READY, BrokerConnection, Reply
+from engine.client.connection import AUTHENTICATING, NEGOTIATING, READY, BrokerConnection, Response
 from engine.client.errors import AuthenticationFailed, NoCommonVersion, NotKafka
 from engine.client.sasl import PlainConversation
 from engine.wire.codec import message_codec
@@ -39,7 +39,7 @@ class Peer:
         body += message_codec(f"{name}Response", version).encode(message)
         return struct.pack(">i", len(body)) + body
 
-    def say(self, *args: Any, **fields: Any) -> list[Reply]:
+    def say(self, *args: Any, **fields: Any) -> list[Response]:
         return self.connection.receive(self.frame(*args, **fields))
 
     def say_versions(self, version: int = 4, **ranges: tuple[int, int]) -> None:
@@ -176,7 +176,7 @@ def test_a_broken_answer_is_malformed() -> None:
 def test_a_request_without_a_reply_is_not_waited_for() -> None:
     connection, peer = opened(Produce=(3, 9))
     request = message_class("ProduceRequest")(transactional_id=None, acks=0)
-    connection.send("Produce", request, version=9, token="a", has_reply=False)
+    connection.send("Produce", request, version=9, token="a", has_response=False)
     assert 0 == connection.in_flight_count
     assert "Produce" == peer.asked()[0][0]
 

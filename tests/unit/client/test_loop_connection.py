@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.client.connection import BrokerConnection, Call, Reply
+from engine.client.connection import BrokerConnection, Call, Response
 from engine.client.errors import ConnectionLost, NoCommonVersion, NotKafka, TimedOut, Unreachable
 from engine.client.loop_connection import LoopConnection
 from engine.client.settings import Address
@@ -62,7 +62,7 @@ class Stage:
     def send(self, frame: bytes) -> None:
         self.connections[-1].send([frame])
 
-    def ask(self, **bounds: Any) -> Promise[Reply]:
+    def ask(self, **bounds: Any) -> Promise[Response]:
         request = message_class("MetadataRequest")(topics=None)
         promise = self.loop.ask(Call("Metadata", request, **bounds))
         self.timers.run_until_idle()

@@ -18,7 +18,7 @@ def conversation(password: str = "pencil") -> ScramConversation:
 def test_plain_is_one_message() -> None:
     plain = PlainConversation("bob", "pa,ss")
     assert b"\0bob\0pa,ss" == plain.first()
-    assert plain.answer(b"") is None
+    assert plain.response_to(b"") is None
 
 
 def test_scram_says_what_the_rfc_shows() -> None:
@@ -27,15 +27,15 @@ def test_scram_says_what_the_rfc_shows() -> None:
     assert (
         b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,"
         b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
-    ) == scram.answer(FIRST)
-    assert scram.answer(FINAL) is None
+    ) == scram.response_to(FIRST)
+    assert scram.response_to(FINAL) is None
 
 
 def test_scram_does_not_believe_a_server_without_the_password() -> None:
     scram = conversation("another")
-    scram.answer(FIRST)
+    scram.response_to(FIRST)
     with pytest.raises(AuthenticationFailed, match="does not know the password"):
-        scram.answer(FINAL)
+        scram.response_to(FINAL)
 
 
 def test_names_with_commas_are_escaped() -> None:
@@ -57,4 +57,4 @@ def test_names_with_commas_are_escaped() -> None:
 )
 def test_a_bad_challenge_ends_the_conversation(challenge: bytes, reason: str) -> None:
     with pytest.raises(AuthenticationFailed, match=reason):
-        conversation().answer(challenge)
+        conversation().response_to(challenge)

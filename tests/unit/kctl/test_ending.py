@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kctl import exits
-from kctl.outcome import end_with
+from kctl.ending import end_with
 from kctl.render import Column
 
 COLUMNS = (Column("name", "NAME"), Column("size", "SIZE", wide=True))

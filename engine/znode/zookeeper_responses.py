@@ -1,4 +1,4 @@
-"""How the store answers ZooKeeper's requests: one function a type.
+"""How the store responds to ZooKeeper's requests: one function a type.
 
 ```
 refused operation of a multi     the ones before it 0, itself its code, those behind it −2
@@ -49,7 +49,7 @@ from engine.znode.zookeeper_wire import (
     SetWatchesRequest,
     WatchedRead,
     invalid_acl,
-    multi_answer,
+    multi_response,
     not_implemented,
     operation_of,
     type_of,
@@ -68,23 +68,23 @@ def error_code(error: ZnodeError) -> int:
     return code
 
 
-class ZookeeperAnswers:
-    """Answers the requests of one session; `watcher` is told of what it watches."""
+class ZookeeperResponses:
+    """Responds to the requests of one session; `watcher` gets the events of its watches."""
 
     def __init__(self, store: ZnodeStore, session_id: int, watcher: Watcher) -> None:
         self._store = store
         self._session_id = session_id
         self._watcher = watcher
 
-    def answer(self, request: Request) -> bytes:
-        """Return the body of an answer.
+    def respond(self, request: Request) -> bytes:
+        """Return the body of a response.
 
         Errors: RequestRefused, those of the store.
         """
-        answer = _ANSWERS.get(request.type)
-        if answer is None:
+        responder = _RESPONDERS.get(request.type)
+        if responder is None:
             raise not_implemented(request.type)
-        return answer(self, request.body)
+        return responder(self, request.body)
 
     # -- one node ------------------------------------------------------------------------------
 
@@ -125,7 +125,8 @@ class ZookeeperAnswers:
         return packed_buffer(data) + packed_stat(stat)
 
     def _get_children(self, body: WatchedRead) -> bytes:
-        return self._children(body)[0]
+        names, _ = self._children(body)
+        return names
 
     def _get_children_2(self, body: WatchedRead) -> bytes:
         names, stat = self._children(body)
@@ -162,17 +163,17 @@ class ZookeeperAnswers:
     # -- several nodes -------------------------------------------------------------------------
 
     def _get_ephemerals(self, body: PathRequest) -> bytes:
-        found = self._store.ephemerals(self._session_id)
-        return packed_texts(path for path in found if path.startswith(body.path))
+        paths = self._store.ephemerals(self._session_id)
+        return packed_texts(path for path in paths if path.startswith(body.path))
 
     def _multi(self, body: MultiRequest) -> bytes:
         if not body.operations:
             self._store.heartbeat(self._session_id)
-            return multi_answer([])
+            return multi_response([])
         done = []
         try:
-            for each in body.operations:
-                done.append(operation_of(each))
+            for request in body.operations:
+                done.append(operation_of(request))
             results = self._store.multi(self._session_id, done)
         except RequestRefused as error:
             return _refused(len(done), error.code, len(body.operations))
@@ -183,25 +184,25 @@ class ZookeeperAnswers:
             if isinstance(result, Stat):
                 packed.append((OpCode.SET_DATA, packed_stat(result)))
             else:
-                told = b"" if result is None else packed_text(result)
-                packed.append((type_of(operation), told))
-        return multi_answer(packed)
+                created = b"" if result is None else packed_text(result)
+                packed.append((type_of(operation), created))
+        return multi_response(packed)
 
     def _multi_read(self, body: MultiReadRequest) -> bytes:
-        found: list[tuple[OpCode, bytes] | int] = []
+        results: list[tuple[OpCode, bytes] | int] = []
         size_bytes = 0
         for type_, path in body.reads:
             read = self._get_data if type_ is OpCode.GET_DATA else self._get_children
             try:
-                told = read(WatchedRead(path, watch=False))
+                content = read(WatchedRead(path, watch=False))
             except NodeError as error:
-                found.append(error.code)
+                results.append(error.code)
                 continue
-            size_bytes += len(told)
+            size_bytes += len(content)
             if size_bytes > ZOOKEEPER_FRAME_BYTES_MAX:
                 raise RequestRefused(-8, f"an answer above {ZOOKEEPER_FRAME_BYTES_MAX} bytes")
-            found.append((type_, told))
-        return multi_answer(found)
+            results.append((type_, content))
+        return multi_response(results)
 
     # -- watches -------------------------------------------------------------------------------
 
@@ -245,27 +246,27 @@ class ZookeeperAnswers:
 
 def _refused(index: int, code: int, count: int) -> bytes:
     behind = [RUNTIME_INCONSISTENCY] * (count - index - 1)
-    return multi_answer([*([0] * index), code, *behind])
+    return multi_response([*([0] * index), code, *behind])
 
 
-_ANSWERS: dict[int, Callable[[ZookeeperAnswers, Any], bytes]] = {
-    OpCode.CREATE: ZookeeperAnswers._create,
-    OpCode.DELETE: ZookeeperAnswers._delete,
-    OpCode.EXISTS: ZookeeperAnswers._exists,
-    OpCode.GET_DATA: ZookeeperAnswers._get_data,
-    OpCode.SET_DATA: ZookeeperAnswers._set_data,
-    OpCode.GET_ACL: ZookeeperAnswers._get_acl,
-    OpCode.SET_ACL: ZookeeperAnswers._set_acl,
-    OpCode.GET_CHILDREN: ZookeeperAnswers._get_children,
-    OpCode.SYNC: ZookeeperAnswers._sync,
-    OpCode.PING: ZookeeperAnswers._ping,
-    OpCode.GET_CHILDREN_2: ZookeeperAnswers._get_children_2,
-    OpCode.MULTI: ZookeeperAnswers._multi,
-    OpCode.CREATE_2: ZookeeperAnswers._create_2,
-    OpCode.MULTI_READ: ZookeeperAnswers._multi_read,
-    OpCode.AUTH: ZookeeperAnswers._auth,
-    OpCode.SET_WATCHES: ZookeeperAnswers._set_watches,
-    OpCode.GET_EPHEMERALS: ZookeeperAnswers._get_ephemerals,
-    OpCode.SET_WATCHES_2: ZookeeperAnswers._set_watches,
-    OpCode.CLOSE_SESSION: ZookeeperAnswers._close_session,
+_RESPONDERS: dict[int, Callable[[ZookeeperResponses, Any], bytes]] = {
+    OpCode.CREATE: ZookeeperResponses._create,
+    OpCode.DELETE: ZookeeperResponses._delete,
+    OpCode.EXISTS: ZookeeperResponses._exists,
+    OpCode.GET_DATA: ZookeeperResponses._get_data,
+    OpCode.SET_DATA: ZookeeperResponses._set_data,
+    OpCode.GET_ACL: ZookeeperResponses._get_acl,
+    OpCode.SET_ACL: ZookeeperResponses._set_acl,
+    OpCode.GET_CHILDREN: ZookeeperResponses._get_children,
+    OpCode.SYNC: ZookeeperResponses._sync,
+    OpCode.PING: ZookeeperResponses._ping,
+    OpCode.GET_CHILDREN_2: ZookeeperResponses._get_children_2,
+    OpCode.MULTI: ZookeeperResponses._multi,
+    OpCode.CREATE_2: ZookeeperResponses._create_2,
+    OpCode.MULTI_READ: ZookeeperResponses._multi_read,
+    OpCode.AUTH: ZookeeperResponses._auth,
+    OpCode.SET_WATCHES: ZookeeperResponses._set_watches,
+    OpCode.GET_EPHEMERALS: ZookeeperResponses._get_ephemerals,
+    OpCode.SET_WATCHES_2: ZookeeperResponses._set_watches,
+    OpCode.CLOSE_SESSION: ZookeeperResponses._close_session,
 }
