@@ -66,6 +66,7 @@ from engine.records.batch_header import (
     CHECKED_FROM,
     CODEC_BITS,
     HEADER_BYTES,
+    LEADER_EPOCH_AT,
     MAGIC,
     TRANSACTIONAL_FLAG,
     read_header,
@@ -242,7 +243,7 @@ class LocalLog:
             if repeated is not None:
                 return self._duplicate(repeated, leader_epoch)
         set_base_offset(batches, 0, first)
-        set_leader_epoch(batches, 0, leader_epoch)
+        set_leader_epoch(batches, LEADER_EPOCH_AT, leader_epoch)
         if leader_epoch != self.epochs.latest_epoch:
             self.epochs.assign(leader_epoch, first)
         last = first + delta

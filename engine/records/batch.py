@@ -25,6 +25,7 @@ from engine.records.batch_header import (
     DELETE_HORIZON_FLAG,
     HEADER_BYTES,
     KNOWN_FLAGS,
+    LEADER_EPOCH_AT,
     LENGTH_OVERHEAD_BYTES,
     TRANSACTIONAL_FLAG,
     read_header,
@@ -342,7 +343,7 @@ class BatchView:
         if base_offset is not None:
             set_base_offset(buffer, start, base_offset)
         if leader_epoch is not None:
-            set_leader_epoch(buffer, start, leader_epoch)
+            set_leader_epoch(buffer, start + LEADER_EPOCH_AT, leader_epoch)
         if timestamp_type is not None or max_timestamp_ms is not None:
             self._patch_time(
                 self.timestamp_type if timestamp_type is None else timestamp_type,

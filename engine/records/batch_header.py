@@ -30,6 +30,7 @@ HEADER_UP_TO_DELTA_BYTES: Final = 27
 HEADER_BYTES: Final = 61
 
 LENGTH_AT: Final = 8
+LEADER_EPOCH_AT: Final = 12
 MAGIC_AT: Final = 16
 CRC_AT: Final = 17
 CHECKED_FROM: Final = 21
@@ -60,7 +61,6 @@ read_offset_and_length: Final = struct.Struct(">qi").unpack_from
 read_kind: Final = struct.Struct(">8xi4xb5xB").unpack_from
 
 _pack_int16 = struct.Struct(">h").pack_into
-_pack_int32 = _INT32.pack_into
 _pack_uint32 = struct.Struct(">I").pack_into
 _pack_int64 = struct.Struct(">q").pack_into
 _unpack_int32 = _INT32.unpack_from
@@ -69,6 +69,9 @@ _Written = bytearray | memoryview
 
 #: Sets the base offset of the batch at a position: `set_base_offset(buffer, position, offset)`.
 set_base_offset: Final = _pack_int64
+#: Sets the leader's epoch: `set_leader_epoch(buffer, position + LEADER_EPOCH_AT, epoch)`. This and
+#: the one above are done for every batch that is produced, and are not worth a call of their own.
+set_leader_epoch: Final = _INT32.pack_into
 
 
 def read_length(buffer: _Read, position: int) -> int:
@@ -83,11 +86,6 @@ def read_last_offset_delta(buffer: _Read, position: int) -> int:
     delta: int
     (delta,) = _unpack_int32(buffer, position + _DELTA_AT)
     return delta
-
-
-def set_leader_epoch(buffer: _Written, position: int, leader_epoch: int) -> None:
-    """Set the epoch of the leader that appends a batch."""
-    _pack_int32(buffer, position + 12, leader_epoch)
 
 
 def set_crc(buffer: _Written, position: int, crc: int) -> None:

@@ -20,7 +20,6 @@ from collections.abc import Callable
 
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
-from engine.log.checked_batch import CheckedBatch
 from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
@@ -268,9 +267,9 @@ class Partition:
             return None
         log, epoch, now_ms = self.log, self.leader_epoch, self._clock.wall_ms()
         info = log.append_usual(batches, epoch, now_ms, CODECS_ALONE)
-        if info is None:
-            return None
-        if isinstance(info, CheckedBatch):
+        if not isinstance(info, AppendInfo):
+            if info is None:
+                return None
             info = log.append(info, epoch, now_ms)
         if not info.is_duplicate:
             if self.followers:
