@@ -42,5 +42,5 @@ def in_hash_order(names: Iterable[str]) -> list[str]:
 
 @lru_cache(maxsize=_KEPT_HASHES)
 def _improved_hash(name: str) -> int:
-    found = java_string_hash(name) & _UINT_MASK
-    return found ^ (found >> 16)
+    number = java_string_hash(name) & _UINT_MASK
+    return number ^ (number >> 16)
