@@ -216,7 +216,7 @@ class PauseReason(IntEnum):
 
     #: Too many of its requests have no response yet.
     SLOTS = 1
-    #: It has used up what it may for now.
+    #: Its client has used up a quota, until that is free again.
     QUOTA = 2
     #: Unfinished frames take all the room they may.
     MEMORY = 4
