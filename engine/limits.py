@@ -415,6 +415,9 @@ LOG_TAIL_BYTES = 1 << 16
 
 # -- kctl --------------------------------------------------------------------------------------
 
+# Mapping compiled code takes some ms: so many records take as long without it.
+BULK_RECORDS_MIN = 5_000
+
 # A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
 # a record; an endless one must not fill the memory.
 PRODUCE_LINE_BYTES_MAX = 100 << 20

@@ -9,65 +9,93 @@ r"""Templates of records, in the letters of kcat.
 | `%h` | headers: name=value,… | `%e` | leader epoch |
 | `%%` | a percent sign | `\n \t \r \0 \\ \xNN` | these bytes |
 
-Keys and values are written byte for byte; null is nothing.
+Keys and values are written byte for byte; null is nothing. Records come in runs, and a run is
+written by one template of bytes: a record costs one call of C.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from engine.model import TopicPartition
-from engine.records.record import Record
+from engine.records.record import Header
+from engine.records.record_run import RecordRun
 from kctl.words import UnreadableWord
 
-Part: TypeAlias = "bytes | Callable[[TopicPartition, Record, int], bytes]"
+Rewrite: TypeAlias = Callable[[bytes], bytes]
 
 _ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
 
-def _number(number: int) -> bytes:
-    return b"%d" % number
+class _Letter(NamedTuple):
+    """What a letter stands for: the same for a whole run, or a column of texts or numbers."""
+
+    of_run: Callable[[TopicPartition, RecordRun], bytes] | None = None
+    column: Callable[[RecordRun], Iterable[Any]] | None = None
+    sign: bytes = b"%b"
+    is_content: bool = False
 
 
-def _headers(record: Record) -> bytes:
+def _contents(column: Sequence[bytes | None]) -> Sequence[bytes]:
+    return [content or b"" for content in column] if None in column else column  # type: ignore[return-value]
+
+
+def _sizes(column: Sequence[bytes | None]) -> Iterable[int]:
+    return [-1 if content is None else len(content) for content in column]
+
+
+def _headers(headers: tuple[Header, ...]) -> bytes:
     return b",".join(
         name.encode(errors="replace") + b"=" + (b"NULL" if value is None else value)
-        for name, value in record.headers
+        for name, value in headers
     )
 
 
-_LETTERS: dict[str, Callable[[TopicPartition, Record, int], bytes]] = {
-    "s": lambda partition, record, epoch: record.value or b"",
-    "S": lambda partition, record, epoch: _number(record.value_size),
-    "k": lambda partition, record, epoch: record.key or b"",
-    "K": lambda partition, record, epoch: _number(record.key_size),
-    "t": lambda partition, record, epoch: partition.topic.encode(),
-    "p": lambda partition, record, epoch: _number(partition.partition),
-    "o": lambda partition, record, epoch: _number(record.offset),
-    "T": lambda partition, record, epoch: _number(record.timestamp_ms),
-    "h": lambda partition, record, epoch: _headers(record),
-    "e": lambda partition, record, epoch: _number(epoch),
+_LETTERS = {
+    "s": _Letter(column=lambda run: _contents(run.values), is_content=True),
+    "S": _Letter(column=lambda run: _sizes(run.values), sign=b"%d"),
+    "k": _Letter(column=lambda run: _contents(run.keys), is_content=True),
+    "K": _Letter(column=lambda run: _sizes(run.keys), sign=b"%d"),
+    "t": _Letter(of_run=lambda partition, run: partition.topic.encode()),
+    "p": _Letter(of_run=lambda partition, run: b"%d" % partition.partition),
+    "o": _Letter(column=lambda run: run.offsets, sign=b"%d"),
+    "T": _Letter(column=lambda run: run.timestamps_ms, sign=b"%d"),
+    "h": _Letter(column=lambda run: map(_headers, run.headers), is_content=True),
+    "e": _Letter(of_run=lambda partition, run: b"%d" % run.leader_epoch),
 }
 
 
 class RecordFormat:
     """A template, ready to be filled."""
 
-    def __init__(self, template: str) -> None:
-        """Read a template; raises UnreadableWord."""
+    def __init__(self, template: str, rewrite: Rewrite | None = None) -> None:
+        """Read a template; `rewrite` is applied to what records hold. Raises UnreadableWord."""
         self._parts = _parse(template)
+        self._rewrite = rewrite
 
-    def fill(self, partition: TopicPartition, record: Record, leader_epoch: int) -> bytes:
-        """Return the text of one record."""
-        return b"".join(
-            part if isinstance(part, bytes) else part(partition, record, leader_epoch)
-            for part in self._parts
-        )
+    def fill(self, partition: TopicPartition, run: RecordRun) -> bytes:
+        """Return the texts of all records of a run, one behind the other."""
+        template, columns = [], []
+        for part in self._parts:
+            if isinstance(part, bytes):
+                template.append(part.replace(b"%", b"%%"))
+            elif part.column is not None:
+                template.append(part.sign)
+                columns.append(self._column(part, part.column(run)))
+            elif part.of_run is not None:
+                template.append(part.of_run(partition, run))
+        if not columns:
+            return b"".join(template).replace(b"%%", b"%") * run.record_count
+        return b"".join(map(b"".join(template).__mod__, zip(*columns, strict=True)))
+
+    def _column(self, letter: _Letter, column: Iterable[Any]) -> Iterable[Any]:
+        rewrite = self._rewrite
+        return column if rewrite is None or not letter.is_content else map(rewrite, column)
 
 
-def _parse(template: str) -> list[Part]:
-    parts: list[Part] = []
+def _parse(template: str) -> list[bytes | _Letter]:
+    parts: list[bytes | _Letter] = []
     position = 0
     while position < len(template):
         sign, letter = template[position], template[position + 1 : position + 2]

@@ -13,12 +13,15 @@ neither a text nor an encoding, so that it is not the empty text.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from engine.client.producing import OutgoingRecord
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.records.record import NO_TIMESTAMP, Header, Record
+from engine.records.record_run import RecordRun
 from kctl.render import Column
 
 UTF_8 = "utf-8"
@@ -82,6 +85,58 @@ def record_row(
     }
 
 
+def run_columns(
+    partition: TopicPartition, run: RecordRun, *, is_table: bool = False
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the rows of a run: what all of them share, and the columns that vary.
+
+    They are those that `record_row` makes of each record.
+    """
+    from kctl.render.bulk import Numbers, Texts
+
+    shared: dict[str, Any] = {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "timestamp_type": run.timestamp_type.label,
+        "leader_epoch": run.leader_epoch if run.leader_epoch >= 0 else None,
+    }
+    varying: dict[str, Any] = {"offset": Numbers(run.offsets)}
+    if is_table:
+        varying["timestamp"] = Texts(map(time_text_or_none, run.timestamps_ms))
+    elif NO_TIMESTAMP in run.timestamps_ms:
+        varying["timestamp"] = [_time(time, is_table=False) for time in run.timestamps_ms]
+    else:
+        varying["timestamp"] = Numbers(run.timestamps_ms)
+    for name, contents in (("key", run.keys), ("value", run.values)):
+        texts, encodings = texts_of(contents)
+        if isinstance(encodings, list):
+            varying[name], varying[f"{name}_encoding"] = Texts(texts), Texts(encodings)
+        else:
+            shared[f"{name}_encoding"] = encodings
+            varying[name] = Texts(texts)
+    if any(run.headers):
+        varying["headers"] = [[_header_row(header) for header in row] for row in run.headers]
+    else:
+        shared["headers"] = []
+    return shared, varying
+
+
+def texts_of(
+    contents: Sequence[bytes | None],
+) -> tuple[Sequence[str | None], list[str | None] | str | None]:
+    """Return bytes as texts, and how they are encoded: one word where it is the same for all."""
+    nulls = contents.count(None)
+    if nulls == len(contents):
+        return [None] * nulls, None
+    if not nulls:
+        try:
+            return list(map(bytes.decode, contents)), UTF_8  # type: ignore[arg-type]
+        except UnicodeDecodeError:
+            pass
+    pairs = [text_of(content) for content in contents]
+    return [text for text, _ in pairs], [encoding for _, encoding in pairs]
+
+
 def text_of(raw: bytes | None) -> tuple[str | None, str | None]:
     """Return bytes as text, and how they are encoded in it."""
     if raw is None:
@@ -106,15 +161,27 @@ def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:
     return time_text(timestamp_ms) if is_table else timestamp_ms
 
 
+def time_text_or_none(timestamp_ms: int) -> str | None:
+    """Return a record's time, None if it has none."""
+    return None if timestamp_ms == NO_TIMESTAMP else time_text(timestamp_ms)
+
+
 def time_text(timestamp_ms: int) -> str:
     """Return a time as ISO 8601 in UTC; a number where no calendar has the day."""
-    from datetime import UTC, datetime, timedelta
+    seconds, ms = divmod(timestamp_ms, 1000)
+    text = _second_text(seconds)
+    return str(timestamp_ms) if text is None else f"{text}.{ms:03d}Z"
+
+
+@lru_cache(maxsize=16)
+def _second_text(seconds: int) -> str | None:
+    """Return a second's date and time: many records are of the same one."""
+    from datetime import datetime, timedelta
 
     try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=timestamp_ms)
+        return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat()
     except OverflowError:
-        return str(timestamp_ms)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return None
 
 
 def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRecord:

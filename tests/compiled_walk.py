@@ -1,15 +1,21 @@
-"""The compiled walk of this machine for tests: the kept one, compiled once if there is none."""
+"""The compiled code of this machine for tests: what is kept, compiled once if there is none."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
+from typing import TypeVar
 
+from engine.native.compiled_fields import kept_fields_path, load_fields
 from engine.native.compiled_walk import kept_walk_path, load_walk
+from engine.native.record_fields import FieldReader
 from engine.native.record_walk import RecordWalk
+
+T = TypeVar("T")
 
 _PATIENCE_S = 60
 
@@ -17,13 +23,22 @@ _PATIENCE_S = 60
 @cache
 def compiled_walk_here() -> RecordWalk | None:
     """Return the walk, None where no such code can run or numba is not installed."""
-    path = kept_walk_path()
+    return _compiled(kept_walk_path(), load_walk)
+
+
+@cache
+def compiled_fields_here() -> FieldReader | None:
+    """Return the reader of fields, None where no such code can run or numba is not installed."""
+    return _compiled(kept_fields_path(), load_fields)
+
+
+def _compiled(path: str | None, load: Callable[[str], T | None]) -> T | None:
     if path is None:
         return None
-    walk = load_walk(path)
+    code = load(path)
     deadline = time.monotonic() + _PATIENCE_S
-    while walk is None and find_spec("numba") is not None and time.monotonic() < deadline:
+    while code is None and find_spec("numba") is not None and time.monotonic() < deadline:
         # It ends at once while that of another test process is at it.
-        subprocess.run([sys.executable, "-m", "engine.native.walk_compiler"], check=False)
-        walk = load_walk(path)
-    return walk
+        subprocess.run([sys.executable, "-m", "engine.native.flat_compiler"], check=False)
+        code = load(path)
+    return code

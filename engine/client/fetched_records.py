@@ -14,11 +14,11 @@ from engine.errors import CorruptRecord
 from engine.host.ports import Buffer
 from engine.records.batch import BatchView
 from engine.records.control import ControlType, control_type
+from engine.records.legacy import LegacyBatch
 from engine.records.record import Record
+from engine.records.record_run import RecordRun, records_of, runs
 from engine.records.view import batches_in
 from engine.wire import messages
-
-NO_EPOCH = -1
 
 
 class AbortedProducer(NamedTuple):
@@ -29,14 +29,19 @@ class AbortedProducer(NamedTuple):
 
 
 class SeenRecords(NamedTuple):
-    """Records with the leader epoch of their batch, and where to go on behind them.
+    """Records in runs, none of them empty, and where to go on behind them.
 
     `damage` is what stopped the reading, if anything did.
     """
 
-    records: list[tuple[Record, int]]
+    runs: list[RecordRun]
     next_offset: int
     damage: CorruptRecord | None = None
+
+    @property
+    def records(self) -> list[tuple[Record, int]]:
+        """Return the records one by one, each with its leader epoch."""
+        return records_of(self.runs)
 
 
 def seen_records(
@@ -46,26 +51,23 @@ def seen_records(
 
     Compressed batches start before the offset that was asked for: what lies before is left out.
     """
-    records: list[tuple[Record, int]] = []
+    shown: list[RecordRun] = []
     next_offset = position
     rule = _Isolation(aborted) if aborted is not None else None
     try:
         for batch in batches_in(memoryview(data), allow_partial_tail=True):
             batch.ensure_valid()
-            if isinstance(batch, BatchView):
-                epoch = batch.leader_epoch
-                is_shown = (rule is None or rule.shows(batch)) and not batch.is_control
-            else:
-                epoch, is_shown = NO_EPOCH, True
-            if is_shown:
-                batch_records = batch.read_records()
-                records += [
-                    (record, epoch) for record in batch_records if record.offset >= position
-                ]
+            if isinstance(batch, LegacyBatch) or _is_shown(batch, rule):
+                cut = (run.between(position) for run in runs(batch))
+                shown += [run for run in cut if run.record_count]
             next_offset = max(next_offset, batch.next_offset)
     except CorruptRecord as damage:
-        return SeenRecords(records, next_offset, damage)
-    return SeenRecords(records, next_offset)
+        return SeenRecords(shown, next_offset, damage)
+    return SeenRecords(shown, next_offset)
+
+
+def _is_shown(batch: BatchView, rule: _Isolation | None) -> bool:
+    return (rule is None or rule.shows(batch)) and not batch.is_control
 
 
 class _Isolation:

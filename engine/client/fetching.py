@@ -28,6 +28,7 @@ from engine.kafka_errors import NONE, UNKNOWN_TOPIC_OR_PARTITION, kafka_error
 from engine.limits import FETCH_BYTES_MAX, FETCH_PARTITION_BYTES_MAX, UNKNOWN_TOPIC_ATTEMPTS_MAX
 from engine.model import TopicPartition
 from engine.records.record import Record
+from engine.records.record_run import RecordRun, records_of
 from engine.wire import messages
 
 #: Batches of magic 2 need Fetch 4; topic ids replace names from 13 on.
@@ -48,17 +49,22 @@ class FetchOptions(NamedTuple):
 
 
 class ConsumedRecords(NamedTuple):
-    """What one fetch brought of one partition: records, each with its leader epoch.
+    """What one fetch brought of one partition: records in runs.
 
     `next_offset` is where the next fetch goes on, `end_offset` (exclusive) how far a consumer
     may read now. With an error, the partition is fetched no more.
     """
 
     partition: TopicPartition
-    records: list[tuple[Record, int]]
+    runs: list[RecordRun]
     next_offset: int
     end_offset: int
     error: EngineError | None = None
+
+    @property
+    def records(self) -> list[tuple[Record, int]]:
+        """Return the records one by one, each with its leader epoch."""
+        return records_of(self.runs)
 
 
 class _Fetch(NamedTuple):
@@ -222,9 +228,7 @@ class Fetcher:
             del self._positions[partition]
             self._positions[partition] = seen.next_offset
         end_offset = row.last_stable_offset if is_committed else row.high_watermark
-        consumed = ConsumedRecords(
-            partition, seen.records, seen.next_offset, end_offset, seen.damage
-        )
+        consumed = ConsumedRecords(partition, seen.runs, seen.next_offset, end_offset, seen.damage)
         if seen.damage is not None:
             self.stop(partition)
         return [consumed]

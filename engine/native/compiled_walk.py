@@ -33,7 +33,7 @@ from engine.native.flat_code import flat_path, load_flat
 from engine.native.record_walk import RecordWalk, Walked
 
 _SOURCES = ("walk_kernel.py",)
-_COMPILER = "engine.native.walk_compiler"
+_COMPILER = "engine.native.flat_compiler"
 
 
 def kept_walk_path() -> str | None:

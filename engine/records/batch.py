@@ -265,18 +265,21 @@ class BatchView:
 
     def read_records(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> list[Record]:
         """Return all records, or raise; see `records`."""
-        if self.record_count == 0:
-            return []
-        codec = self.codec
-        if codec is Codec.NONE:
-            data = bytes(self.payload)
-        else:
-            try:
-                data = decompress(codec, self.payload, limit_bytes=limit_bytes)
-            except CorruptRecord as error:
-                raise error.at(None, self._position + HEADER_BYTES) from error
-        origin = self._origin(is_decompressed=codec is not Codec.NONE)
-        return list(decode_records(data, origin))
+        return self.records_in(self.opened(limit_bytes=limit_bytes)) if self.record_count else []
+
+    def opened(self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX) -> bytes:
+        """Return the bytes of the records without compression, or raise; see `records`."""
+        if self.codec is Codec.NONE:
+            return bytes(self.payload)
+        try:
+            return decompress(self.codec, self.payload, limit_bytes=limit_bytes)
+        except CorruptRecord as error:
+            raise error.at(None, self._position + HEADER_BYTES) from error
+
+    def records_in(self, opened: bytes) -> list[Record]:
+        """Return all records of the batch, which `opened` returned the bytes of, or raise."""
+        origin = self._origin(is_decompressed=self.codec is not Codec.NONE)
+        return list(decode_records(opened, origin))
 
     def salvage_records(
         self, *, limit_bytes: int = DECOMPRESSED_BATCH_BYTES_MAX

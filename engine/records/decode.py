@@ -44,7 +44,7 @@ from engine.records.varint import (
 )
 
 # Sums of a base and any delta the inline loop reads stay within an int64 below this.
-_PLAIN_BASE_MAX = 1 << 62
+PLAIN_BASE_MAX = 1 << 62
 
 # A surrogate in UTF-8, cut short or not: Java replaces all its bytes by one mark, Python each.
 _SURROGATE = rb"\xed[\xa0-\xbf][\x80-\xbf]?"
@@ -94,7 +94,7 @@ def decode_records(
     base_offset, base_sequence = origin.base_offset, origin.base_sequence
     kind, base_time, factor = _time_rule(origin)
     has_producer = base_sequence >= 0
-    may_wrap = max(abs(base_offset), abs(base_time)) >= _PLAIN_BASE_MAX
+    may_wrap = max(abs(base_offset), abs(base_time)) >= PLAIN_BASE_MAX
     new, position, last = new_tuple, 0, origin.record_count - 1
     for index in range(origin.record_count):
         start = position
@@ -173,6 +173,15 @@ def _headers(data: bytes, position: int, raw: int) -> tuple[tuple[Header, ...], 
     if position > len(data):
         raise IndexError
     return tuple(headers), position
+
+
+def headers_usual(data: bytes, position: int) -> tuple[Header, ...] | None:
+    """Return the headers whose number stands at a position, None where others must read them."""
+    try:
+        raw = data[position]
+        return _headers(data, position + 1, raw)[0] if raw else _NONE
+    except IndexError:
+        return None
 
 
 def header_key(key: bytes) -> str:

@@ -67,9 +67,13 @@ def consume(
             "-o",
             "--output",
             metavar="FORMAT",
-            help="text (by --format), table, wide, json, ndjson, yaml or csv.",
+            help="text (by --format), table, wide, json, ndjson, yaml, csv, markdown, html or tsv.",
         ),
     ] = "text",
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="Text byte for byte on a terminal too, control characters too."),
+    ] = False,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     context: Context = None,
@@ -90,5 +94,6 @@ def consume(
         read_committed=read_committed,
         template=template,
         output=output,
+        is_raw=raw,
     )
     return consume_records(ClusterOptions(bootstrap, command_config, context, timeout), request)

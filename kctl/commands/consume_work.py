@@ -8,20 +8,23 @@ from typing import NamedTuple, Protocol
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.errors import EngineError
+from engine.limits import BULK_RECORDS_MIN
 from engine.model import TopicPartition
-from engine.records.record import Record
+from engine.native.compiled_fields import take_up_fields
+from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.asking import report_error
 from kctl.commands.offset_points import parse_point, resolve
 from kctl.connect import ClusterOptions, connect
 from kctl.record_format import RecordFormat
-from kctl.record_rows import RECORD_COLUMNS, record_row
-from kctl.render import TABLES, RowWriter, check_format
+from kctl.record_rows import RECORD_COLUMNS, run_columns
+from kctl.render import MARKUPS, TABLES, RowWriter, check_format
+from kctl.render.visible import visible_lines
 from kctl.selection import select_partitions
 from kctl.words import UnreadableWord
 
 _TEXT = "text"
-_FORMATS = (_TEXT, *TABLES, "json", "ndjson", "yaml", "csv")
+_FORMATS = (_TEXT, *TABLES, "json", "ndjson", "yaml", "csv", *MARKUPS)
 _VALUES = "%s\\n"
 #: How long one wait for records lasts; Ctrl-C ends it at once.
 _WAIT_MS = 1_000
@@ -37,13 +40,14 @@ class ConsumeRequest(NamedTuple):
     read_committed: bool
     template: str | None
     output: str
+    is_raw: bool = False
 
 
 class Sink(Protocol):
     """Where records go."""
 
-    def write(self, partition: TopicPartition, record: Record, leader_epoch: int) -> None:
-        """Take one record."""
+    def write(self, partition: TopicPartition, run: RecordRun) -> None:
+        """Take some records of a partition."""
         ...
 
     def flush(self) -> None:
@@ -56,15 +60,15 @@ class Sink(Protocol):
 
 
 class TextSink:
-    """Records by a template, byte for byte."""
+    """Records by a template: byte for byte, or with nothing that would steer a terminal."""
 
-    def __init__(self, template: str) -> None:
-        self._format = RecordFormat(template)
+    def __init__(self, template: str, *, is_visible: bool) -> None:
+        self._format = RecordFormat(template, visible_lines if is_visible else None)
         self._stream = sys.stdout.buffer
 
-    def write(self, partition: TopicPartition, record: Record, leader_epoch: int) -> None:
-        """Print one record."""
-        self._stream.write(self._format.fill(partition, record, leader_epoch))
+    def write(self, partition: TopicPartition, run: RecordRun) -> None:
+        """Print records."""
+        self._stream.write(self._format.fill(partition, run))
 
     def flush(self) -> None:
         """Make what was written visible."""
@@ -79,21 +83,21 @@ class RowSink:
     """Records as rows of a format."""
 
     def __init__(self, output: str) -> None:
-        self._writer = RowWriter(RECORD_COLUMNS, output)
-        self._is_table = output in (*TABLES, "csv")
+        self._writer = RowWriter(RECORD_COLUMNS, output, is_stream=True)
+        self._is_table = output in (*TABLES, "csv", *MARKUPS)
 
-    def write(self, partition: TopicPartition, record: Record, leader_epoch: int) -> None:
-        """Write one record."""
-        self._writer.write(record_row(partition, record, leader_epoch, is_table=self._is_table))
+    def write(self, partition: TopicPartition, run: RecordRun) -> None:
+        """Write records."""
+        self._writer.write_run(*run_columns(partition, run, is_table=self._is_table))
 
     def flush(self) -> None:
         """Make what was written visible."""
-        sys.stdout.flush()
+        self._writer.flush()
 
     def close(self, *, failures: int) -> None:
         """Complete the document."""
         self._writer.close(failures=failures)
-        sys.stdout.flush()
+        self._writer.flush()
 
 
 def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
@@ -125,7 +129,8 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 def _sink(request: ConsumeRequest) -> Sink:
     check_format(request.output, _FORMATS)
     if request.output == _TEXT:
-        return TextSink(request.template or _VALUES)
+        is_visible = sys.stdout.isatty() and not request.is_raw
+        return TextSink(request.template or _VALUES, is_visible=is_visible)
     if request.template is not None:
         raise UnreadableWord("an output that takes --format", request.output, _TEXT)
     return RowSink(request.output)
@@ -137,6 +142,7 @@ class _Run:
     def __init__(self, sink: Sink, max_messages: int | None) -> None:
         self._sink = sink
         self._left = max_messages
+        self._shown = 0
         self.ends: dict[TopicPartition, int] = {}
         self.failures = 0
         self.exit_code = exits.OK
@@ -172,13 +178,24 @@ class _Run:
     def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
         partition = fetched.partition
         end = self.ends.get(partition)
-        for record, leader_epoch in fetched.records:
-            if self._left == 0 or (end is not None and record.offset >= end):
-                break
-            self._sink.write(partition, record, leader_epoch)
-            if self._left is not None:
-                self._left -= 1
+        for run in fetched.runs:
+            self._print(partition, run if end is None else run.between(0, end))
         if fetched.error is not None:
             self.fail(fetched.error, str(partition))
         elif end is not None and fetched.next_offset >= end:
             fetcher.stop(partition)
+
+    def _print(self, partition: TopicPartition, run: RecordRun) -> None:
+        """Print of a run what is still wanted."""
+        if self._left is not None:
+            run = run.slice(0, self._left)
+            self._left -= run.record_count
+        if run.record_count:
+            self._sink.write(partition, run)
+            self._count_in_bulk(run.record_count)
+
+    def _count_in_bulk(self, count: int) -> None:
+        """Take up compiled code once it is seen that there is much to read."""
+        if self._shown <= BULK_RECORDS_MIN < self._shown + count:
+            take_up_fields()
+        self._shown += count

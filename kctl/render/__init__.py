@@ -6,9 +6,10 @@
 | wide | the same | every column |
 | json | one array of objects | every column, snake_case keys, null is null |
 | ndjson | one object a line, written as it comes | the same |
-| yaml | one list | the same |
+| yaml | one list, written as it comes | the same |
 | csv | heading line, RFC 4180 quoting | the same; null is an empty cell |
 | name | what rows are called by, a line each; null is no line | for scripts |
+| markdown, html, tsv | a table for tickets and reports | those of table |
 
 A table without rows is a heading: there is nothing. Where errors are all there is, it is left out.
 What is one thing and never several (`write_object`) is one object in json and yaml.
@@ -19,6 +20,7 @@ from __future__ import annotations
 from kctl.render.columns import Column
 from kctl.render.rows import (
     FORMATS,
+    MARKUPS,
     TABLES,
     Row,
     RowWriter,
@@ -29,6 +31,7 @@ from kctl.render.rows import (
 
 __all__ = [
     "FORMATS",
+    "MARKUPS",
     "TABLES",
     "Column",
     "Row",

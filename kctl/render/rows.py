@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, Final, TextIO
 
 from engine.errors import EngineError
 from kctl import exits
 from kctl.render.columns import Column
 
+if TYPE_CHECKING:
+    from kctl.render.table import StreamedTable
+
 Row = Mapping[str, Any]
+
+#: Rows of a streamed table that are looked at before its columns have their widths.
+STREAMED_ROWS_HELD_MAX: Final = 100
 
 #: Those for people.
 TABLES = ("table", "wide")
-FORMATS = (*TABLES, "json", "yaml", "csv", "ndjson", "name")
+#: Tables for tickets and reports.
+MARKUPS = ("markdown", "html", "tsv")
+FORMATS = (*TABLES, "json", "yaml", "csv", "ndjson", "name", *MARKUPS)
+#: Those whose rows can be made by the column.
+_BULK = ("json", "ndjson", "csv")
 
 
 class UnknownFormat(EngineError):
@@ -37,23 +47,73 @@ def check_format(name: str, allowed: Sequence[str] = FORMATS) -> str:
 class RowWriter:
     """Writes rows one at a time; `close()` completes the document.
 
-    JSON, NDJSON and CSV rows are written as they come, tables and YAML at the end.
+    Rows are written as they come but for tables, whose columns are as wide as their widest cell.
+    With `is_stream` tables come too: their columns are as wide as the rows were that came first.
     """
 
     def __init__(
-        self, columns: Sequence[Column], output: str = "table", stream: TextIO | None = None
+        self,
+        columns: Sequence[Column],
+        output: str = "table",
+        stream: TextIO | None = None,
+        *,
+        is_stream: bool = False,
     ) -> None:
         self._columns = columns
         self._name = next((column for column in columns if column.is_name), columns[0])
         self._output = check_format(output)
         self._stream = stream or sys.stdout
         self._held: list[Row] = []
+        self._table: StreamedTable | None = None
+        self._is_streamed = is_stream and output in TABLES
         self._count = 0
 
     def write(self, row: Row) -> None:
         """Take one row: a value for each column's key."""
         getattr(self, f"_write_{self._output}", self._held.append)(row)
         self._count += 1
+        if self._is_streamed and len(self._held) >= STREAMED_ROWS_HELD_MAX:
+            self._write_held()
+
+    def flush(self) -> None:
+        """Make what was written visible."""
+        if self._is_streamed and self._held:
+            self._write_held()
+        self._stream.flush()
+
+    def _write_held(self) -> None:
+        """Write the rows that a streamed table has held back."""
+        from kctl.render.table import StreamedTable
+
+        if self._table is None:
+            self._table = StreamedTable(self._shown(), self._held, self._stream)
+        self._table.write(self._held)
+        self._held = []
+
+    def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
+        """Take many rows as columns: what they share, and one value a row for each other key."""
+        count = len(next(iter(varying.values())))
+        if self._output in _BULK and len(self._columns) > 1:
+            self._write_bulk(shared, varying)
+            self._count += count
+            return
+        for number in range(count):
+            self.write({**shared, **{key: values[number] for key, values in varying.items()}})
+
+    def _write_bulk(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
+        from kctl.render.bulk import csv_rows, json_rows
+
+        keys = [column.key for column in self._columns]
+        if self._output == "csv":
+            if not self._count:
+                self._csv_line(keys)
+            lines = csv_rows(keys, shared, varying, _csv_cell)
+        else:
+            lines = json_rows(keys, shared, varying)
+        if lines and self._output == "json":
+            self._stream.write((",\n " if self._count else "[\n ") + ",\n ".join(lines))
+        elif lines:
+            self._stream.write("\n".join(lines) + "\n")
 
     def close(self, *, failures: int = 0) -> None:
         """Write what was held back and end the document.
@@ -64,9 +124,13 @@ class RowWriter:
             self._stream.write("\n]\n" if self._count else "[]\n")
         elif self._output == "csv" and not self._count:
             self._csv_line([column.key for column in self._columns])
-        elif self._output == "yaml":
-            self._close_yaml()
-        elif self._output in TABLES and (self._held or not failures):
+        elif self._output == "yaml" and not self._count:
+            self._stream.write("[]\n")
+        elif self._output in MARKUPS:
+            from kctl.render.table import write_markup
+
+            write_markup(self._shown(), self._held, self._output, self._stream)
+        elif self._output in TABLES and (self._held or not failures or self._table):
             self._close_table()
 
     def _plain(self, row: Row) -> dict[str, Any]:
@@ -82,6 +146,15 @@ class RowWriter:
         import json
 
         self._stream.write(json.dumps(self._plain(row), ensure_ascii=False) + "\n")
+
+    def _write_yaml(self, row: Row) -> None:
+        import yaml
+
+        # Written by C where there is C. Lists of one row, one behind the other, are one list.
+        dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+        yaml.dump(
+            [self._plain(row)], self._stream, Dumper=dumper, sort_keys=False, allow_unicode=True
+        )
 
     def _write_name(self, row: Row) -> None:
         name = row[self._name.key]
@@ -102,17 +175,16 @@ class RowWriter:
         csv.writer(line, lineterminator="\r\n").writerow(cells)
         self._stream.write(line.getvalue()[:-2] + "\n")
 
-    def _close_yaml(self) -> None:
-        import yaml
-
-        rows = [self._plain(row) for row in self._held]
-        yaml.safe_dump(rows, self._stream, sort_keys=False, allow_unicode=True)
+    def _shown(self) -> list[Column]:
+        return [c for c in self._columns if self._output == "wide" or not c.wide]
 
     def _close_table(self) -> None:
         from kctl.render.table import write_table
 
-        shown = [c for c in self._columns if self._output == "wide" or not c.wide]
-        write_table(shown, self._held, self._stream)
+        if self._table is not None:
+            self._write_held()
+        else:
+            write_table(self._shown(), self._held, self._stream)
 
 
 def write_rows(

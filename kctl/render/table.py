@@ -1,4 +1,14 @@
-"""Tables for people: rich on a terminal, plain aligned text elsewhere."""
+"""Tables for people: rich on a terminal, tabulate elsewhere, and as markup for tickets.
+
+| format | how |
+|---|---|
+| table, wide | aligned columns; on a terminal by rich, with bold headings |
+| markdown | a table as GitHub shows it |
+| html | one `<table>` |
+| tsv | cells with a tab between them, headings first |
+
+Wide characters count as wide as they are shown. Control characters stand escaped in every cell.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +17,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TextIO
 
 from kctl.render.columns import Column
+from kctl.render.visible import visible_cell
 
 # Longer lines are hard to read, however wide the terminal is.
 _TEXT_COLUMNS = 100
 _TEXT_INDENT = 4
+_MARKUPS = {"markdown": "pipe", "html": "html", "tsv": "tsv"}
+_BETWEEN = "  "
 
 
 def cell_text(value: Any) -> str:
-    """Return how a value reads in a table cell."""
+    """Return how a value reads in a table cell, in one line."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -23,7 +36,7 @@ def cell_text(value: Any) -> str:
         return ",".join(cell_text(item) for item in value)
     if isinstance(value, dict):
         return ",".join(f"{key}={cell_text(item)}" for key, item in value.items())
-    return str(value)
+    return visible_cell(str(value))
 
 
 def write_table(
@@ -33,7 +46,33 @@ def write_table(
     if stream.isatty() and not os.environ.get("NO_COLOR") and not any(c.beneath for c in columns):
         _write_rich(columns, rows, stream)
     else:
-        _write_plain(columns, rows, stream)
+        _write_aligned(columns, rows, stream)
+
+
+def write_markup(
+    columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], output: str, stream: TextIO
+) -> None:
+    """Write a table as markdown, html or tsv."""
+    from tabulate import tabulate
+
+    cells = [[cell_text(row.get(column.key)) for column in columns] for row in rows]
+    if output == "markdown":
+        # A bar would begin another cell.
+        cells = [[text.replace("|", "\\|") for text in line] for line in cells]
+    text = tabulate(
+        cells,
+        [column.heading for column in columns],
+        tablefmt=_MARKUPS[output],
+        disable_numparse=True,
+        preserve_whitespace=True,
+        colalign=None if output == "tsv" else _alignment(columns),
+        stralign=None if output == "tsv" else "left",
+    )
+    stream.write(text + "\n")
+
+
+def _alignment(columns: Sequence[Column]) -> list[str]:
+    return ["right" if column.right else "left" for column in columns]
 
 
 def _write_rich(
@@ -52,22 +91,33 @@ def _write_rich(
     Console(file=stream, markup=False, highlight=False).print(table)
 
 
-def _write_plain(
+def _write_aligned(
     columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
 ) -> None:
     beneath = [column for column in columns if column.beneath]
     columns = [column for column in columns if not column.beneath]
-    cells = [[column.heading for column in columns]]
-    cells += [[cell_text(row.get(column.key)) for column in columns] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-    for number, line in enumerate(cells):
-        parts = [
-            text.rjust(width) if column.right else text.ljust(width)
-            for text, width, column in zip(line, widths, columns, strict=True)
-        ]
-        stream.write("  ".join(parts).rstrip() + "\n")
+    cells = [[cell_text(row.get(column.key)) for column in columns] for row in rows]
+    for number, line in enumerate(_aligned(columns, cells)):
+        stream.write(line.rstrip() + "\n")
         if number and beneath:
             _write_beneath(beneath, rows[number - 1], stream)
+
+
+def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
+    """Return the line of headings and a line for each row."""
+    import tabulate
+
+    # Headings are no wider than they are.
+    tabulate.MIN_PADDING = 0
+    text = tabulate.tabulate(
+        cells,
+        [column.heading for column in columns],
+        tablefmt="plain",
+        disable_numparse=True,
+        preserve_whitespace=True,
+        colalign=_alignment(columns) if cells else None,
+    )
+    return text.split("\n")
 
 
 def _write_beneath(columns: Sequence[Column], row: Mapping[str, Any], stream: TextIO) -> None:
@@ -89,3 +139,40 @@ def _write_beneath(columns: Sequence[Column], row: Mapping[str, Any], stream: Te
                 break_on_hyphens=False,
             )
             stream.write("\n".join(lines) + "\n")
+
+
+class StreamedTable:
+    """A table whose rows are shown as they come: its columns are as wide as the first rows need.
+
+    A longer cell later pushes the rest of its line to the right.
+    """
+
+    def __init__(
+        self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
+    ) -> None:
+        """Find the widths and write the headings; the rows are looked at, not written."""
+        from wcwidth import wcswidth
+
+        self._columns = columns
+        self._stream = stream
+        self._width_of = wcswidth
+        self._widths = [len(column.heading) for column in columns]
+        for row in rows:
+            for place, text in enumerate(self._cells(row)):
+                self._widths[place] = max(self._widths[place], wcswidth(text))
+        self._write_line([column.heading for column in columns])
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Write rows."""
+        for row in rows:
+            self._write_line(self._cells(row))
+
+    def _cells(self, row: Mapping[str, Any]) -> list[str]:
+        return [cell_text(row.get(column.key)) for column in self._columns]
+
+    def _write_line(self, cells: Sequence[str]) -> None:
+        parts = []
+        for text, width, column in zip(cells, self._widths, self._columns, strict=True):
+            room = " " * (width - self._width_of(text))
+            parts.append(room + text if column.right else text + room)
+        self._stream.write(_BETWEEN.join(parts).rstrip() + "\n")

@@ -18,6 +18,7 @@ from kctl.record_format import RecordFormat
 from kctl.record_rows import Keep, UnreadableRecord, parse_record, record_row, time_text
 from kctl.selection import parse_numbers, parse_partitions
 from kctl.words import UnreadableWord
+from tests.runs import run_of
 
 P3 = TopicPartition("t", 3)
 NOW_MS = 1_000_000_000
@@ -73,7 +74,9 @@ def test_a_line_that_is_no_record_is_told_with_its_number(line: bytes) -> None:
 
 def test_a_template_is_filled_byte_for_byte() -> None:
     record = Record(5, 9, TimestampType.CREATE_TIME, None, b"\xff", (("h", None),))
-    filled = RecordFormat("%t %p %o %T [%k]%K [%s]%S %h %e %%\\x00\\t\\\\").fill(P3, record, 2)
+    filled = RecordFormat("%t %p %o %T [%k]%K [%s]%S %h %e %%\\x00\\t\\\\").fill(
+        P3, run_of(record, leader_epoch=2)
+    )
     assert b"t 3 5 9 []-1 [\xff]1 h=NULL 2 %\x00\t\\" == filled
 
 

@@ -39,14 +39,18 @@ from engine.log.producer_state import ProducerState
 from engine.log.segment_replay import SegmentOffsetOverflow, SegmentReplay
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition
+from engine.native.record_fields import FieldTier
+from engine.records import record_run
 from engine.records.batch import BatchView
 from engine.records.builder import BatchSettings, build_batch
 from engine.records.codec import Codec
 from engine.records.compression import compress
 from engine.records.record import Record, TimestampType
+from engine.records.view import batches_in
 from engine.wire import produce_bytes
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
+from tests.compiled_walk import compiled_fields_here
 from tests.unit.api.authorizers import AllowEach
 from tests.unit.api.data_stage import DataStage, fetch_request, produce_request
 from tests.unit.log.writing import DIR, NOW_MS, end_of_transaction, open_log, sent_by
@@ -291,6 +295,26 @@ def logs(draw: st.DrawFn) -> bytes:
 
 
 @EXAMPLES
+@given(logs())
+def batch_runs(data: bytes) -> None:
+    """Read the records of batches as columns, with compiled code where there is some."""
+    reader = compiled_fields_here()
+    with pytest.MonkeyPatch.context() as patch, suppress(EngineError):
+        patch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
+        for batch in batches_in(memoryview(data), allow_partial_tail=True):
+            assert isinstance(batch, BatchView)
+            seen = record_run.runs(batch)
+            patch.setattr(FieldTier, "read", None)
+            assert seen == [run._replace(**_lists(run)) for run in record_run.runs(batch)]
+            patch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
+
+
+def _lists(run: record_run.RecordRun) -> dict[str, Any]:
+    columns = run._asdict().items()
+    return {name: list(column) for name, column in columns if isinstance(column, tuple)}
+
+
+@EXAMPLES
 @given(logs(), st.sampled_from((0, 0, 2)), st.sampled_from((1 << 20, 300)))
 def replicas(data: bytes, end_offset: int, segment_bytes: int) -> None:
     """Cut the same answer of a leader into chunks."""
@@ -490,7 +514,8 @@ def rows() -> list[Row]:
 PROPERTIES: dict[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
-        produces, produce_answers, appends, openings, replicas, replays, verifications, fetches,
+        produces, produce_answers, appends, openings, batch_runs, replicas, replays, verifications,
+        fetches,
     )
 }  # fmt: skip
 

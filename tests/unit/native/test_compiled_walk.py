@@ -17,8 +17,8 @@ from engine.limits import WALK_COMPILE_DELAY_MS, WALK_COMPILE_POLL_MS, WALK_TAKE
 from engine.native import compiled_walk
 from engine.native.compiled_walk import WalkTakeUp, kept_walk_path, load_walk, start_compiler
 from engine.native.flat_code import keep_flat
+from engine.native.flat_compiler import WALK, compile_flat
 from engine.native.record_walk import WalkTier, walk_plainly
-from engine.native.walk_compiler import compile_walk
 from tests.compiled_walk import compiled_walk_here
 
 
@@ -137,7 +137,7 @@ def test_a_second_compiler_ends_at_once(cache: Path) -> None:
         pytest.skip("compiled walks run on Linux alone, on x86-64 and arm64")
     os.makedirs(os.path.dirname(path))
     release = acquire(f"{path}.lock")
-    done = subprocess.run([sys.executable, "-m", "engine.native.walk_compiler"], check=False)
+    done = subprocess.run([sys.executable, "-m", "engine.native.flat_compiler"], check=False)
     release()
     assert 1 == done.returncode
     assert load_walk(path) is None
@@ -146,7 +146,7 @@ def test_a_second_compiler_ends_at_once(cache: Path) -> None:
 def test_what_is_compiled_is_tried_before_it_is_kept(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.native.walk_compiler.agrees", lambda walk: False)
+    monkeypatch.setattr("engine.native.flat_compiler.agrees", lambda walk: False)
     path = f"{cache}/kctl/native/walk"
-    assert not compile_walk(path)
+    assert not compile_flat(WALK, path)
     assert [] == os.listdir(os.path.dirname(path))

@@ -1,0 +1,41 @@
+"""How the compiled reader of fields comes into a command: kept code, or a compiler beside it.
+
+```
+kept code, known samples right     used from now on
+none, numba installed              a process of the lowest priority compiles and keeps it, for the
+                                   commands to come; this one makes records
+anything else                      records are made
+```
+"""
+
+from __future__ import annotations
+
+from engine.native import record_fields
+from engine.native.compiled_walk import start_compiler
+from engine.native.flat_code import flat_path, load_flat
+from engine.native.record_fields import FieldReader, field_reader, use_fields
+
+_SOURCES = ("field_kernel.py",)
+
+
+def kept_fields_path() -> str | None:
+    """Return where the compiled reader of this machine is kept, None where it cannot be."""
+    return flat_path("record-fields", record_fields.__file__, _SOURCES)
+
+
+def load_fields(path: str) -> FieldReader | None:
+    """Return the reader that is kept at a path, None without one; it is not yet tried."""
+    address = load_flat(path)
+    return None if address is None else field_reader(address)
+
+
+def take_up_fields() -> bool:
+    """Use kept code, or have it compiled for the next command; tells whether it is used."""
+    path = kept_fields_path()
+    if path is None:
+        return False
+    reader = load_fields(path)
+    if reader is None:
+        start_compiler()
+        return False
+    return use_fields(reader)

@@ -1,0 +1,109 @@
+"""Where the fields of a block of records lie, as code to be compiled; see `record_fields.py`.
+
+    field_kernel(raw, size, count, out) -> 0 unusual, else 1 + what is so of all of them
+
+`raw` points at the first record of a block of `size` bytes; size and count are int32. `out` takes
+`FIELDS` numbers a record. Like the walk it becomes one function that needs nothing else.
+Imported only to compile: numba takes half a second to import.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba import types
+
+_BYTES = types.CPointer(types.uint8)
+_NUMBERS = types.CPointer(types.int64)
+SIGNATURE = types.int64(_BYTES, types.int32, types.int32, _NUMBERS)
+
+_FIELDS = 7
+# What a record may have; a block has what any of its records has.
+_KEY, _NULL_KEY, _NULL_VALUE, _HEADERS = 1, 2, 4, 8
+
+
+@numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+def _raw_varint(raw: Any, at: int, end: int, longest: int) -> tuple[int, int]:
+    """Return an unsigned number and the position behind it; `end` + 1 when there is none."""
+    value = 0
+    shift = 0
+    behind = end + 1
+    for n in range(longest):
+        if at + n >= end:
+            break
+        byte = types.int64(raw[at + n])
+        value |= (byte & 0x7F) << shift
+        if byte < 128:
+            behind = at + n + 1
+            break
+        shift += 7
+    return value, behind
+
+
+def field_kernel(  # noqa: C901, PLR0912 (no calls)
+    raw: Any, size: int, count: int, out: Any
+) -> Any:
+    """Find the fields; see the module's head."""
+    size = types.int64(size)
+    at = types.int64(0)
+    slot = types.int64(0)
+    seen = types.int64(0)
+    for _ in range(types.int64(count)):
+        length, at = _raw_varint(raw, at, size, 4)
+        end = at + (length >> 1)
+        # One byte of attributes and five of numbers: an empty record has six.
+        if length & 1 or end > size or end - at < 6:
+            return 0
+        time, at = _raw_varint(raw, at + 1, end, 8)
+        offset, at = _raw_varint(raw, at, end, 4)
+        key, at = _raw_varint(raw, at, end, 4)
+        if offset & 1 or at > end:
+            return 0
+        out[slot] = offset >> 1
+        out[slot + 1] = (time >> 1) ^ -(time & 1)
+        out[slot + 2] = at
+        if key & 1:
+            seen |= _NULL_KEY
+            out[slot + 3] = -1
+        else:
+            seen |= _KEY
+            at += key >> 1
+            out[slot + 3] = at
+        value, at = _raw_varint(raw, at, end, 4)
+        if at > end:
+            return 0
+        out[slot + 4] = at
+        if value & 1:
+            seen |= _NULL_VALUE
+            out[slot + 5] = -1
+        else:
+            at += value >> 1
+            out[slot + 5] = at
+        out[slot + 6] = at
+        headers, at = _raw_varint(raw, at, end, 4)
+        if headers & 1:
+            return 0
+        if headers:
+            seen |= _HEADERS
+        for _ in range(headers >> 1):
+            header, at = _raw_varint(raw, at, end, 4)
+            if header & 1 or at > end:
+                return 0
+            header, at = _raw_varint(raw, at + (header >> 1), end, 4)
+            if at > end:
+                return 0
+            if not header & 1:
+                at += header >> 1
+        if at != end:
+            return 0
+        slot += _FIELDS
+    if at != size:
+        return 0
+    return 16 + seen
+
+
+def compile_kernel() -> tuple[str, str]:
+    """Compile; returns LLVM's code and the function's name in it, numba's wrapper beside it."""
+    compiled = numba.cfunc(SIGNATURE, nopython=True, error_model="numpy")(field_kernel)
+    return compiled.inspect_llvm(), compiled.native_name.removeprefix("cfunc.")

@@ -1,0 +1,119 @@
+"""A process of its own that compiles what runs as flat code and keeps it: see `flat_code.py`.
+
+One at a time for a cache: a lock beside a kept file says that another is at it, and is gone with
+its process. Code is tried here before it gets its name, so that code that crashed would take no
+broker and no command with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.errors import StorageError
+from engine.host.lock_file import acquire
+from engine.host.real import RealFiles
+from engine.native.compiled_fields import kept_fields_path, load_fields
+from engine.native.compiled_walk import kept_walk_path, load_walk
+from engine.native.flat_code import keep_flat
+from engine.native.kept_code import make_folder
+from engine.native.record_fields import is_right_about_samples
+from engine.native.record_walk import agrees
+
+_LOWEST_PRIORITY = 19
+
+
+class Kernel(NamedTuple):
+    """One function: where it is kept, how it is compiled, whether the code at a path is right."""
+
+    path: Callable[[], str | None]
+    compile: Callable[[], tuple[str, str]]
+    is_right: Callable[[str], bool]
+
+
+def _compile_walk() -> tuple[str, str]:
+    from engine.native.walk_kernel import compile_kernel
+
+    return compile_kernel()
+
+
+def _is_walk_right(path: str) -> bool:
+    walk = load_walk(path)
+    return walk is not None and agrees(walk)
+
+
+def _compile_fields() -> tuple[str, str]:
+    from engine.native.field_kernel import compile_kernel
+
+    return compile_kernel()
+
+
+def _are_fields_right(path: str) -> bool:
+    reader = load_fields(path)
+    return reader is not None and is_right_about_samples(reader)
+
+
+WALK = Kernel(kept_walk_path, _compile_walk, _is_walk_right)
+FIELDS = Kernel(kept_fields_path, _compile_fields, _are_fields_right)
+#: What a broker waits for comes first.
+KERNELS = (WALK, FIELDS)
+
+
+def compile_flat(kernel: Kernel, path: str) -> bool:
+    """Compile, try and keep a function; tells whether it is there."""
+    # Code for any processor of this architecture: numba looks at these when it is imported.
+    os.environ |= {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    try:
+        from engine.native.flat_object import NotFlat, flat_code_of
+
+        compiled = kernel.compile()
+    except ImportError:
+        return False
+    try:
+        code = flat_code_of(*compiled)
+    except NotFlat:
+        return False
+    trial, files = f"{path}.trial", RealFiles()
+    if not keep_flat(trial, code):
+        return False
+    is_right = kernel.is_right(trial)
+    if is_right:
+        files.rename(trial, path)
+    else:
+        files.remove(trial)
+    return is_right
+
+
+def _make_sure_of(kernel: Kernel) -> bool:
+    """Compile a function if it is not kept and nobody else does; tells whether it is there."""
+    path = kernel.path()
+    if path is None:
+        return False
+    files = RealFiles()
+    if files.exists(path):
+        return True
+    try:
+        release = acquire(f"{path}.lock")
+    except StorageError:
+        return False
+    try:
+        return files.exists(path) or compile_flat(kernel, path)
+    except StorageError:
+        return False
+    finally:
+        release()
+
+
+def main() -> int:
+    """Compile what is not there; returns the exit code."""
+    if not make_folder():
+        return 1
+    os.nice(_LOWEST_PRIORITY)
+    results = [_make_sure_of(kernel) for kernel in KERNELS]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Records of one batch as columns: what is printed, counted and filtered by the thousand.
+
+A `Record` of each costs more than all that a command then does with it. Columns are made of
+records, or cut out of a batch's bytes at once where compiled code can
+(`engine.native.record_fields`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
+
+from engine.native.record_fields import (
+    FIELDS,
+    HEADERS,
+    KEY,
+    NULL_KEY,
+    NULL_VALUE,
+    Fields,
+    FieldTier,
+)
+from engine.records.batch import BatchView
+from engine.records.decode import PLAIN_BASE_MAX, headers_usual
+from engine.records.legacy import LegacyBatch
+from engine.records.record import Header, Record, TimestampType
+from engine.records.view import RecordBatch
+
+NO_EPOCH: Final = -1
+#: Sizes are given to compiled code in 32 bits.
+_SIZE_END: Final = 1 << 31
+
+
+class RecordRun(NamedTuple):
+    """Records in the order of their offsets, as columns of one length.
+
+    What all of them share stands first; `leader_epoch` is −1 where the format has none.
+    """
+
+    leader_epoch: int
+    timestamp_type: TimestampType
+    offsets: Sequence[int]
+    timestamps_ms: Sequence[int]
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[tuple[Header, ...]]
+
+    @property
+    def record_count(self) -> int:
+        """Return how many records there are."""
+        return len(self.offsets)
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records one by one; their sequences and checksums are not known."""
+        columns = zip(
+            self.offsets, self.timestamps_ms, self.keys, self.values, self.headers, strict=True
+        )
+        kind = self.timestamp_type
+        for offset, timestamp_ms, key, value, headers in columns:
+            yield Record(offset, timestamp_ms, kind, key, value, headers)
+
+    def slice(self, start: int, end: int) -> RecordRun:
+        """Return the records from one place to another (exclusive)."""
+        return self._columnwise(lambda column: column[start:end])
+
+    def between(self, start_offset: int, end_offset: int | None = None) -> RecordRun:
+        """Return the records from an offset on, up to another (exclusive) if it is given."""
+        offsets = self.offsets
+        if not offsets or (
+            offsets[0] >= start_offset and (end_offset is None or offsets[-1] < end_offset)
+        ):
+            return self
+        start = sum(offset < start_offset for offset in offsets)
+        end = len(offsets)
+        if end_offset is not None:
+            end = sum(offset < end_offset for offset in offsets)
+        return self.slice(start, end)
+
+    def at_places(self, places: Sequence[int]) -> RecordRun:
+        """Return the records at these places, counted from 0."""
+        return self._columnwise(lambda column: [column[place] for place in places])
+
+    def _columnwise(self, change: Callable[[Sequence[Any]], Sequence[Any]]) -> RecordRun:
+        return RecordRun(
+            self.leader_epoch,
+            self.timestamp_type,
+            change(self.offsets),
+            change(self.timestamps_ms),
+            change(self.keys),
+            change(self.values),
+            change(self.headers),
+        )
+
+
+def records_of(runs: Iterable[RecordRun]) -> list[tuple[Record, int]]:
+    """Return the records of runs one by one, each with its leader epoch."""
+    return [(record, run.leader_epoch) for run in runs for record in run.records()]
+
+
+def runs(batch: RecordBatch) -> list[RecordRun]:
+    """Return the records of a batch in runs, none of them empty. Errors: as of its records."""
+    if isinstance(batch, LegacyBatch):
+        return list(_of_one_time_type(batch.read_records(), NO_EPOCH))
+    if not batch.record_count:
+        return []
+    opened = batch.opened()
+    run = run_usual(batch, opened)
+    if run is not None:
+        return [run]
+    return list(_of_one_time_type(batch.records_in(opened), batch.leader_epoch))
+
+
+def _of_one_time_type(records: Iterable[Record], leader_epoch: int) -> Iterator[RecordRun]:
+    for kind, alike in groupby(records, attrgetter("timestamp_type")):
+        offsets, times, _, keys, values, headers, *_ = zip(*alike, strict=True)
+        yield RecordRun(leader_epoch, kind, offsets, times, keys, values, headers)
+
+
+def run_usual(batch: BatchView, opened: bytes) -> RecordRun | None:
+    """Return the records of a batch by compiled code; None where records have to be read."""
+    read, count = FieldTier.read, batch.record_count
+    if read is None or count < 1 or len(opened) >= _SIZE_END:
+        return None
+    base_offset, base_ms = batch.base_offset, batch.base_timestamp_ms
+    if max(abs(base_offset), abs(base_ms)) >= PLAIN_BASE_MAX:
+        return None
+    fields = read(opened, count)
+    headers = None if fields is None else _headers_of(opened, fields, count)
+    if fields is None or headers is None:
+        return None
+    numbers, has = fields
+    if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        times = [batch.max_timestamp_ms] * count
+    else:
+        times = [base_ms + delta for delta in numbers[1::FIELDS]]
+    return RecordRun(
+        batch.leader_epoch,
+        batch.timestamp_type,
+        [base_offset + delta for delta in numbers[0::FIELDS]],
+        times,
+        _contents(opened, numbers[2::FIELDS], numbers[3::FIELDS], has & KEY, has & NULL_KEY),
+        _contents(opened, numbers[4::FIELDS], numbers[5::FIELDS], 1, has & NULL_VALUE),
+        headers,
+    )
+
+
+def _contents(
+    data: bytes, starts: Sequence[int], ends: Sequence[int], has_content: int, has_null: int
+) -> Sequence[bytes | None]:
+    if not has_content:
+        return [None] * len(starts)
+    places = zip(starts, ends, strict=True)
+    if not has_null:
+        return [data[start:end] for start, end in places]
+    return [data[start:end] if end >= 0 else None for start, end in places]
+
+
+def _headers_of(data: bytes, fields: Fields, count: int) -> Sequence[tuple[Header, ...]] | None:
+    if not fields.has & HEADERS:
+        return [()] * count
+    columns = [headers_usual(data, position) for position in fields.numbers[6::FIELDS]]
+    return None if None in columns else columns  # type: ignore[return-value]

@@ -1,0 +1,40 @@
+r"""Control characters made visible: what a record holds must not steer a terminal.
+
+| in | becomes |
+|---|---|
+| a control character (C0, DEL, C1) | `\xNN`, `\n`, `\r`, `\t` |
+| bytes that are no UTF-8 | `\xNN` each |
+| anything else | itself |
+
+Tables have these everywhere. A text that goes byte for byte to a file or a pipe has them only on a
+terminal, where lines and tabs stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def visible_cell(text: str) -> str:
+    """Return the text of a table's cell, which is one line."""
+    return _controls("").sub(_escape, text)
+
+
+def visible_lines(raw: bytes) -> bytes:
+    """Return what a terminal may be given of some bytes; newlines and tabs stay."""
+    text = raw.decode("utf-8", "backslashreplace")
+    return _controls("\n\t").sub(_escape, text).encode()
+
+
+@cache
+def _controls(kept: str) -> re.Pattern[str]:
+    signs = (chr(code) for code in (*range(0x20), *range(0x7F, 0xA0)))
+    return re.compile("[" + "".join(re.escape(sign) for sign in signs if sign not in kept) + "]")
+
+
+def _escape(match: re.Match[str]) -> str:
+    sign = match[0]
+    return _NAMED.get(sign) or f"\\x{ord(sign):02x}"

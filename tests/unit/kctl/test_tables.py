@@ -1,0 +1,100 @@
+"""Tables: aligned as they are shown, safe for a terminal, and as markup."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from kctl.render import Column, RowWriter
+from kctl.render.rows import STREAMED_ROWS_HELD_MAX
+from kctl.render.visible import visible_cell, visible_lines
+
+COLUMNS = (Column("name", "NAME"), Column("size", "SIZE", right=True), Column("x", "X", wide=True))
+
+
+def written(output: str, *rows: dict[str, Any]) -> list[str]:
+    stream = io.StringIO()
+    writer = RowWriter(COLUMNS, output, stream)
+    for row in rows:
+        writer.write(row)
+    writer.close()
+    return stream.getvalue().splitlines()
+
+
+def test_wide_characters_count_as_wide_as_they_are_shown() -> None:
+    lines = written("table", {"name": "漢字", "size": 1}, {"name": "abcd", "size": 22})
+    assert ["NAME  SIZE", "漢字     1", "abcd    22"] == lines
+
+
+def test_a_cell_is_one_line_and_steers_no_terminal() -> None:
+    (_, line) = written("table", {"name": "a\x1b[31m\nb\r\t\x9bc\x7f", "size": 1})
+    assert "a\\x1b[31m\\nb\\r\\t\\x9bc\\x7f     1" == line
+
+
+def test_blanks_at_the_front_of_a_cell_stay() -> None:
+    assert "  a      1" == written("table", {"name": "  a", "size": 1})[1]
+
+
+def test_numbers_in_texts_stay_as_they_are() -> None:
+    assert "007" == written("table", {"name": "007", "size": None})[1].split()[0]
+    assert "1e5" == written("table", {"name": "1e5", "size": None})[1].split()[0]
+
+
+def test_markdown_is_what_github_shows() -> None:
+    lines = written("markdown", {"name": "a|b", "size": 1})
+    assert ["|NAME|SIZE|", "|a\\|b|1|"] == [line.replace(" ", "") for line in lines[::2]]
+    assert set(lines[1]) == set("|:-")
+
+
+def test_html_is_escaped() -> None:
+    text = "\n".join(written("html", {"name": "<script>", "size": 1}))
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_tsv_has_no_padding() -> None:
+    rows = ({"name": "a\tb", "size": 1}, {"name": "c", "size": 10})
+    assert ["NAME\tSIZE", "a\\tb\t1", "c\t10"] == written("tsv", *rows)
+
+
+@pytest.mark.parametrize("output", ["table", "markdown", "html", "tsv"])
+def test_no_rows_are_a_heading(output: str) -> None:
+    assert "NAME" in "".join(written(output))
+
+
+def test_bytes_for_a_terminal_keep_lines_and_tabs() -> None:
+    assert b"a\n\tb\\x1b[0m\\xff\\x9b" == visible_lines(b"a\n\tb\x1b[0m\xff\xc2\x9b")
+    assert "漢 é" == visible_cell("漢 é")
+
+
+class TestStreamedTables:
+    def stream(self) -> tuple[RowWriter, io.StringIO]:
+        text = io.StringIO()
+        return RowWriter(COLUMNS, "table", text, is_stream=True), text
+
+    def test_rows_are_there_when_they_are_flushed(self) -> None:
+        writer, text = self.stream()
+        writer.write({"name": "abcdef", "size": 1})
+        assert "" == text.getvalue()
+        writer.flush()
+        assert ["NAME    SIZE", "abcdef     1"] == text.getvalue().splitlines()
+        writer.write({"name": "longer than that", "size": 1})
+        writer.flush()
+        writer.close()
+        assert "longer than that     1" == text.getvalue().splitlines()[2]
+
+    def test_no_more_than_a_few_rows_are_held(self) -> None:
+        writer, text = self.stream()
+        for _ in range(STREAMED_ROWS_HELD_MAX):
+            writer.write({"name": "a", "size": 1})
+        assert STREAMED_ROWS_HELD_MAX + 1 == len(text.getvalue().splitlines())
+        writer.close()
+        assert STREAMED_ROWS_HELD_MAX + 1 == len(text.getvalue().splitlines())
+
+    def test_without_rows_the_heading_comes_at_the_end(self) -> None:
+        writer, text = self.stream()
+        writer.flush()
+        writer.close()
+        assert ["NAME  SIZE"] == text.getvalue().splitlines()
