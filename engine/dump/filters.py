@@ -33,6 +33,11 @@ class Filters(NamedTuple):
         return self != _NO_FILTERS
 
     @property
+    def picks_some(self) -> bool:
+        """Tell whether single records are left out, by anything but their number."""
+        return self._replace(max_records=None).any_set
+
+    @property
     def opens_batches(self) -> bool:
         """Tell whether records must be read to know whether a batch has one to show."""
         return self._replace(from_offset=None, to_offset=None, max_records=None).any_set

@@ -8,11 +8,11 @@ The columns are the schema: docs/reference/dump_rows.md.
 
 from __future__ import annotations
 
-import base64
 import struct
-from collections.abc import Iterator
+from binascii import b2a_base64
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.dump.batch_line import (
     ShallowBatch,
@@ -31,8 +31,9 @@ from engine.errors import CorruptRecord
 from engine.host.ports import File, Files
 from engine.log.window import Window
 from engine.records.batch import BatchView
-from engine.records.batch_header import HEADER_BYTES
-from engine.records.record import Record
+from engine.records.batch_header import HEADER_BYTES, MAGIC
+from engine.records.record import NO_SEQUENCE, SEQUENCE_MAX, Record
+from engine.records.record_run import RecordRun, runs
 from engine.records.view import batch_at
 
 Row = dict[str, Any]
@@ -74,8 +75,27 @@ _ENTRIES = {
 _SNAPSHOT_HEAD_BYTES = 10
 
 
+class DumpedRows(NamedTuple):
+    """Rows that follow each other: what all of them have, and the columns that vary.
+
+    Without columns that vary it is one row.
+    """
+
+    columns: tuple[str, ...]
+    shared: Row
+    varying: Mapping[str, Sequence[Any]]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield each row by itself."""
+        if not self.varying:
+            yield self.shared
+            return
+        for values in zip(*self.varying.values(), strict=True):
+            yield {**self.shared, **dict(zip(self.varying, values, strict=True))}
+
+
 class RowDump:
-    """Yields the rows of files in order, as (columns, row)."""
+    """Yields the rows of files in order."""
 
     def __init__(self, files: Files, options: DumpOptions, *, headers_only: bool) -> None:
         self._files = files
@@ -85,12 +105,13 @@ class RowDump:
         self.problem_count = 0
         self._left = options.filters.max_records
 
-    def rows(self, paths: list[str]) -> Iterator[tuple[tuple[str, ...], Row]]:
+    def rows(self, paths: list[str]) -> Iterator[DumpedRows]:
         """Yield every wanted row of every file."""
         for path in paths:
             suffix = suffix_of(path) or ""
             if suffix in _ENTRIES:
-                yield from self._entries(path, suffix)
+                for columns, row in self._entries(path, suffix):
+                    yield DumpedRows(columns, row, {})
             else:
                 yield from self._log(path)
             if self._left == 0:
@@ -111,7 +132,7 @@ class RowDump:
                 values[at] += base
             yield columns, dict(zip(columns, [path, *values], strict=True))
 
-    def _log(self, path: str) -> Iterator[tuple[tuple[str, ...], Row]]:
+    def _log(self, path: str) -> Iterator[DumpedRows]:
         with closing(self._files.open(path)) as file:
             end = min(file.size_bytes(), self._options.max_bytes)
             topic, partition = _place(path)
@@ -122,9 +143,10 @@ class RowDump:
                 row.update(place)
                 if self._headers_only:
                     if self._wanted_batch(shallow, batch):
-                        yield BATCH_COLUMNS, row
+                        yield DumpedRows(BATCH_COLUMNS, row, {})
                 else:
-                    yield from self._records(row, batch)
+                    rows = self._records_usual(row, batch)
+                    yield from self._records(row, batch) if rows is None else rows
                 if self._left == 0:
                     break
             self.problem_count += batch_rows.problem_count
@@ -138,7 +160,25 @@ class RowDump:
         self._take()
         return True
 
-    def _records(self, header: Row, batch: memoryview) -> Iterator[tuple[tuple[str, ...], Row]]:
+    def _records_usual(self, header: Row, batch: memoryview) -> list[DumpedRows] | None:
+        """Return the rows of a batch by columns; None where its records must be looked at."""
+        if header["is_control"] or header["magic"] < MAGIC or self._options.filters.picks_some:
+            return None
+        if not isinstance(self._options.decoder, TextDecoder):
+            return None
+        try:
+            runs_of_batch = runs(batch_at(batch, 0))
+        except CorruptRecord:
+            # The rows before the damage are still to be shown.
+            return None
+        dumped = []
+        for run in runs_of_batch:
+            wanted = run if self._left is None else run.slice(0, self._left)
+            self._take(wanted.record_count)
+            dumped.append(_dumped_run(header, wanted))
+        return dumped
+
+    def _records(self, header: Row, batch: memoryview) -> Iterator[DumpedRows]:
         shared = _shared_by_records(header)
         filters = self._options.filters
         try:
@@ -146,15 +186,15 @@ class RowDump:
                 if filters.any_set and not filters.matches(record):
                     continue
                 self._take()
-                yield RECORD_COLUMNS, {**shared, **self._record(record, header)}
+                yield DumpedRows(RECORD_COLUMNS, {**shared, **self._record(record, header)}, {})
                 if self._left == 0:
                     return
         except CorruptRecord as error:
             raise error.at(header["file"], header["position"]) from error
 
-    def _take(self) -> None:
+    def _take(self, count: int = 1) -> None:
         if self._left is not None:
-            self._left -= 1
+            self._left -= count
 
     def _record(self, record: Record, header: Row) -> Row:
         row: Row = {
@@ -263,6 +303,54 @@ def _shared_by_records(header: Row) -> Row:
     return shared
 
 
+def _dumped_run(header: Row, run: RecordRun) -> DumpedRows:
+    """Return the rows of a run, as `RowDump._record` makes them of each record."""
+    shared = _shared_by_records(header)
+    varying: dict[str, Sequence[Any]] = {
+        "offset": run.offsets,
+        "timestamp_ms": run.timestamps_ms,
+    }
+    base_sequence = header["base_sequence"]
+    if base_sequence < 0:
+        shared["sequence"] = NO_SEQUENCE
+    else:
+        first = base_sequence - header["base_offset"]
+        varying["sequence"] = [(first + offset) & SEQUENCE_MAX for offset in run.offsets]
+    if any(run.headers):
+        varying["headers"] = [[header_row(*pair) for pair in headers] for headers in run.headers]
+    else:
+        shared["headers"] = []
+    _add_binaries(shared, varying, "key", run.keys)
+    _add_binaries(shared, varying, "value", run.values)
+    return DumpedRows(RECORD_COLUMNS, shared, varying)
+
+
+def _add_binaries(
+    shared: Row, varying: dict[str, Sequence[Any]], name: str, contents: Sequence[bytes | None]
+) -> None:
+    """Add the columns of a binary field, as `add_binary` does for one row, and its size."""
+    nulls = contents.count(None)
+    if nulls == len(contents):
+        add_binary(shared, name, None)
+        shared[f"{name}_size_bytes"] = -1
+        return
+    sizes = [-1 if raw is None else len(raw) for raw in contents]
+    varying[f"{name}_size_bytes"] = sizes
+    varying[f"{name}_base64"] = [
+        None if raw is None else b2a_base64(raw, newline=False).decode("ascii") for raw in contents
+    ]
+    try:
+        varying[name] = [None if raw is None else raw.decode("utf-8") for raw in contents]
+        if nulls:
+            varying[f"{name}_encoding"] = [None if raw is None else "utf-8" for raw in contents]
+        else:
+            shared[f"{name}_encoding"] = "utf-8"
+    except UnicodeDecodeError:
+        forms = [text_form(raw) for raw in contents]
+        varying[name] = [text for text, _ in forms]
+        varying[f"{name}_encoding"] = [encoding for _, encoding in forms]
+
+
 def text_form(raw: bytes | None) -> tuple[str | None, str | None]:
     """Return a text that loses nothing of `raw`, and its encoding (see the module's head)."""
     if raw is None:
@@ -276,7 +364,7 @@ def text_form(raw: bytes | None) -> tuple[str | None, str | None]:
 def add_binary(row: Row, name: str, raw: bytes | None) -> None:
     """Add the three columns of a binary field to a row."""
     row[name], row[f"{name}_encoding"] = text_form(raw)
-    row[f"{name}_base64"] = None if raw is None else base64.b64encode(raw).decode("ascii")
+    row[f"{name}_base64"] = None if raw is None else b2a_base64(raw, newline=False).decode("ascii")
 
 
 def header_row(name: str, value: bytes | None) -> Row:

@@ -8,12 +8,11 @@ from typing import NamedTuple, Protocol
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.errors import EngineError
-from engine.limits import BULK_RECORDS_MIN
 from engine.model import TopicPartition
-from engine.native.compiled_fields import take_up_fields
 from engine.records.record_run import RecordRun
 from kctl import exits
 from kctl.asking import report_error
+from kctl.bulk_reading import BulkReading
 from kctl.commands.offset_points import parse_point, resolve
 from kctl.connect import ClusterOptions, connect
 from kctl.record_format import RecordFormat
@@ -142,7 +141,7 @@ class _Run:
     def __init__(self, sink: Sink, max_messages: int | None) -> None:
         self._sink = sink
         self._left = max_messages
-        self._shown = 0
+        self._bulk = BulkReading()
         self.ends: dict[TopicPartition, int] = {}
         self.failures = 0
         self.exit_code = exits.OK
@@ -192,10 +191,4 @@ class _Run:
             self._left -= run.record_count
         if run.record_count:
             self._sink.write(partition, run)
-            self._count_in_bulk(run.record_count)
-
-    def _count_in_bulk(self, count: int) -> None:
-        """Take up compiled code once it is seen that there is much to read."""
-        if self._shown <= BULK_RECORDS_MIN < self._shown + count:
-            take_up_fields()
-        self._shown += count
+            self._bulk.count(run.record_count)

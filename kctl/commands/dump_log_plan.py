@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
@@ -14,6 +15,7 @@ from engine.errors import EngineError
 from engine.host.real import RealFiles
 from kctl import exits
 
+_NUMBERS = ("offset", "timestamp_ms", "sequence", "key_size_bytes", "value_size_bytes")
 _ROW_OUTPUTS = ("json", "ndjson", "csv")
 _DEFAULT_CLASS = "org.apache.kafka.tools.api.StringDecoder"
 #: Kafka takes the first of these that is given.
@@ -68,19 +70,25 @@ class DumpPlan:
 
     def _rows(self, paths: list[str], options: DumpOptions) -> int:
         from engine.dump.rows import RowDump
+        from kctl.bulk_reading import BulkReading
         from kctl.render import Column, RowWriter
 
         dump = RowDump(self._files, options, headers_only=self._given["headers_only"])
         writer: RowWriter | None = None
         columns: tuple[str, ...] = ()
+        bulk = BulkReading()
         try:
-            for kind_columns, row in dump.rows(paths):
+            for rows in dump.rows(paths):
                 if writer is None:
-                    columns = kind_columns
+                    columns = rows.columns
                     writer = RowWriter([Column(c, c) for c in columns], self._given["output"])
-                elif kind_columns is not columns and self._given["output"] == "csv":
+                elif rows.columns is not columns and self._given["output"] == "csv":
                     raise WrongUsage("CSV has one heading: dump files of different kinds apart")
-                writer.write(row)
+                if rows.varying:
+                    writer.write_run(rows.shared, _typed(rows.varying))
+                    bulk.count(len(next(iter(rows.varying.values()))))
+                else:
+                    writer.write(rows.shared)
         finally:
             if writer is None:
                 columns = dump.default_columns
@@ -168,6 +176,16 @@ class DumpPlan:
             header=given["header"],
             max_records=given["max_records"],
         )
+
+
+def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+    """Return columns that say what they are of."""
+    from kctl.render.bulk import Numbers, Texts
+
+    return {
+        name: values if name == "headers" else (Numbers if name in _NUMBERS else Texts)(values)
+        for name, values in varying.items()
+    }
 
 
 def _pattern(text: str | None) -> re.Pattern[bytes] | None:

@@ -24,6 +24,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.api.admission import Admission, NoQuotas
+from engine.dump.filters import Filters
+from engine.dump.options import DumpOptions
+from engine.dump.rows import RowDump
 from engine.errors import ApiError, EngineError
 from engine.host.memory import MemoryFiles
 from engine.inspection.usual_batches import UsualBatches
@@ -309,6 +312,30 @@ def batch_runs(data: bytes) -> None:
             patch.setattr(FieldTier, "read", None if reader is None else staticmethod(reader))
 
 
+@EXAMPLES
+@given(logs(), st.sampled_from((None, None, 1, 2)))
+def dumped_rows(data: bytes, max_records: int | None) -> None:
+    """Dump a segment as rows, by the run and record by record, up to the damage if there is any."""
+    files = MemoryFiles()
+    files.make_dir("/t-0")
+    files.replace_file("/t-0/00000000000000000000.log", data)
+    options = DumpOptions(filters=Filters(max_records=max_records))
+    seen = []
+    for is_usual in (True, False):
+        dump = RowDump(files, options, headers_only=False)
+        shown: list[Any] = []
+        with pytest.MonkeyPatch.context() as patch:
+            if not is_usual:
+                patch.setattr(dump, "_records_usual", lambda row, batch: None)
+            try:
+                for rows in dump.rows(["/t-0/00000000000000000000.log"]):
+                    shown += rows.rows()
+            except EngineError as error:
+                shown.append(str(error))
+        seen.append((shown, dump.problem_count))
+    assert seen[0] == seen[1]
+
+
 def _lists(run: record_run.RecordRun) -> dict[str, Any]:
     columns = run._asdict().items()
     return {name: list(column) for name, column in columns if isinstance(column, tuple)}
@@ -514,8 +541,8 @@ def rows() -> list[Row]:
 PROPERTIES: dict[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
-        produces, produce_answers, appends, openings, batch_runs, replicas, replays, verifications,
-        fetches,
+        produces, produce_answers, appends, openings, batch_runs, dumped_rows, replicas, replays,
+        verifications, fetches,
     )
 }  # fmt: skip
 
