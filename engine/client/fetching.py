@@ -6,7 +6,7 @@ one, and the next leaves before the last one's records are handed out.
 | the response of a partition | then |
 |---|---|
 | records | its offset moves on, and it goes to the end of its leader's next request |
-| a retriable error, a lost broker | metadata is asked again; given up after the client's timeout |
+| a retriable error, lost brokers | metadata is asked again; given up after the client's timeout |
 | no such topic | the same, but given up after UNKNOWN_TOPIC_ATTEMPTS_MAX |
 | any other error, damaged records | the partition stops with it, and the others go on |
 """
@@ -79,6 +79,7 @@ class _Trouble(NamedTuple):
 
     since_ms: int
     attempts: int
+    error: EngineError
 
 
 class Fetcher:
@@ -104,6 +105,11 @@ class Fetcher:
         """Return what is still fetched."""
         return tuple(self._positions)
 
+    @property
+    def trouble(self) -> EngineError | None:
+        """Return what keeps a partition from being fetched now, None while all goes well."""
+        return next((trouble.error for trouble in self._troubles.values()), None)
+
     def stop(self, partition: TopicPartition) -> None:
         """Fetch a partition no more; what is under way for it is dropped."""
         self._positions.pop(partition, None)
@@ -128,7 +134,10 @@ class Fetcher:
         """Ask every leader that is not asked already; returns partitions that are given up."""
         if not self._positions:
             return []
-        view = self._fresh_view()
+        try:
+            view = self._fresh_view()
+        except (Unreachable, TimedOut) as error:
+            return [gone for p in tuple(self._positions) for gone in self._fail(p, error)]
         busy = {p for fetch in self._under_way.values() for p in fetch.positions}
         by_leader: dict[int, list[TopicPartition]] = {}
         given_up = []
@@ -245,9 +254,9 @@ class Fetcher:
     def _fail(self, partition: TopicPartition, error: EngineError) -> list[ConsumedRecords]:
         """Note a failure; returns the partition with its error once it is given up."""
         now_ms = self._client.clock.monotonic_ms()
-        since_ms, attempts = self._troubles.get(partition, _Trouble(now_ms, 0))
+        since_ms, attempts, _ = self._troubles.get(partition, _Trouble(now_ms, 0, error))
         if self._may_recover(error, now_ms - since_ms, attempts + 1):
-            self._troubles[partition] = _Trouble(since_ms, attempts + 1)
+            self._troubles[partition] = _Trouble(since_ms, attempts + 1, error)
             self._view = None
             self._attempt = max(self._attempt, attempts + 1)
             return []

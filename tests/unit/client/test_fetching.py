@@ -4,14 +4,17 @@ from typing import Any
 
 import pytest
 
+from engine.client.errors import Unreachable
 from engine.client.fetched_records import AbortedProducer, seen_records
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
 from engine.errors import ApiError
+from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.model import TopicPartition
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
 from engine.wire.structs import message_class
+from tests.client_session import FramedStream
 from tests.unit.client.fake_broker import TOPIC_ID, FakeCluster
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -78,6 +81,7 @@ class Log(FakeCluster):
     def __init__(self, **versions: tuple[int, int]) -> None:
         super().__init__(versions)
         self.data = {P0: batch(0, b"a", b"b"), P1: batch(0, b"c")}
+        self.ends = {P0: 2, P1: 1}
         self.codes: dict[TopicPartition, list[int]] = {}
         self.fetched: list[Any] = []
         self.handlers["Fetch"] = self.fetch
@@ -93,7 +97,7 @@ class Log(FakeCluster):
             for asked in topic.partitions:
                 partition = TopicPartition("t", asked.partition)
                 code = self.codes[partition].pop(0) if self.codes.get(partition) else 0
-                end = 2 if partition == P0 else 1
+                end = self.ends[partition]
                 data = self.data[partition] if asked.fetch_offset < end and not code else b""
                 is_news = is_news or bool(data) or code != 0
                 row.partitions.append(
@@ -181,6 +185,62 @@ def test_a_lasting_trouble_is_given_up_after_the_timeout() -> None:
     (found,) = poll_all(Fetcher(log.client(), {P0: 0}), 1)
     assert isinstance(found.error, ApiError)
     assert 30_000 < log.clock.now_ms < 35_000
+
+
+class Restarting(Log):
+    """Brokers that take no connections for a while, and close those that they have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up_again_ms = 0
+
+    def restart(self, lasting_ms: int) -> None:
+        self.up_again_ms = self.clock.now_ms + lasting_ms
+        for stream in self.opened:
+            self.events.append(StreamEvent(stream, "closed", reason="reset"))
+
+    def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
+        if self.clock.now_ms >= self.up_again_ms:
+            return super().connect(host, port, tls)
+        stream = FramedStream(self, host, port)
+        self.events.append(StreamEvent(stream, "closed", reason="refused"))
+        return stream
+
+
+def test_a_restart_of_all_brokers_is_waited_for() -> None:
+    log = Restarting()
+    fetcher = Fetcher(log.client(), {P0: 0})
+    poll_all(fetcher, 1)
+    log.restart(20_000)
+    log.data[P0] += batch(2, b"after")
+    log.ends[P0] = 3
+    found: list[tuple[int, bytes | None]] = []
+    while not found and log.clock.now_ms < 60_000:
+        found = [pair for fetched in fetcher.poll(1_000) for pair in values(fetched)]
+    assert [(2, b"after")] == found
+    assert fetcher.trouble is None
+    assert 20_000 <= log.clock.now_ms < 25_000
+
+
+def test_the_trouble_is_known_while_it_lasts() -> None:
+    log = Restarting()
+    fetcher = Fetcher(log.client(), {P0: 2})
+    fetcher.poll(10)
+    assert fetcher.trouble is None
+    log.restart(20_000)
+    fetcher.poll(10)
+    assert isinstance(fetcher.trouble, Unreachable)
+
+
+def test_brokers_that_do_not_come_back_are_given_up_after_the_timeout() -> None:
+    log = Restarting()
+    fetcher = Fetcher(log.client(), {P0: 0, P1: 0})
+    poll_all(fetcher, 2)
+    log.restart(10_000_000)
+    found = poll_all(fetcher, 2)
+    assert [Unreachable, Unreachable] == [type(f.error) for f in found]
+    assert () == fetcher.partitions
+    assert 30_000 < log.clock.now_ms < 40_000
 
 
 def test_read_committed_is_told_to_the_broker() -> None:
