@@ -16,3 +16,5 @@ INTERNAL = 70
 INTERRUPTED = 130
 #: The reader of stdout went away (128 + SIGPIPE), as for any tool in a pipe.
 BROKEN_PIPE = 141
+#: Ended in order on SIGTERM (128 + 15).
+TERMINATED = 143

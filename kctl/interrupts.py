@@ -4,6 +4,8 @@
 waits for input       Ctrl-C ends the wait at once
 at work               the first one is remembered until the work is done, the next one ends it
 ```
+
+A command that must end in order on SIGTERM too takes it as an exception: `terminations`.
 """
 
 from __future__ import annotations
@@ -40,6 +42,31 @@ class HeldInterrupts:
             return
         self._is_pending = False
         raise KeyboardInterrupt
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM asks the command to end."""
+
+
+@contextmanager
+def terminations() -> Iterator[None]:
+    """Have SIGTERM raise Terminated inside; where it is ignored, it stays so.
+
+    For the main thread.
+    """
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    before = signal.getsignal(signal.SIGTERM)
+    if before is signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGTERM, on_signal)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from engine.dump.json_condition import JsonCondition, matches_json
 from engine.records.legacy import LegacyMessage
 from engine.records.record import Record
+from engine.records.record_run import RecordRun
 
 
 class Filters(NamedTuple):
     """Bounds and patterns; None means no bound. Ends are exclusive.
 
     `key` is the exact key, the patterns search anywhere in the bytes; a null key or value
-    matches no pattern. `max_records` counts the records shown over all files.
+    matches no pattern. `max_records` counts the records shown over all files. Each of
+    `json_conditions` must hold of the value.
     """
 
     from_offset: int | None = None
@@ -26,6 +29,7 @@ class Filters(NamedTuple):
     value_pattern: re.Pattern[bytes] | None = None
     header: str | None = None
     max_records: int | None = None
+    json_conditions: tuple[JsonCondition, ...] = ()
 
     @property
     def any_set(self) -> bool:
@@ -88,7 +92,16 @@ class Filters(NamedTuple):
             return False
         if self.value_pattern is not None and not _found(self.value_pattern, record.value):
             return False
-        return self.header is None or any(name == self.header for name, _ in record.headers)
+        if self.header is not None and all(name != self.header for name, _ in record.headers):
+            return False
+        return not self.json_conditions or matches_json(record.value, self.json_conditions)
+
+    def matching(self, run: RecordRun) -> RecordRun:
+        """Return the records of a run that are wanted."""
+        if not self.picks_some:
+            return run
+        matches = self.matches
+        return run.at_places([n for n, record in enumerate(run.records()) if matches(record)])
 
 
 _NO_FILTERS = Filters()

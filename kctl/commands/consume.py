@@ -51,6 +51,24 @@ def consume(
             "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
         ),
     ] = False,
+    key: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Only records with exactly this key.")
+    ] = None,
+    key_regex: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Only keys that match.")
+    ] = None,
+    value_regex: Annotated[
+        str | None, typer.Option(metavar="REGEX", help="Only values that match.")
+    ] = None,
+    header: Annotated[
+        str | None, typer.Option(metavar="HEADER", help="Only records with this header.")
+    ] = None,
+    json_path: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH[=VALUE]", help="Only JSON values where this JSONPath leads somewhere."
+        ),
+    ] = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -85,6 +103,7 @@ def consume(
     ndjson, yaml and csv; `kctl produce --input ndjson` reads what -o ndjson prints.
     """
     from kctl.commands.consume_work import ConsumeRequest, consume_records
+    from kctl.commands.content_filters import content_filters
 
     request = ConsumeRequest(
         words=words,
@@ -95,5 +114,6 @@ def consume(
         template=template,
         output=output,
         is_raw=raw,
+        filters=content_filters(key, key_regex, value_regex, header, json_path),
     )
     return consume_records(ClusterOptions(bootstrap, command_config, context, timeout), request)

@@ -7,14 +7,16 @@ from typing import NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
 from engine.client.fetching import ConsumedRecords, Fetcher, FetchOptions
+from engine.dump.filters import Filters
 from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.records.record_run import RecordRun
 from kctl import exits
-from kctl.asking import report_error
+from kctl.asking import report_error, say
 from kctl.bulk_reading import BulkReading
 from kctl.commands.offset_points import parse_point, resolve
 from kctl.connect import ClusterOptions, connect
+from kctl.interrupts import Terminated, terminations
 from kctl.record_format import RecordFormat
 from kctl.record_rows import RECORD_COLUMNS, run_columns
 from kctl.render import MARKUPS, TABLES, RowWriter, check_format
@@ -40,6 +42,7 @@ class ConsumeRequest(NamedTuple):
     template: str | None
     output: str
     is_raw: bool = False
+    filters: Filters = Filters()
 
 
 class Sink(Protocol):
@@ -101,13 +104,21 @@ class RowSink:
 
 def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
     """Print records until the end that was asked for; returns the exit code."""
+    try:
+        with terminations():
+            return _consume(options, request)
+    except Terminated:
+        return exits.TERMINATED
+
+
+def _consume(options: ClusterOptions, request: ConsumeRequest) -> int:
     sink = _sink(request)
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
         start = parse_point(request.start, now_ms)
         until = None if request.until is None else parse_point(request.until, now_ms)
         _, partitions, errors = select_partitions(client, request.words)
-        run = _Run(sink, request.max_messages)
+        run = _Run(sink, request.max_messages, request.filters)
         for error in errors:
             run.fail(error)
         is_committed = request.read_committed
@@ -138,8 +149,10 @@ def _sink(request: ConsumeRequest) -> Sink:
 class _Run:
     """One run: what is left to print, and what went wrong."""
 
-    def __init__(self, sink: Sink, max_messages: int | None) -> None:
+    def __init__(self, sink: Sink, max_messages: int | None, filters: Filters) -> None:
         self._sink = sink
+        self._filters = filters
+        self._is_waiting = False
         self._left = max_messages
         self._bulk = BulkReading()
         self.ends: dict[TopicPartition, int] = {}
@@ -173,6 +186,15 @@ class _Run:
             for fetched in fetcher.poll(_WAIT_MS):
                 self._take(fetcher, fetched)
             self._sink.flush()
+            self._tell_trouble(fetcher.trouble, client.timeout_ms)
+
+    def _tell_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
+        """Say once that the brokers are waited for, and once that they are back."""
+        if trouble is not None and not self._is_waiting:
+            say(f"{trouble}; trying again for {timeout_ms // 1000} s (--timeout)")
+        elif trouble is None and self._is_waiting:
+            say("going on")
+        self._is_waiting = trouble is not None
 
     def _take(self, fetcher: Fetcher, fetched: ConsumedRecords) -> None:
         partition = fetched.partition
@@ -185,10 +207,11 @@ class _Run:
             fetcher.stop(partition)
 
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
-        """Print of a run what is still wanted."""
+        """Print of a run what is wanted."""
+        self._bulk.count(run.record_count)
+        run = self._filters.matching(run)
         if self._left is not None:
             run = run.slice(0, self._left)
             self._left -= run.record_count
         if run.record_count:
             self._sink.write(partition, run)
-            self._bulk.count(run.record_count)

@@ -106,6 +106,12 @@ def dump_log(
     header: Annotated[
         str | None, typer.Option(metavar="HEADER", help="Only records with this header.")
     ] = None,
+    json_path: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH[=VALUE]", help="Only JSON values where this JSONPath leads somewhere."
+        ),
+    ] = None,
     producer_id: Annotated[
         int | None, typer.Option(metavar="ID", help="Only this producer's batches.")
     ] = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -160,20 +159,23 @@ class DumpPlan:
         return PairDecoder(key or _DEFAULT_CLASS, value or _DEFAULT_CLASS, self._version)
 
     def _filters(self) -> Filters:
+        from kctl.commands.content_filters import content_filters
         from kctl.commands.times import parse_time_ms
 
         given = self._given
         start, end = given["from_timestamp"], given["to_timestamp"]
-        return Filters(
+        return content_filters(
+            given["key"],
+            given["key_regex"],
+            given["value_regex"],
+            given["header"],
+            given["json_path"],
+        )._replace(
             from_offset=given["from_offset"],
             to_offset=given["to_offset"],
             from_timestamp_ms=None if start is None else parse_time_ms(start),
             to_timestamp_ms=None if end is None else parse_time_ms(end),
             producer_id=given["producer_id"],
-            key=None if given["key"] is None else os.fsencode(given["key"]),
-            key_pattern=_pattern(given["key_regex"]),
-            value_pattern=_pattern(given["value_regex"]),
-            header=given["header"],
             max_records=given["max_records"],
         )
 
@@ -186,15 +188,6 @@ def _typed(varying: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
         name: values if name == "headers" else (Numbers if name in _NUMBERS else Texts)(values)
         for name, values in varying.items()
     }
-
-
-def _pattern(text: str | None) -> re.Pattern[bytes] | None:
-    if text is None:
-        return None
-    try:
-        return re.compile(os.fsencode(text))
-    except re.error as error:
-        raise WrongUsage(f"the pattern {text!r} is wrong: {error}") from error
 
 
 def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:

@@ -18,7 +18,7 @@ class Shell:
     def __init__(self, home: Path) -> None:
         self.home = home
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("KCTL_", "XDG_"))}
-        self._environment = {
+        self.environment = {
             **kept,
             "HOME": str(home),
             "XDG_DATA_HOME": str(home / "data"),
@@ -31,7 +31,7 @@ class Shell:
             input=stdin,
             capture_output=True,
             text=True,
-            env=self._environment,
+            env=self.environment,
             check=False,
         )
 
@@ -47,7 +47,7 @@ class Shell:
     def popen(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [*KCTL, *words],
-            env=self._environment,
+            env=self.environment,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -1,0 +1,93 @@
+"""Conditions on JSON values: a path by RFC 9535, and what it must lead to.
+
+| condition | holds where |
+|---|---|
+| `$.user.id` | the path leads to something, even to null |
+| `$.user.id=5` | … to this JSON value, or to this text |
+| `$.items[?@.price > 10]` | the filter of the path finds something |
+
+A value that is no JSON matches nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, Protocol
+
+from engine.errors import EngineError
+
+
+class WrongJsonPath(EngineError):
+    """A condition is no JSONPath."""
+
+    exit_code = 2
+    hint = "`$.user.id`, `$.user.id=5` and `$.items[?@.price > 10]` are some"
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(f"{text!r} is no JSONPath: {reason}")
+        self.text = text
+        self.reason = reason
+
+
+class _Path(Protocol):
+    """A compiled path."""
+
+    def findall(self, data: Any) -> Any:
+        """Return what it leads to, a list."""
+        ...
+
+
+class JsonCondition(NamedTuple):
+    """What a value must have; `wanted` has the texts and JSON values one of which must be there.
+
+    Without `wanted` anything will do.
+    """
+
+    path: _Path
+    wanted: tuple[Any, ...] | None
+
+    def holds(self, document: Any) -> bool:
+        """Tell whether a document has it."""
+        seen = self.path.findall(document)
+        if self.wanted is None:
+            return bool(seen)
+        # 1 and true are equal in Python, and not in JSON.
+        return any(
+            value == wanted and type(value) is type(wanted)
+            for value in seen
+            for wanted in self.wanted
+        )
+
+
+def json_condition(text: str) -> JsonCondition:
+    """Return the condition of `PATH` or `PATH=VALUE`; raises WrongJsonPath."""
+    import jsonpath
+
+    first: Exception | None = None
+    # A path may have equality signs of its own, so the shortest that is one is not it.
+    for place in (len(text), *(n for n in range(len(text) - 1, 0, -1) if text[n] == "=")):
+        try:
+            path = jsonpath.compile(text[:place])
+        except jsonpath.JSONPathError as error:
+            first = first or error
+            continue
+        return JsonCondition(path, _wanted(text[place + 1 :]) if place < len(text) else None)
+    raise WrongJsonPath(text, str(first).partition("\n")[0])
+
+
+def _wanted(text: str) -> tuple[Any, ...]:
+    try:
+        return (text, json.loads(text))
+    except ValueError:
+        return (text,)
+
+
+def matches_json(raw: bytes | memoryview | None, conditions: tuple[JsonCondition, ...]) -> bool:
+    """Tell whether a record's value is JSON that has all of it."""
+    if raw is None:
+        return False
+    try:
+        document = json.loads(bytes(raw))
+    except (ValueError, RecursionError):
+        return False
+    return all(condition.holds(document) for condition in conditions)
