@@ -33,7 +33,7 @@ DESCRIBE_COLUMNS = (
     Column("replicas", "REPLICAS", right=True),
     Column("leaders", "LEADERS", right=True),
     Column("out_of_sync", "OUT-OF-SYNC", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    Column("size_bytes", "SIZE", right=True, is_size=True),
     Column("disk_usable_bytes", "DISK-FREE", right=True),
     Column("configs", "SETTINGS", wide=True),
 )
@@ -41,7 +41,7 @@ LOG_DIR_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
     Column("path", "PATH", is_name=True),
     Column("replicas", "REPLICAS", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    Column("size_bytes", "SIZE", right=True, is_size=True),
     Column("disk_total_bytes", "DISK", right=True),
     Column("disk_usable_bytes", "DISK-FREE", right=True),
     Column("error", "ERROR"),
@@ -51,7 +51,7 @@ REPLICA_COLUMNS = (
     Column("path", "PATH"),
     Column("topic", "TOPIC", is_name=True),
     Column("partition", "PARTITION", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    Column("size_bytes", "SIZE", right=True, is_size=True),
     Column("offset_lag", "LAG", right=True),
     Column("is_future", "MOVING-IN"),
 )

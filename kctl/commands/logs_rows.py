@@ -17,7 +17,7 @@ DIRS_COLUMNS = (
     Column("name", "PARTITION"),
     Column("kind", "KIND"),
     Column("segments", "SEGMENTS", right=True),
-    Column("size_bytes", "BYTES", right=True),
+    Column("size_bytes", "SIZE", right=True, is_size=True),
     Column("log_start_offset", "START", right=True),
     Column("log_end_offset", "END", right=True),
     Column("high_watermark", "HIGH WATERMARK", right=True),

@@ -30,7 +30,7 @@ LIST_COLUMNS = (
     Column("is_internal", "INTERNAL", wide=True),
     Column("topic_id", "ID", wide=True),
 )
-SIZE_COLUMN = Column("size_bytes", "BYTES", right=True)
+SIZE_COLUMN = Column("size_bytes", "SIZE", right=True, is_size=True)
 
 PARTITION_COLUMNS = (
     Column("topic", "TOPIC"),

@@ -10,7 +10,7 @@ class Column(NamedTuple):
 
     `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
     `beneath` stands below its row. The column that `is_name`, else the first, is what rows are
-    called by.
+    called by. A number of bytes that `is_size` stands in tables as people read sizes.
     """
 
     key: str
@@ -19,3 +19,4 @@ class Column(NamedTuple):
     wide: bool = False
     beneath: bool = False
     is_name: bool = False
+    is_size: bool = False

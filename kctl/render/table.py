@@ -24,6 +24,8 @@ _TEXT_COLUMNS = 100
 _TEXT_INDENT = 4
 _MARKUPS = {"markdown": "pipe", "html": "html", "tsv": "tsv"}
 _BETWEEN = "  "
+_UNIT = 1024
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def cell_text(value: Any) -> str:
@@ -37,6 +39,28 @@ def cell_text(value: Any) -> str:
     if isinstance(value, dict):
         return ",".join(f"{key}={cell_text(item)}" for key, item in value.items())
     return visible_cell(str(value))
+
+
+def size_text(size_bytes: int) -> str:
+    """Return a number of bytes as people read it, to three digits: `1.46 MiB`."""
+    size, unit = float(size_bytes), 0
+    while abs(size) >= _UNIT - 0.5 and unit < len(_UNITS) - 1:
+        size /= _UNIT
+        unit += 1
+    if not unit:
+        return f"{size_bytes} B"
+    digits = 2 if abs(size) < 9.995 else 1 if abs(size) < 99.95 else 0
+    return f"{size:.{digits}f} {_UNITS[unit]}"
+
+
+def _cells(columns: Sequence[Column], row: Mapping[str, Any]) -> list[str]:
+    """Return the cells of a row for people."""
+    return [
+        size_text(row[column.key])
+        if column.is_size and row.get(column.key) is not None
+        else cell_text(row.get(column.key))
+        for column in columns
+    ]
 
 
 def write_table(
@@ -55,7 +79,10 @@ def write_markup(
     """Write a table as markdown, html or tsv."""
     from tabulate import tabulate
 
-    cells = [[cell_text(row.get(column.key)) for column in columns] for row in rows]
+    cells = [_cells(columns, row) for row in rows]
+    if output == "tsv":
+        # For programs too, which read bytes as they are.
+        cells = [[cell_text(row.get(column.key)) for column in columns] for row in rows]
     if output == "markdown":
         # A bar would begin another cell.
         cells = [[text.replace("|", "\\|") for text in line] for line in cells]
@@ -87,7 +114,7 @@ def _write_rich(
         justify: Literal["left", "right"] = "right" if column.right else "left"
         table.add_column(column.heading, justify=justify, overflow="fold")
     for row in rows:
-        table.add_row(*(cell_text(row.get(column.key)) for column in columns))
+        table.add_row(*_cells(columns, row))
     Console(file=stream, markup=False, highlight=False).print(table)
 
 
@@ -96,7 +123,7 @@ def _write_aligned(
 ) -> None:
     beneath = [column for column in columns if column.beneath]
     columns = [column for column in columns if not column.beneath]
-    cells = [[cell_text(row.get(column.key)) for column in columns] for row in rows]
+    cells = [_cells(columns, row) for row in rows]
     for number, line in enumerate(_aligned(columns, cells)):
         stream.write(line.rstrip() + "\n")
         if number and beneath:
@@ -158,17 +185,14 @@ class StreamedTable:
         self._width_of = wcswidth
         self._widths = [len(column.heading) for column in columns]
         for row in rows:
-            for place, text in enumerate(self._cells(row)):
+            for place, text in enumerate(_cells(columns, row)):
                 self._widths[place] = max(self._widths[place], wcswidth(text))
         self._write_line([column.heading for column in columns])
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write rows."""
         for row in rows:
-            self._write_line(self._cells(row))
-
-    def _cells(self, row: Mapping[str, Any]) -> list[str]:
-        return [cell_text(row.get(column.key)) for column in self._columns]
+            self._write_line(_cells(self._columns, row))
 
     def _write_line(self, cells: Sequence[str]) -> None:
         parts = []

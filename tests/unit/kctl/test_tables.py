@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from kctl.render import Column, RowWriter
+from kctl.render import Column, RowWriter, write_rows
 from kctl.render.rows import STREAMED_ROWS_HELD_MAX
+from kctl.render.table import size_text
 from kctl.render.visible import visible_cell, visible_lines
 
 COLUMNS = (Column("name", "NAME"), Column("size", "SIZE", right=True), Column("x", "X", wide=True))
@@ -40,6 +41,36 @@ def test_blanks_at_the_front_of_a_cell_stay() -> None:
 def test_numbers_in_texts_stay_as_they_are() -> None:
     assert "007" == written("table", {"name": "007", "size": None})[1].split()[0]
     assert "1e5" == written("table", {"name": "1e5", "size": None})[1].split()[0]
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.00 KiB"),
+        (10 * 1024 - 1, "10.0 KiB"),
+        (1536 * 1024, "1.50 MiB"),
+        (1024**2 - 1, "1.00 MiB"),
+        (250 * 1024**3, "250 GiB"),
+        (3 << 70, "3072 EiB"),
+        (-2048, "-2.00 KiB"),
+    ],
+)
+def test_sizes_are_read_at_a_glance(size_bytes: int, text: str) -> None:
+    assert text == size_text(size_bytes)
+
+
+def test_sizes_are_for_people_in_tables_alone() -> None:
+    columns = (Column("name", "NAME"), Column("size", "SIZE", right=True, is_size=True))
+    shown = {}
+    for output in ("table", "markdown", "tsv", "csv", "json"):
+        stream = io.StringIO()
+        write_rows(
+            columns, [{"name": "a", "size": 2048}, {"name": "b", "size": None}], output, stream
+        )
+        shown[output] = "2.00 KiB" in stream.getvalue()
+    assert {"table": True, "markdown": True, "tsv": False, "csv": False, "json": False} == shown
 
 
 def test_markdown_is_what_github_shows() -> None:
