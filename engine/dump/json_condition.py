@@ -11,7 +11,6 @@ A value that is no JSON matches nothing.
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError
@@ -76,6 +75,8 @@ def json_condition(text: str) -> JsonCondition:
 
 
 def _wanted(text: str) -> tuple[Any, ...]:
+    import json
+
     try:
         return (text, json.loads(text))
     except ValueError:
@@ -86,6 +87,8 @@ def matches_json(raw: bytes | memoryview | None, conditions: tuple[JsonCondition
     """Tell whether a record's value is JSON that has all of it."""
     if raw is None:
         return False
+    import json
+
     try:
         document = json.loads(bytes(raw))
     except (ValueError, RecursionError):

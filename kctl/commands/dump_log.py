@@ -37,6 +37,8 @@ TEXTS = {
 }  # fmt: skip
 #: Options with a whole number.
 NUMBERS = ("from_offset", "to_offset", "max_records", "producer_id")
+#: Options that may be given several times, which Typer reads.
+REPEATED = ("json_path",)
 
 
 def read_options_usual(args: list[str]) -> dict[str, Any] | None:
@@ -46,6 +48,7 @@ def read_options_usual(args: list[str]) -> dict[str, Any] | None:
         **dict.fromkeys(FLAGS, False),
         **TEXTS,
         **dict.fromkeys(NUMBERS),
+        **dict.fromkeys(REPEATED),
     }
     seen: set[str] = set()
     words = iter(args)
