@@ -100,7 +100,7 @@ $(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/.dev-ready: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[dev,fast,spark]'
+	$(BIN)/pip install --quiet --editable '.[dev,fast,schemas,spark]'
 	@touch $@
 
 # Kafka's own tools, for the tests that run them against our broker; where Maven is not there, or

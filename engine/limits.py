@@ -83,6 +83,9 @@ JOINED_SEND_BYTES_MAX = 1 << 14
 # reader is not read far ahead.
 LAYER_SEND_BYTES = 1 << 16
 
+# Schemas have kilobytes; whatever sends more is not what was asked for.
+HTTP_BODY_BYTES_MAX = 16 << 20
+
 # -- native ------------------------------------------------------------------------------------
 
 # Up to this many bytes a copy is made sooner than ctypes has a pointer into a buffer (0.4 µs).
@@ -298,6 +301,11 @@ FAST_TIER_BYTES_MIN = 32 << 20
 # Compiling takes about 5 s once per machine, in which plain Python gets through this much: a
 # smaller log does not wait for it.
 COMPILE_BYTES_MIN = 64 << 20
+
+# -- schemas -----------------------------------------------------------------------------------
+
+# A schema in a registry has tens of references where it has any; a ring of them must end.
+SCHEMA_REFERENCES_MAX = 1_000
 
 # -- analysis ----------------------------------------------------------------------------------
 

@@ -42,6 +42,13 @@ RECORD_COLUMNS = (
 )
 
 
+#: What rows have more where schemas are known.
+DECODED_COLUMNS = (
+    Column("decoded_key", "DECODED KEY", wide=True),
+    Column("decoded_value", "DECODED VALUE"),
+)
+
+
 class UnreadableRecord(EngineError):
     """A line is not a record."""
 

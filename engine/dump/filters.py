@@ -96,12 +96,9 @@ class Filters(NamedTuple):
             return False
         return not self.json_conditions or matches_json(record.value, self.json_conditions)
 
-    def matching(self, run: RecordRun) -> RecordRun:
-        """Return the records of a run that are wanted."""
-        if not self.picks_some:
-            return run
-        matches = self.matches
-        return run.at_places([n for n, record in enumerate(run.records()) if matches(record)])
+    def places(self, run: RecordRun) -> list[int]:
+        """Return which records of a run are wanted, counted from 0."""
+        return [n for n, record in enumerate(run.records()) if self.matches(record)]
 
 
 _NO_FILTERS = Filters()

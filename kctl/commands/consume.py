@@ -69,6 +69,22 @@ def consume(
             metavar="PATH[=VALUE]", help="Only JSON values where this JSONPath leads somewhere."
         ),
     ] = None,
+    schema_registry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="KCTL_SCHEMA_REGISTRY",
+            help="Decode Avro, Protobuf and JSON Schema by this registry.",
+        ),
+    ] = None,
+    schemas: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Decode by a folder of ID.avsc, ID.proto, ID.json; or all values by FILE.avsc, "
+            "FILE.proto:Message.",
+        ),
+    ] = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -114,6 +130,8 @@ def consume(
         template=template,
         output=output,
         is_raw=raw,
+        schema_registry=schema_registry,
+        schemas=schemas,
         filters=content_filters(key, key_regex, value_regex, header, json_path),
     )
     return consume_records(ClusterOptions(bootstrap, command_config, context, timeout), request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import NamedTuple, Protocol
 
@@ -17,8 +18,9 @@ from kctl.bulk_reading import BulkReading
 from kctl.commands.offset_points import parse_point, resolve
 from kctl.connect import ClusterOptions, connect
 from kctl.interrupts import Terminated, terminations
+from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
 from kctl.record_format import RecordFormat
-from kctl.record_rows import RECORD_COLUMNS, run_columns
+from kctl.record_rows import DECODED_COLUMNS, RECORD_COLUMNS, run_columns
 from kctl.render import MARKUPS, TABLES, RowWriter, check_format
 from kctl.render.visible import visible_lines
 from kctl.selection import select_partitions
@@ -43,13 +45,15 @@ class ConsumeRequest(NamedTuple):
     output: str
     is_raw: bool = False
     filters: Filters = Filters()
+    schema_registry: str | None = None
+    schemas: str | None = None
 
 
 class Sink(Protocol):
     """Where records go."""
 
-    def write(self, partition: TopicPartition, run: RecordRun) -> None:
-        """Take some records of a partition."""
+    def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
+        """Take some records of a partition, and what schemas make of them."""
         ...
 
     def flush(self) -> None:
@@ -68,8 +72,9 @@ class TextSink:
         self._format = RecordFormat(template, visible_lines if is_visible else None)
         self._stream = sys.stdout.buffer
 
-    def write(self, partition: TopicPartition, run: RecordRun) -> None:
+    def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
         """Print records."""
+        run = run if decoded is None else decoded.texts(run)
         self._stream.write(self._format.fill(partition, run))
 
     def flush(self) -> None:
@@ -84,13 +89,17 @@ class TextSink:
 class RowSink:
     """Records as rows of a format."""
 
-    def __init__(self, output: str) -> None:
-        self._writer = RowWriter(RECORD_COLUMNS, output, is_stream=True)
+    def __init__(self, output: str, *, is_decoded: bool) -> None:
+        columns = (*RECORD_COLUMNS, *DECODED_COLUMNS) if is_decoded else RECORD_COLUMNS
+        self._writer = RowWriter(columns, output, is_stream=True)
         self._is_table = output in (*TABLES, "csv", *MARKUPS)
 
-    def write(self, partition: TopicPartition, run: RecordRun) -> None:
+    def write(self, partition: TopicPartition, run: RecordRun, decoded: Decoded | None) -> None:
         """Write records."""
-        self._writer.write_run(*run_columns(partition, run, is_table=self._is_table))
+        shared, varying = run_columns(partition, run, is_table=self._is_table)
+        if decoded is not None:
+            varying |= decoded.columns()
+        self._writer.write_run(shared, varying)
 
     def flush(self) -> None:
         """Make what was written visible."""
@@ -112,13 +121,18 @@ def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
 
 
 def _consume(options: ClusterOptions, request: ConsumeRequest) -> int:
-    sink = _sink(request)
+    decoder = schema_decoder(
+        request.schema_registry, request.schemas, os.environ, options.timeout_s
+    )
+    sink = _sink(request, is_decoded=decoder is not None)
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
         start = parse_point(request.start, now_ms)
         until = None if request.until is None else parse_point(request.until, now_ms)
         _, partitions, errors = select_partitions(client, request.words)
         run = _Run(sink, request.max_messages, request.filters)
+        if decoder is not None:
+            run.decoding = RecordDecoding(decoder, run.fail)
         for error in errors:
             run.fail(error)
         is_committed = request.read_committed
@@ -136,14 +150,14 @@ def _consume(options: ClusterOptions, request: ConsumeRequest) -> int:
     return run.exit_code
 
 
-def _sink(request: ConsumeRequest) -> Sink:
+def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
     check_format(request.output, _FORMATS)
     if request.output == _TEXT:
         is_visible = sys.stdout.isatty() and not request.is_raw
         return TextSink(request.template or _VALUES, is_visible=is_visible)
     if request.template is not None:
         raise UnreadableWord("an output that takes --format", request.output, _TEXT)
-    return RowSink(request.output)
+    return RowSink(request.output, is_decoded=is_decoded)
 
 
 class _Run:
@@ -153,6 +167,7 @@ class _Run:
         self._sink = sink
         self._filters = filters
         self._is_waiting = False
+        self.decoding: RecordDecoding | None = None
         self._left = max_messages
         self._bulk = BulkReading()
         self.ends: dict[TopicPartition, int] = {}
@@ -209,9 +224,14 @@ class _Run:
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
         """Print of a run what is wanted."""
         self._bulk.count(run.record_count)
-        run = self._filters.matching(run)
+        decoded = None if self.decoding is None else self.decoding.decoded(run)
+        if self._filters.picks_some:
+            places = self._filters.places(run if decoded is None else decoded.texts(run))
+            run = run.at_places(places)
+            decoded = None if decoded is None else decoded.at_places(places)
         if self._left is not None:
             run = run.slice(0, self._left)
+            decoded = None if decoded is None else decoded.first(self._left)
             self._left -= run.record_count
         if run.record_count:
-            self._sink.write(partition, run)
+            self._sink.write(partition, run, decoded)

@@ -102,3 +102,25 @@ def test_a_restart_of_the_broker_is_waited_for_and_told_once(shell: Shell) -> No
         assert "three\n" == lines_of(consumer.stdout, 2)[1]
         consumer.send_signal(signal.SIGINT)
         assert "going on\n" == consumer.stderr.read()
+
+
+def test_values_are_read_by_their_schemas(shell: Shell, tmp_path: Path) -> None:
+    shell.ok("topics", "create", "users")
+    (tmp_path / "7.avsc").write_text('{"type": "map", "values": "long"}')
+    rows = [
+        {"key": "a", "value": "AAAAAAcCBGlkCgA=", "value_encoding": "base64"},
+        {"key": "b", "value": "plain"},
+        {"key": "c", "value": "AAAAAAk=", "value_encoding": "base64"},
+        {"key": "d", "value": None},
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    shell.ok("produce", "users", "--input", "ndjson", stdin=lines)
+    consume = ("consume", "users", "-e", "--schemas", str(tmp_path))
+    text = shell.run(*consume, "-f", "%k=%s\\n")
+    assert 'a={"id": 5}\nb=plain\nc=\0\0\0\0\x09\nd=\n' == text.stdout
+    assert (1, 1) == (text.returncode, text.stderr.count("has no schema 9"))
+    shown = shell.run(*consume, "-o", "ndjson").stdout.splitlines()
+    assert [{"id": 5}, None, None, None] == [json.loads(row)["decoded_value"] for row in shown]
+    assert "\0\0\0\0\x07\x02\x04id\n\0" == json.loads(shown[0])["value"]
+    picked = shell.run(*consume, "--json-path", "$.id=5", "-f", "%k\\n")
+    assert "a\n" == picked.stdout

@@ -1,0 +1,34 @@
+"""The port for HTTP: one request, one whole response."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from engine.errors import EngineError
+
+
+class HttpUnreachable(EngineError):
+    """A server gave no response."""
+
+    exit_code = 3
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(f"{url}: {reason}")
+        self.url = url
+        self.reason = reason
+
+
+class HttpResponse(NamedTuple):
+    """What a server said."""
+
+    status: int
+    body: bytes
+
+
+class Http(Protocol):
+    """Asks servers."""
+
+    def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
+        """Return the response of any status; raises HttpUnreachable without one."""
+        ...

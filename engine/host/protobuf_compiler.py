@@ -1,0 +1,52 @@
+"""Google's protobuf compiler as a process: texts in, descriptors out.
+
+It reads and writes files alone, so that it gets a folder of its own for the moment.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+
+from engine.errors import EngineError
+from engine.host.processes import python_command
+
+_OUT = ".descriptors"
+
+
+class NotProtobuf(EngineError):
+    """The compiler does not take a text."""
+
+
+def compile_protobuf(texts: Mapping[str, str], name: str) -> bytes:
+    """Return a serialised FileDescriptorSet of the file `name` and of all that it imports.
+
+    `texts` are files by the names they import each other by. Raises NotProtobuf.
+    """
+    import grpc_tools
+
+    known = os.path.join(os.path.dirname(grpc_tools.__file__), "_proto")
+    with tempfile.TemporaryDirectory(prefix="kctl-schema-") as folder:
+        for file_name, text in texts.items():
+            path = os.path.normpath(os.path.join(folder, file_name))
+            if not path.startswith(folder + os.sep):
+                raise NotProtobuf(f"it imports {file_name}")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+        out = os.path.join(folder, _OUT)
+        command = python_command(
+            "grpc_tools.protoc",
+            f"-I{folder}",
+            f"-I{known}",
+            f"--descriptor_set_out={out}",
+            "--include_imports",
+            name,
+        )
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
+        if done.returncode:
+            raise NotProtobuf("; ".join(done.stderr.split("\n")).strip("; "))
+        with open(out, "rb") as compiled:
+            return compiled.read()

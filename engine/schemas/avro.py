@@ -1,0 +1,72 @@
+"""Avro values as plain ones, by fastavro."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.errors import EngineError
+from engine.schemas.schema import Schema, UnusableSchema
+
+
+def avro_reader(schema: Schema, what: str) -> Callable[[bytes], Any]:
+    """Return what reads values of a schema; raises UnusableSchema.
+
+    It raises ValueError for bytes that are no such value.
+    """
+    import json
+    from io import BytesIO
+
+    import fastavro
+    from fastavro.schema import SchemaParseException, UnknownType
+
+    named: dict[str, Any] = {}
+    try:
+        waiting = [text for _, text in schema.references]
+        while waiting:
+            # Files of a folder come in no order: what needs another waits for it.
+            left = []
+            for text in waiting:
+                try:
+                    fastavro.parse_schema(json.loads(text), named_schemas=named)
+                except UnknownType:
+                    left.append(text)
+            if len(left) == len(waiting):
+                break
+            waiting = left
+        parsed = fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
+    except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+        raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
+
+    def read(content: bytes) -> Any:
+        stream = BytesIO(content)
+        try:
+            value = fastavro.schemaless_reader(stream, parsed, None)
+        except EngineError:
+            raise
+        except Exception as error:
+            # The reader of arbitrary bytes raises whatever its parts do.
+            raise ValueError(f"not of this Avro schema: {error!r}") from error
+        if stream.read(1):
+            raise ValueError("not of this Avro schema: there are bytes behind the value")
+        return plain(value)
+
+    return read
+
+
+def plain(value: Any) -> Any:
+    """Return a value of what JSON has; times are ISO 8601, bytes text or base64."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            from base64 import b64encode
+
+            return b64encode(value).decode()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -1,0 +1,108 @@
+"""From a record's key or value to what it says, by the schema that it names.
+
+| bytes | become |
+|---|---|
+| null | null |
+| an envelope with the id of a schema | what that schema makes of them |
+| anything else, with one schema for all | what that one makes of them |
+| anything else | nothing: they stay bytes |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from engine.errors import EngineError
+from engine.schemas.envelope import open_envelope
+from engine.schemas.schema import Schema, SchemaKind, SchemaSource
+
+_PACKAGES = {SchemaKind.AVRO: "fastavro", SchemaKind.PROTOBUF: "grpc_tools"}
+
+
+class SchemaPackageMissing(EngineError):
+    """What reads a kind of schema is not installed."""
+
+    hint = "pip install 'kctl-kafka[schemas]'"
+
+    def __init__(self, kind: SchemaKind) -> None:
+        super().__init__(f"{kind.value} values need {_PACKAGES[kind]}")
+        self.kind = kind
+
+
+class Undecodable(EngineError):
+    """A value is not of the schema that it names, or that it should have."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+        self.what = what
+        self.reason = reason
+
+
+class SchemaDecoder:
+    """Decodes keys and values; each schema is read once, also one that cannot be used."""
+
+    def __init__(self, source: SchemaSource | None, one: Schema | None = None) -> None:
+        """`source` has schemas by id; `one` is for all bytes without an envelope."""
+        self._source = source
+        self._one = None if one is None else reader_of(one, "the schema", is_enveloped=False)
+        self._readers: dict[int, Callable[[bytes], Any] | EngineError] = {}
+
+    def decodes(self, raw: bytes | None) -> bool:
+        """Tell whether there is a schema for some bytes."""
+        if raw is None:
+            return False
+        return self._one is not None or (
+            self._source is not None and open_envelope(raw) is not None
+        )
+
+    def value(self, raw: bytes) -> Any:
+        """Return what bytes say that `decodes` was true for; raises EngineError."""
+        if self._one is not None:
+            return _value(self._one, raw, "the schema")
+        envelope = open_envelope(raw)
+        assert envelope is not None
+        what = f"schema {envelope.schema_id}"
+        return _value(self._reader(envelope.schema_id, what), envelope.content, what)
+
+    def _reader(self, schema_id: int, what: str) -> Callable[[bytes], Any]:
+        reader = self._readers.get(schema_id)
+        if reader is None:
+            assert self._source is not None
+            try:
+                reader = reader_of(self._source.schema(schema_id), what, is_enveloped=True)
+            except EngineError as error:
+                reader = error
+            self._readers[schema_id] = reader
+        if isinstance(reader, EngineError):
+            raise reader
+        return reader
+
+
+def _value(reader: Callable[[bytes], Any], content: bytes, what: str) -> Any:
+    try:
+        return reader(content)
+    except ValueError as error:
+        raise Undecodable(what, str(error)) from error
+
+
+def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], Any]:
+    """Return what reads values of a schema, which raises ValueError for others.
+
+    Errors: UnusableSchema, SchemaPackageMissing.
+    """
+    package = _PACKAGES.get(schema.kind)
+    if package is not None and find_spec(package) is None:
+        raise SchemaPackageMissing(schema.kind)
+    if schema.kind is SchemaKind.AVRO:
+        from engine.schemas.avro import avro_reader
+
+        return avro_reader(schema, what)
+    if schema.kind is SchemaKind.PROTOBUF:
+        from engine.schemas.protobuf import protobuf_reader
+
+        return protobuf_reader(schema, what, is_enveloped=is_enveloped)
+    import json
+
+    return json.loads

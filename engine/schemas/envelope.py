@@ -1,0 +1,57 @@
+"""The envelope around a value whose schema a registry keeps.
+
+```
+0          at 0   int8    always 0
+schema id  at 1   int32
+protobuf   at 5           which message of the schema: a varint count (0 stands for one index, 0),
+                          then as many indexes, from the outermost message inwards
+value
+```
+
+Source: Confluent's wire format.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.records.varint import VarintTooLong, VarintTruncated, read_varint
+
+_HEAD_BYTES = 5
+_MESSAGE_DEPTH_MAX = 32
+
+
+class WrongEnvelope(EngineError):
+    """The indexes of a protobuf message cannot be read."""
+
+
+class Envelope(NamedTuple):
+    """A value and the id of its schema."""
+
+    schema_id: int
+    content: bytes
+
+
+def open_envelope(raw: bytes) -> Envelope | None:
+    """Return what an envelope holds, None if the bytes are no envelope."""
+    if len(raw) < _HEAD_BYTES or raw[0]:
+        return None
+    return Envelope(int.from_bytes(raw[1:_HEAD_BYTES], "big", signed=True), raw[_HEAD_BYTES:])
+
+
+def message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
+    """Return which message a protobuf value is, and its bytes; raises WrongEnvelope."""
+    try:
+        count, position = read_varint(content, 0)
+        if not 0 <= count <= _MESSAGE_DEPTH_MAX:
+            raise WrongEnvelope(f"{count} message indexes")
+        if not count:
+            return (0,), content[position:]
+        indexes = []
+        for _ in range(count):
+            index, position = read_varint(content, position)
+            indexes.append(index)
+    except (VarintTruncated, VarintTooLong) as error:
+        raise WrongEnvelope(f"no message indexes: {error}") from error
+    return tuple(indexes), content[position:]

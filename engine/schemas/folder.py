@@ -1,0 +1,60 @@
+"""Schemas from files: a folder of them by id, or one for all values.
+
+```
+FOLDER/7.avsc         Avro; other .avsc files whose names are no number are known to it by theirs
+FOLDER/7.proto        protobuf; it imports the other .proto files of the folder by their names
+FOLDER/7.json         a JSON Schema
+FILE.avsc             one schema for values without an envelope; also FILE.proto:package.Message
+```
+"""
+
+from __future__ import annotations
+
+from engine.host.ports import Files
+from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
+
+_KINDS = {".avsc": SchemaKind.AVRO, ".proto": SchemaKind.PROTOBUF, ".json": SchemaKind.JSON}
+
+
+class SchemaFolder:
+    """A folder whose files are named by the ids of their schemas."""
+
+    def __init__(self, files: Files, path: str) -> None:
+        self._files = files
+        self._path = path
+
+    def schema(self, schema_id: int) -> Schema:
+        """Return a schema; raises NoSuchSchema, UnusableSchema."""
+        names = self._files.list_dir(self._path)
+        for ending, kind in _KINDS.items():
+            name = f"{schema_id}{ending}"
+            if name in names:
+                others = [other for other in sorted(names) if _is_referred(other, ending)]
+                references = tuple(
+                    (other, _text(self._files, f"{self._path}/{other}")) for other in others
+                )
+                return Schema(kind, _text(self._files, f"{self._path}/{name}"), references)
+        raise NoSuchSchema(schema_id, self._path)
+
+
+def _is_referred(name: str, ending: str) -> bool:
+    stem = name.removesuffix(ending)
+    return name.endswith(ending) and not stem.isdigit()
+
+
+def schema_in_file(files: Files, path: str) -> Schema:
+    """Return the schema of one file, `PATH` or `PATH.proto:MESSAGE`; raises UnusableSchema."""
+    name, _, message = path.partition(".proto:")
+    if message:
+        path = f"{name}.proto"
+    kind = next((kind for ending, kind in _KINDS.items() if path.endswith(ending)), None)
+    if kind is None:
+        raise UnusableSchema(path, f"its name must end in {', '.join(_KINDS)}")
+    return Schema(kind, _text(files, path), message=message or None)
+
+
+def _text(files: Files, path: str) -> str:
+    try:
+        return files.read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise UnusableSchema(path, "it is no UTF-8") from error

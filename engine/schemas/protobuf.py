@@ -1,0 +1,85 @@
+"""Protobuf values as plain ones, by Google's own compiler and runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from engine.errors import EngineError
+from engine.host.protobuf_compiler import NotProtobuf, compile_protobuf
+from engine.schemas.envelope import message_indexes
+from engine.schemas.schema import Schema, UnusableSchema
+
+_FILE = "schema.kctl.proto"
+
+
+def protobuf_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], Any]:
+    """Return what reads values of a schema; raises UnusableSchema.
+
+    Without an envelope, and without a name, a value is of the schema's first message. It raises
+    ValueError for bytes that are no such value.
+    """
+    from google.protobuf import descriptor_pb2, descriptor_pool
+
+    files = descriptor_pb2.FileDescriptorSet.FromString(_compiled(schema, what))
+    pool = descriptor_pool.DescriptorPool()
+    for file in files.file:
+        pool.Add(file)
+    own = pool.FindFileByName(_FILE)
+    if not own.message_types_by_name:
+        raise UnusableSchema(what, "it has no message")
+    named = None if schema.message is None else _named(pool, schema.message, what)
+    messages = list(own.message_types_by_name.values())
+
+    def read(content: bytes) -> Any:
+        if is_enveloped:
+            indexes, content = _indexes(content)
+            return _read(_message_at(messages, indexes), content)
+        return _read(named or messages[0], content)
+
+    return read
+
+
+def _named(pool: Any, name: str, what: str) -> Any:
+    try:
+        return pool.FindMessageTypeByName(name)
+    except KeyError:
+        raise UnusableSchema(what, f"it has no message {name}") from None
+
+
+def _indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
+    try:
+        return message_indexes(content)
+    except EngineError as error:
+        raise ValueError(str(error)) from error
+
+
+def _message_at(messages: list[Any], indexes: tuple[int, ...]) -> Any:
+    """Return the descriptor that indexes lead to; raises ValueError."""
+    level, message = messages, None
+    for index in indexes:
+        if not 0 <= index < len(level):
+            raise ValueError(f"the schema has no message {'.'.join(map(str, indexes))}")
+        message = level[index]
+        level = list(message.nested_types)
+    return message
+
+
+def _read(descriptor: Any, content: bytes) -> Any:
+    from google.protobuf import json_format, message_factory
+    from google.protobuf.message import DecodeError
+
+    message = message_factory.GetMessageClass(descriptor)()
+    try:
+        message.ParseFromString(content)
+    except DecodeError as error:
+        raise ValueError(f"not a {descriptor.full_name}: {error}") from error
+    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+
+def _compiled(schema: Schema, what: str) -> bytes:
+    """Return the descriptors of a schema and all that it imports; raises UnusableSchema."""
+    try:
+        return compile_protobuf({**dict(schema.references), _FILE: schema.text}, _FILE)
+    except NotProtobuf as error:
+        raise UnusableSchema(what, f"it is no protobuf schema: {error}") from error

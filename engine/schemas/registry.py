@@ -1,0 +1,112 @@
+"""Schemas from a registry with Confluent's REST interface, as Apicurio's and Karapace's.
+
+```
+GET /schemas/ids/ID                        {"schema": TEXT, "schemaType": KIND, "references": […]}
+GET /subjects/SUBJECT/versions/VERSION     the same, for a reference {"name", "subject", "version"}
+```
+
+Without a type a schema is Avro. References are followed to their end, the deepest first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from engine.errors import EngineError
+from engine.host.http import Http
+from engine.limits import SCHEMA_REFERENCES_MAX
+from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
+
+_OK = 200
+_NOT_FOUND = 404
+_REFUSED = (401, 403)
+_ACCEPT = "application/vnd.schemaregistry.v1+json, application/json"
+
+
+class RegistryRefused(EngineError):
+    """A registry did not give what it was asked for."""
+
+    def __init__(self, url: str, status: int, reason: str) -> None:
+        super().__init__(f"{url}: status {status}: {reason}")
+        self.url = url
+        self.status = status
+        self.reason = reason
+        if status in _REFUSED:
+            self.hint = "KCTL_SCHEMA_REGISTRY_AUTH=USER:PASSWORD says who asks"
+
+
+class Registry:
+    """A registry by its address; each schema is asked for once by its callers."""
+
+    def __init__(self, http: Http, url: str, *, auth: str | None, timeout_s: float) -> None:
+        """`auth` is USER:PASSWORD; what the address has of the kind is used without it."""
+        self._http = http
+        parts = urlsplit(url)
+        user, _, host = parts.netloc.rpartition("@")
+        self._url = urlunsplit(parts._replace(netloc=host)).rstrip("/")
+        self._headers = {"Accept": _ACCEPT, **_authorization(auth or user)}
+        self._timeout_s = timeout_s
+
+    def schema(self, schema_id: int) -> Schema:
+        """Return a schema.
+
+        Errors: NoSuchSchema, UnusableSchema, RegistryRefused, HttpUnreachable.
+        """
+        answer = self._get(f"/schemas/ids/{schema_id}")
+        if answer is None:
+            raise NoSuchSchema(schema_id, self._url)
+        name = answer.get("schemaType") or SchemaKind.AVRO.value
+        try:
+            kind = SchemaKind(name)
+        except ValueError:
+            raise UnusableSchema(f"schema {schema_id}", f"its type is {name}") from None
+        references: dict[str, str] = {}
+        self._follow(answer, references, schema_id)
+        return Schema(kind, str(answer["schema"]), tuple(references.items()))
+
+    def _follow(self, answer: dict[str, Any], found: dict[str, str], schema_id: int) -> None:
+        """Put what a schema refers to into `found`, the deepest first."""
+        for reference in answer.get("references") or ():
+            name, subject = str(reference["name"]), quote(str(reference["subject"]), safe="")
+            if name in found:
+                continue
+            if len(found) >= SCHEMA_REFERENCES_MAX:
+                raise UnusableSchema(f"schema {schema_id}", "it refers to too many others")
+            path = f"/subjects/{subject}/versions/{int(reference['version'])}"
+            referred = self._get(path)
+            if referred is None:
+                raise UnusableSchema(f"schema {schema_id}", f"{path} is not there")
+            # Taken down before its own references, so that a ring of them ends.
+            found[name] = ""
+            self._follow(referred, found, schema_id)
+            del found[name]
+            found[name] = str(referred["schema"])
+
+    def _get(self, path: str) -> dict[str, Any] | None:
+        """Return a JSON object, None where there is none of that name."""
+        import json
+
+        url = self._url + path
+        response = self._http.get(url, self._headers, self._timeout_s)
+        try:
+            answer = json.loads(response.body)
+        except ValueError:
+            answer = None
+        if response.status == _NOT_FOUND:
+            return None
+        if response.status != _OK:
+            said = answer.get("message") if isinstance(answer, dict) else None
+            raise RegistryRefused(url, response.status, str(said or "no reason given"))
+        if not isinstance(answer, dict) or "schema" not in answer:
+            raise RegistryRefused(url, response.status, "this is no schema registry")
+        return answer
+
+
+def _authorization(auth: str) -> dict[str, str]:
+    if not auth:
+        return {}
+    from base64 import b64encode
+    from urllib.parse import unquote
+
+    return {"Authorization": "Basic " + b64encode(unquote(auth).encode()).decode()}

@@ -1,0 +1,54 @@
+"""What a schema is, and where schemas come from."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from engine.errors import EngineError
+
+
+class SchemaKind(Enum):
+    """The languages of schemas, by a registry's name for them."""
+
+    AVRO = "AVRO"
+    PROTOBUF = "PROTOBUF"
+    JSON = "JSON"
+
+
+class Schema(NamedTuple):
+    """A schema's text, and those that it refers to by a name, each before the ones that need it.
+
+    `message` is the full name of a protobuf message, where something else than the value says it.
+    """
+
+    kind: SchemaKind
+    text: str
+    references: tuple[tuple[str, str], ...] = ()
+    message: str | None = None
+
+
+class NoSuchSchema(EngineError):
+    """A source does not have a schema."""
+
+    def __init__(self, schema_id: int, where: str) -> None:
+        super().__init__(f"{where} has no schema {schema_id}")
+        self.schema_id = schema_id
+        self.where = where
+
+
+class UnusableSchema(EngineError):
+    """A schema that is there cannot be used."""
+
+    def __init__(self, what: str, reason: str) -> None:
+        super().__init__(f"{what}: {reason}")
+        self.what = what
+        self.reason = reason
+
+
+class SchemaSource(Protocol):
+    """Where schemas come from."""
+
+    def schema(self, schema_id: int) -> Schema:
+        """Return a schema; raises NoSuchSchema, UnusableSchema, HttpUnreachable."""
+        ...

@@ -1,0 +1,104 @@
+"""Keys and values as their schemas read them, beside the bytes that they are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from engine.records.record_run import RecordRun
+from engine.schemas.decoding import SchemaDecoder
+from kctl.words import UnreadableWord
+
+#: Stands where bytes have no schema, since null is a value too.
+NOTHING: Final = object()
+
+
+class Decoded(NamedTuple):
+    """What the keys and values of a run say, NOTHING for those without a schema."""
+
+    keys: Sequence[Any]
+    values: Sequence[Any]
+
+    def at_places(self, places: Sequence[int]) -> Decoded:
+        """Return what the records at some places say."""
+        return Decoded([self.keys[n] for n in places], [self.values[n] for n in places])
+
+    def first(self, count: int) -> Decoded:
+        """Return what the first records say."""
+        return Decoded(self.keys[:count], self.values[:count])
+
+    def texts(self, run: RecordRun) -> RecordRun:
+        """Return the run with JSON in place of the bytes that say something."""
+        return run._replace(
+            keys=_json_column(self.keys, run.keys), values=_json_column(self.values, run.values)
+        )
+
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return the two columns that rows have more."""
+        return {
+            "decoded_key": [None if item is NOTHING else item for item in self.keys],
+            "decoded_value": [None if item is NOTHING else item for item in self.values],
+        }
+
+
+def _json_column(said: Sequence[Any], raw: Sequence[bytes | None]) -> Sequence[bytes | None]:
+    import json
+
+    return [
+        content if item is NOTHING else json.dumps(item, ensure_ascii=False).encode()
+        for item, content in zip(said, raw, strict=True)
+    ]
+
+
+class RecordDecoding:
+    """Decodes runs; an error is told once, and what it is about stays as it is."""
+
+    def __init__(self, decoder: SchemaDecoder, fail: Callable[[EngineError], None]) -> None:
+        self._decoder = decoder
+        self._fail = fail
+        self._told: set[str] = set()
+
+    def decoded(self, run: RecordRun) -> Decoded:
+        """Return what the keys and values of a run say."""
+        return Decoded(self._column(run.keys), self._column(run.values))
+
+    def _column(self, contents: Sequence[bytes | None]) -> Sequence[Any]:
+        return [self._one(raw) for raw in contents]
+
+    def _one(self, raw: bytes | None) -> Any:
+        if raw is None or not self._decoder.decodes(raw):
+            return NOTHING
+        try:
+            return self._decoder.value(raw)
+        except EngineError as error:
+            if str(error) not in self._told:
+                self._told.add(str(error))
+                self._fail(error)
+            return NOTHING
+
+
+def schema_decoder(
+    registry: str | None, schemas: str | None, environment: Mapping[str, str], timeout_s: float
+) -> SchemaDecoder | None:
+    """Return the decoder of a registry, a folder or a file of schemas; None without any.
+
+    Errors: UnreadableWord, UnusableSchema, SchemaPackageMissing.
+    """
+    if registry and schemas:
+        raise UnreadableWord("options that go together", "--schema-registry --schemas", "one")
+    if registry:
+        from engine.host.real_http import RealHttp
+        from engine.schemas.registry import Registry
+
+        auth = environment.get("KCTL_SCHEMA_REGISTRY_AUTH")
+        return SchemaDecoder(Registry(RealHttp(), registry, auth=auth, timeout_s=timeout_s))
+    if schemas is None:
+        return None
+    from engine.schemas.folder import SchemaFolder, schema_in_file
+
+    if os.path.isdir(schemas):
+        return SchemaDecoder(SchemaFolder(RealFiles(), schemas))
+    return SchemaDecoder(None, schema_in_file(RealFiles(), schemas))

@@ -1,0 +1,183 @@
+"""From bytes to what they say, by each kind of schema."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import fastavro
+import pytest
+
+from engine.host.memory import MemoryFiles
+from engine.records.varint import write_varint
+from engine.schemas import decoding
+from engine.schemas.decoding import SchemaDecoder, SchemaPackageMissing, Undecodable
+from engine.schemas.envelope import WrongEnvelope, message_indexes, open_envelope
+from engine.schemas.folder import SchemaFolder, schema_in_file
+from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind, UnusableSchema
+
+USER = """{"type": "record", "name": "User", "namespace": "n", "fields": [
+  {"name": "id", "type": "long"},
+  {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+  {"name": "raw", "type": ["null", "bytes"]}]}"""
+TEAM = """{"type": "record", "name": "Team", "namespace": "n", "fields": [
+  {"name": "users", "type": {"type": "array", "items": "n.User"}}]}"""
+PROTO = """syntax = "proto3"; package shop;
+import "money.proto"; import "google/protobuf/timestamp.proto";
+message Order { int64 id = 1; Money price = 2; google.protobuf.Timestamp at = 3;
+  message Line { string name = 1; } }
+message Refund { string why = 1; }"""
+MONEY = 'syntax = "proto3"; package shop; message Money { int32 cents = 1; }'
+
+
+class Schemas(dict[int, Schema]):
+    """Schemas by id; each may be asked for once."""
+
+    asked = 0
+
+    def schema(self, schema_id: int) -> Schema:
+        self.asked += 1
+        if schema_id not in self:
+            raise NoSuchSchema(schema_id, "here")
+        return self[schema_id]
+
+
+def enveloped(schema_id: int, content: bytes) -> bytes:
+    return b"\0" + schema_id.to_bytes(4, "big") + content
+
+
+def avro(schema: Any, value: Any) -> bytes:
+    stream = io.BytesIO()
+    fastavro.schemaless_writer(stream, schema, value)
+    return stream.getvalue()
+
+
+def indexes(*numbers: int) -> bytes:
+    out = bytearray()
+    for number in numbers:
+        write_varint(out, number)
+    return bytes(out)
+
+
+def test_avro_is_read_with_times_and_bytes() -> None:
+    decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, USER)}))
+    schema = fastavro.parse_schema(__import__("json").loads(USER))
+    for raw, text in ((None, None), (b"abc", "abc"), (b"\xff", "/w==")):
+        bytes_ = enveloped(3, avro(schema, {"id": 5, "at": 1_767_225_600_123, "raw": raw}))
+        assert decoder.decodes(bytes_)
+        assert {"id": 5, "at": "2026-01-01T00:00:00.123000+00:00", "raw": text} == decoder.value(
+            bytes_
+        )
+
+
+def test_avro_references_may_come_in_any_order() -> None:
+    references = (("b", TEAM.replace('"Team"', '"Club"')), ("a", USER))
+    schema = Schema(SchemaKind.AVRO, TEAM, references)
+    decoder = SchemaDecoder(Schemas({3: schema}))
+    assert {"users": []} == decoder.value(enveloped(3, b"\0"))
+
+
+def test_a_protobuf_value_says_which_message_it_is() -> None:
+    schema = Schema(SchemaKind.PROTOBUF, PROTO, (("money.proto", MONEY),))
+    decoder = SchemaDecoder(Schemas({4: schema}))
+    order = b"\x08\x07\x12\x02\x08\x63\x1a\x02\x08\x01"
+    said = {"id": "7", "price": {"cents": 99}, "at": "1970-01-01T00:00:01Z"}
+    assert said == decoder.value(enveloped(4, b"\0" + order))
+    assert said == decoder.value(enveloped(4, indexes(1, 0) + order))
+    assert {"why": "x"} == decoder.value(enveloped(4, indexes(1, 1) + b"\x0a\x01x"))
+    assert {"name": "x"} == decoder.value(enveloped(4, indexes(2, 0, 0) + b"\x0a\x01x"))
+    for wrong in (indexes(1, 9), indexes(2, 1, 0), b"", indexes(99), b"\0\x0a\x09x"):
+        with pytest.raises(Undecodable, match="schema 4"):
+            decoder.value(enveloped(4, wrong))
+
+
+def test_json_behind_an_envelope_is_json() -> None:
+    decoder = SchemaDecoder(Schemas({5: Schema(SchemaKind.JSON, "{}")}))
+    assert [1] == decoder.value(enveloped(5, b"[1]"))
+    with pytest.raises(Undecodable):
+        decoder.value(enveloped(5, b"["))
+
+
+@pytest.mark.parametrize("content", [b"", b"\x02", b"\x02\x02\x00\x00"])
+def test_bytes_that_are_not_of_the_schema_are_told(content: bytes) -> None:
+    decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, USER)}))
+    with pytest.raises(Undecodable, match="schema 3: not of this Avro schema"):
+        decoder.value(enveloped(3, content + b"\0" * 9 if len(content) > 2 else content))
+
+
+def test_a_schema_is_asked_for_once_also_when_it_cannot_be_used() -> None:
+    schemas = Schemas({3: Schema(SchemaKind.AVRO, "{")})
+    decoder = SchemaDecoder(schemas)
+    for schema_id, error in ((3, UnusableSchema), (3, UnusableSchema), (9, NoSuchSchema)):
+        with pytest.raises(error):
+            decoder.value(enveloped(schema_id, b""))
+    assert 2 == schemas.asked
+
+
+def test_bytes_without_an_envelope_have_no_schema() -> None:
+    decoder = SchemaDecoder(Schemas())
+    assert [False] * 4 == [decoder.decodes(raw) for raw in (None, b"", b"\0\0\0\0", b"plain")]
+    assert open_envelope(b"\0\0\0\0\x07x") == (7, b"x")
+
+
+def test_one_schema_reads_all_bytes() -> None:
+    files = MemoryFiles()
+    files.make_dir("/s")
+    files.replace_file("/s/long.avsc", b'"long"')
+    files.replace_file("/s/shop.proto", MONEY.encode())
+    assert 7 == SchemaDecoder(None, schema_in_file(files, "/s/long.avsc")).value(b"\x0e")
+    for path in ("/s/shop.proto", "/s/shop.proto:shop.Money"):
+        decoder = SchemaDecoder(None, schema_in_file(files, path))
+        assert {"cents": 5} == decoder.value(b"\x08\x05")
+    with pytest.raises(UnusableSchema, match=r"no message shop\.Nope"):
+        SchemaDecoder(None, schema_in_file(files, "/s/shop.proto:shop.Nope"))
+    with pytest.raises(UnusableSchema, match="its name must end in"):
+        schema_in_file(files, "/s/x.txt")
+
+
+def test_a_folder_has_schemas_by_id_and_what_they_refer_to() -> None:
+    files = MemoryFiles()
+    files.make_dir("/s")
+    for name, text in (
+        ("7.avsc", TEAM),
+        ("user.avsc", USER),
+        ("8.proto", PROTO),
+        ("money.proto", MONEY),
+    ):
+        files.replace_file(f"/s/{name}", text.encode())
+    files.replace_file("/s/9.json", b"\xff")
+    folder = SchemaFolder(files, "/s")
+    decoder = SchemaDecoder(folder)
+    assert {"users": []} == decoder.value(enveloped(7, b"\0"))
+    assert {"id": "1"} == decoder.value(enveloped(8, b"\0\x08\x01"))
+    with pytest.raises(NoSuchSchema, match="has no schema 6"):
+        folder.schema(6)
+    with pytest.raises(UnusableSchema, match="no UTF-8"):
+        folder.schema(9)
+
+
+def test_a_schema_that_reaches_out_of_its_folder_is_refused() -> None:
+    schema = Schema(SchemaKind.PROTOBUF, PROTO, (("../money.proto", MONEY),))
+    with pytest.raises(UnusableSchema, match="it imports"):
+        SchemaDecoder(None, schema)
+    with pytest.raises(UnusableSchema, match="no protobuf schema"):
+        SchemaDecoder(None, Schema(SchemaKind.PROTOBUF, "nonsense"))
+    with pytest.raises(UnusableSchema, match="no message"):
+        SchemaDecoder(None, Schema(SchemaKind.PROTOBUF, 'syntax = "proto3";'))
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "find_spec", lambda name: None)
+    for kind, name in ((SchemaKind.AVRO, "fastavro"), (SchemaKind.PROTOBUF, "grpc_tools")):
+        with pytest.raises(SchemaPackageMissing, match=name) as missing:
+            SchemaDecoder(None, Schema(kind, "{}"))
+        assert missing.value.hint is not None
+    assert SchemaDecoder(None, Schema(SchemaKind.JSON, "{}")).value(b"1") == 1
+
+
+def test_indexes_are_read_to_their_end() -> None:
+    assert ((0,), b"x") == message_indexes(b"\0x")
+    assert ((3, 1), b"x") == message_indexes(indexes(2, 3, 1) + b"x")
+    for wrong in (b"", indexes(-1), indexes(33), indexes(2, 1)):
+        with pytest.raises(WrongEnvelope):
+            message_indexes(wrong)

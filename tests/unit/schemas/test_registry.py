@@ -1,0 +1,102 @@
+"""Schemas from a registry: what is asked, what is followed, what is told."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from engine.host.http import HttpResponse
+from engine.schemas.registry import Registry, RegistryRefused
+from engine.schemas.schema import NoSuchSchema, SchemaKind, UnusableSchema
+
+
+class Answers:
+    """A registry of answers by path."""
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, Mapping[str, str]]] = []
+
+    def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
+        self.asked.append((url, headers))
+        answer = self.answers.get(url.rpartition("/r/")[2])
+        if answer is None:
+            return HttpResponse(404, b'{"error_code": 40403, "message": "Schema not found"}')
+        if isinstance(answer, HttpResponse):
+            return answer
+        return HttpResponse(200, json.dumps(answer).encode())
+
+
+def registry(answers: Answers, url: str = "http://host/r", auth: str | None = None) -> Registry:
+    return Registry(answers, url, auth=auth, timeout_s=5)
+
+
+def test_a_schema_without_a_type_is_avro() -> None:
+    answers = Answers(**{"schemas/ids/7": {"schema": '"string"'}})
+    assert (SchemaKind.AVRO, '"string"', ()) == registry(answers).schema(7)[:3]
+    assert "http://host/r/schemas/ids/7" == answers.asked[0][0]
+
+
+def test_references_come_before_what_needs_them() -> None:
+    def of(name: str, *needs: str) -> dict[str, Any]:
+        rows = [{"name": f"{n}.proto", "subject": f"s/{n}", "version": 2} for n in needs]
+        return {"schema": name, "schemaType": "PROTOBUF", "references": rows}
+
+    answers = Answers(
+        **{
+            "schemas/ids/1": of("top", "a", "b"),
+            "subjects/s%2Fa/versions/2": of("a", "c"),
+            "subjects/s%2Fb/versions/2": of("b", "c"),
+            "subjects/s%2Fc/versions/2": of("c", "a"),
+        }
+    )
+    answers.answers = {f"{path}": answer for path, answer in answers.answers.items()}
+    schema = registry(answers).schema(1)
+    assert SchemaKind.PROTOBUF is schema.kind
+    assert ["c", "a", "b"] == [text for _, text in schema.references]
+
+
+def test_what_is_not_there_is_told() -> None:
+    with pytest.raises(NoSuchSchema, match="http://host/r has no schema 7"):
+        registry(Answers()).schema(7)
+    gone = {"schema": "x", "references": [{"name": "a", "subject": "a", "version": 1}]}
+    with pytest.raises(UnusableSchema, match="/subjects/a/versions/1 is not there"):
+        registry(Answers(**{"schemas/ids/7": gone})).schema(7)
+    with pytest.raises(UnusableSchema, match="its type is THRIFT"):
+        registry(Answers(**{"schemas/ids/7": {"schema": "", "schemaType": "THRIFT"}})).schema(7)
+
+
+@pytest.mark.parametrize(
+    ("response", "told"),
+    [
+        (HttpResponse(401, b'{"message": "who?"}'), "status 401: who?"),
+        (HttpResponse(500, b"<html>"), "status 500: no reason given"),
+        (HttpResponse(200, b"<html>"), "this is no schema registry"),
+        (HttpResponse(200, b"[]"), "this is no schema registry"),
+    ],
+)
+def test_a_registry_that_refuses_is_told(response: HttpResponse, told: str) -> None:
+    with pytest.raises(RegistryRefused, match=told) as refused:
+        registry(Answers(**{"schemas/ids/7": response})).schema(7)
+    assert (response.status == 401) == bool(refused.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("url", "auth", "sent"),
+    [
+        ("http://host/r", None, None),
+        ("http://host/r/", "u:p", "u:p"),
+        ("http://a%40b:p%3A@host/r", None, "a@b:p:"),
+    ],
+)
+def test_credentials_are_sent_and_not_shown(url: str, auth: str | None, sent: str | None) -> None:
+    answers = Answers(**{"schemas/ids/7": {"schema": "x"}})
+    registry(answers, url, auth).schema(7)
+    asked, headers = answers.asked[0]
+    assert "http://host/r/schemas/ids/7" == asked
+    expected = None if sent is None else "Basic " + base64.b64encode(sent.encode()).decode()
+    assert expected == headers.get("Authorization")
