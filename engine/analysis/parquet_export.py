@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 from engine import __version__
 from engine.analysis.columns import PROBLEMS, RECORDS, arrow_schema, chosen
 from engine.analysis.export_task import ExportJob, TaskReport, map_export
-from engine.analysis.spark_session import SparkFailed, failure_of
+from engine.analysis.spark_failures import failure_of
+from engine.analysis.spark_session import SparkFailed
 from engine.analysis.splits import Split, encode_splits, pack_splits
 from engine.errors import EngineError
 from engine.host.ports import Files

@@ -81,7 +81,19 @@ def start_session(master: str, *, parallelism: int | None = None) -> Any:
     except Exception as error:
         raise SparkFailed("Spark did not start", _first_line(error)) from error
     session.sparkContext.setLogLevel("OFF")
+    _calm()
     return session
+
+
+def _calm() -> None:
+    """Leave errors and Ctrl-C to us: PySpark would log the ones and ask the JVM at the other."""
+    import logging
+    import signal
+    import threading
+
+    logging.getLogger("SQLQueryContextLogger").disabled = True
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _settings(master: str, parallelism: int | None) -> dict[str, str]:
@@ -122,7 +134,12 @@ def _start_jvm(settings: dict[str, str]) -> None:
             start_new_session=True,
         )
         _jvms.append(process)
-        port, secret = _await_address(process, address)
+        try:
+            port, secret = _await_address(process, address)
+        except BaseException:
+            # It would wait for a client for ever, also once its standard input is closed.
+            process.kill()
+            raise
     os.environ["PYSPARK_GATEWAY_PORT"] = str(port)
     os.environ["PYSPARK_GATEWAY_SECRET"] = secret
 
@@ -193,11 +210,3 @@ def _await_address(process: subprocess.Popen[bytes], path: str) -> tuple[int, st
 
 def _first_line(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
-
-
-def failure_of(error: BaseException) -> str:
-    """Return the line of a Spark error that says why: that of a Python exception, if it has one."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines if line.split(":", 1)[0].endswith(("Error", "Exception"))]
-    from_python = [line for line in named if line.startswith(("engine.", "pyarrow."))]
-    return (from_python or named or lines or [type(error).__name__])[-1]

@@ -23,7 +23,7 @@ _TEXT_OR_COMMENT = re.compile(r"'(?:[^'\\]|\\.|'')*'|--[^\n]*|/\*.*?\*/", re.S)
 
 def columns_named(query: str, columns: tuple[ViewColumn, ...]) -> tuple[ViewColumn, ...]:
     """Return the columns that a query can need; at least one, to count by."""
-    text = _COUNT_STAR.sub("count", _TEXT_OR_COMMENT.sub(" ", query))
+    text = _COUNT_STAR.sub("count", without_texts(query))
     words = {word.lower() for word in _WORD.findall(text)}
     # A product's star is taken for all columns too: it costs time and nothing else.
     if "*" in text or "natural" in words or "using" in words:
@@ -33,13 +33,20 @@ def columns_named(query: str, columns: tuple[ViewColumn, ...]) -> tuple[ViewColu
     return named or (cheapest,)
 
 
-def register_views(session: Any, query: str, splits: list[Split], *, control: bool) -> list[str]:
-    """Make the views that a query names; returns their names."""
-    text = _TEXT_OR_COMMENT.sub(" ", query).lower()
-    named = [name for name in VIEWS if re.search(rf"\b{name}\b", text)]
+def without_texts(query: str) -> str:
+    """Return a query with a blank for each quoted text and comment."""
+    return _TEXT_OR_COMMENT.sub(" ", query)
+
+
+def register_views(
+    session: Any, query: str | None, splits: list[Split], *, control: bool
+) -> list[str]:
+    """Make the views that a query names, None for all of them whole; returns their names."""
+    text = None if query is None else without_texts(query).lower()
+    named = [name for name in VIEWS if text is None or re.search(rf"\b{name}\b", text)]
     context = session.sparkContext
     for name in named:
-        columns = columns_named(query, VIEWS[name])
+        columns = VIEWS[name] if query is None else columns_named(query, VIEWS[name])
         pieces = _whole_segments(splits) if name == "segments" else splits
         groups = pack_splits(pieces, context.defaultParallelism)
         rows = [(encode_splits(group),) for group in groups]

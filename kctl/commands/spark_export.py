@@ -71,7 +71,7 @@ def spark_export(
     from engine.analysis.parquet_export import ExportPlan, export
     from engine.analysis.spark_session import require_spark, start_session
     from engine.host.real import RealEntropy, RealFiles
-    from kctl.commands.spark_input import UnknownFileFormat
+    from kctl.commands.spark_input import UnknownFileFormat, quiet_py4j
     from kctl.render import Column, check_format, write_rows
     from kctl.render.progress import ProgressBar
 
@@ -83,7 +83,7 @@ def spark_export(
     inputs = Inputs(logdirs, topics, partition_numbers(partitions))
     splits = inputs.splits()
     check_isolation(isolation)
-    with ProgressBar("exporting") as bar:
+    with quiet_py4j(), ProgressBar("exporting") as bar:
         bar.say("starting Spark")
         session = start_session(master)
         if isolation == "read_committed":

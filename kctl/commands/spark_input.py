@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
@@ -55,6 +57,20 @@ class Inputs:
             except re.error as error:
                 raise WrongSelection("--topics", self._topics, str(error)) from error
         return plan_splits(RealFiles(), self._paths, Selection(pattern, self._partitions))
+
+
+@contextmanager
+def quiet_py4j() -> Iterator[None]:
+    """Keep what py4j logs of a call that Ctrl-C ends, a stack of it, from stderr."""
+    import logging
+
+    root, before = logging.getLogger(), logging.getLogger().level
+    if not os.environ.get("KCTL_DEBUG"):
+        root.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        root.setLevel(before)
 
 
 def partition_numbers(text: str | None) -> frozenset[int] | None:

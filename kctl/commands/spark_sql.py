@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from kctl import exits
-from kctl.commands.spark_input import Inputs, partition_numbers
+from kctl.commands.spark_input import Inputs, partition_numbers, quiet_py4j
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -50,16 +50,17 @@ def spark_sql(
     kctl spark-sql "select topic, count(*) from records group by topic" /var/lib/kafka/data
     """
     from engine.analysis.isolation import check_isolation, committed_on_spark
-    from engine.analysis.spark_query import run_query
+    from engine.analysis.spark_query import check_statement, run_query
     from engine.analysis.spark_session import require_spark, start_session
     from kctl.render import Column, RowWriter, check_format
     from kctl.render.progress import ProgressBar
 
     check_format(output)
     check_isolation(isolation)
+    check_statement(query)
     require_spark()
     splits = Inputs(logdirs, topics, partition_numbers(partitions)).splits()
-    with ProgressBar("asking") as bar:
+    with quiet_py4j(), ProgressBar("asking") as bar:
         bar.say("starting Spark")
         session = start_session(master)
         if isolation == "read_committed":

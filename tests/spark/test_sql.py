@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from engine.analysis.columns import RECORDS, VIEWS, arrow_schema
-from engine.analysis.spark_query import QueryFailed, run_query
+from engine.analysis.spark_query import (
+    QueryFailed,
+    StatementRefused,
+    check_statement,
+    run_query,
+)
 from engine.analysis.spark_views import columns_named
 from engine.analysis.splits import Selection, plan_splits
 from engine.host.real import RealFiles
@@ -54,9 +59,58 @@ def test_times_are_utc(spark: Any) -> None:
     assert "2026-01-01T00:00:00+00:00" == rows[0]["t"].isoformat()
 
 
-def test_a_wrong_query_is_a_typed_error(spark: Any) -> None:
-    with pytest.raises(QueryFailed):
-        _ask(spark, "select nonsense from records")
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("select nonsense from records", "no column nonsense"),
+        ("select r.offse from records r", "no column r.offse; most like it: offset"),
+        ("selec 1", "Syntax error at or near 'selec'. (line 1, pos 0)"),
+        ("select 1 from nosuch", "The table or view `nosuch` cannot be found."),
+        ("select nope(value) from records", "Cannot resolve routine `nope`"),
+        ("select 1/0", "Division by zero."),
+    ],
+)
+def test_a_wrong_query_is_told_in_a_line(
+    spark: Any, query: str, reason: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(QueryFailed) as failed:
+        _ask(spark, query)
+    assert failed.value.reason.startswith(reason)
+    assert "\n" not in failed.value.reason
+    assert "LogicalRDD" not in failed.value.reason
+    assert "" == capfd.readouterr().err
+
+
+def test_the_views_describe_themselves(spark: Any) -> None:
+    names = [row["col_name"] for row in _ask(spark, "describe records")]
+    assert [column.name for column in RECORDS] == names
+    assert sorted(VIEWS) == [row["tableName"] for row in _ask(spark, "show tables")]
+    assert [column.name for column in RECORDS] == [
+        row["col_name"] for row in _ask(spark, "SHOW COLUMNS IN records")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("create table t as select 1", "CREATE is no question"),
+        (" Drop view records", "DROP is no question"),
+        ("/* select */ set a=b", "SET is no question"),
+        ("select 1; select 2", "several statements"),
+        (" -- nothing", "no query"),
+        ("", "no query"),
+    ],
+)
+def test_what_is_no_question_is_refused(query: str, reason: str) -> None:
+    with pytest.raises(StatementRefused, match=reason):
+        check_statement(query)
+
+
+@pytest.mark.parametrize(
+    "query", ["select ';' -- a;b", "(select 1)", "SELECT 1;\n", "with a as (select 1) select 1"]
+)
+def test_a_question_is_none_of_that(query: str) -> None:
+    assert check_statement(query) in ("select", "with")
 
 
 def test_rows_are_cut_when_asked(spark: Any) -> None:

@@ -1,0 +1,47 @@
+"""What Spark's errors say, in a line: no plans, no stacks.
+
+| error | the line |
+|---|---|
+| of a query's text | Spark's own first sentence, without its class and SQLSTATE |
+| a column that is not there | which, and what is most like it |
+| in a worker | the Python error that ended the task |
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from engine.analysis.columns import VIEWS
+
+_CLASS = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
+_STATE = re.compile(r"\s*SQLSTATE: \w+;?")
+_NAME = re.compile(r"with name `([^`]+(?:`\.`[^`]+)*)`")
+
+
+def failure_of(error: BaseException) -> str:
+    """Return why something failed on Spark."""
+    text = str(error).strip()
+    if _CLASS.match(text):
+        return _of_query(text)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    named = [line for line in lines if line.split(":", 1)[0].endswith(("Error", "Exception"))]
+    from_python = [line for line in named if line.startswith(("engine.", "pyarrow."))]
+    return (from_python or named or lines or [type(error).__name__])[-1]
+
+
+def _of_query(text: str) -> str:
+    """Return the first sentence of what Spark says of a query."""
+    match = _CLASS.match(text)
+    assert match is not None
+    line = _STATE.sub("", text[match.end() :].split("\n", 1)[0])
+    line = re.sub(r";?\s*line (\d+),? pos (\d+);?$", r" (line \1, pos \2)", line.strip())
+    if match[1].startswith("UNRESOLVED_COLUMN") and (name := _NAME.search(line)):
+        return _unknown_column(name[1].replace("`.`", "."))
+    return line.rstrip("; ")
+
+
+def _unknown_column(name: str) -> str:
+    names = sorted({column.name for columns in VIEWS.values() for column in columns})
+    alike = get_close_matches(name.rpartition(".")[2], names, n=3)
+    return f"no column {name}" + (f"; most like it: {', '.join(alike)}" if alike else "")
