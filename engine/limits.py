@@ -213,9 +213,28 @@ PARTITION_ATTEMPTS_MAX = 5
 # that is not there must not keep a person waiting.
 UNKNOWN_TOPIC_ATTEMPTS_MAX = 3
 
-# Sixteen times what Java's producer puts in a batch: a command has its records at hand and no
-# others to be fair to, and four of these still fit into what a broker takes by default (1 MiB).
-PRODUCE_BATCH_BYTES = 1 << 18
+# A command has its records at hand and no others to be fair to: as much as a topic takes by default
+# (max.message.bytes is 1 MiB and 12 bytes). A topic that takes less says so, and is learnt.
+PRODUCE_BATCH_BYTES = 1 << 20
+
+# How long a command's batch waits for more records: too short for a person to notice, long enough
+# for whatever writes line by line. Kafka's own console producer waits for a second.
+PRODUCE_LINGER_MS = 50
+
+# What a request may bring in all if it brings several batches; the default of Java's producer.
+PRODUCE_REQUEST_BYTES = 1 << 20
+
+# What a producer holds of batches that are not stored yet before it waits: enough for five batches
+# on their way and the next ones; a quarter of what Java's takes (buffer.memory).
+PRODUCE_PENDING_BYTES_MAX = 8 << 20
+
+# What stands between records is kept by the size of their contents, for so many sizes: those of
+# lines of text; longer contents take longer to copy than this takes to make.
+RECORD_HEADS_KEPT = 4096
+
+# Keys whose partition a producer remembers: hashing one in plain Python takes as long as all the
+# rest that a record costs.
+KEYS_PLACED_MAX = 1 << 16
 
 # What one fetch may bring in all; the default of Kafka's consumer.
 FETCH_BYTES_MAX = 50 << 20

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.limits import KEYS_PLACED_MAX
+
 _SEED: Final = 0x9747B28C
 _MIX: Final = 0x5BD1E995
 _MASK: Final = 0xFFFFFFFF
@@ -28,3 +30,17 @@ def murmur2(data: bytes) -> int:
 def partition_of_key(key: bytes, partition_count: int) -> int:
     """Return the partition of a key. Source: BuiltInPartitioner.partitionForKey."""
     return (murmur2(key) & 0x7FFFFFFF) % partition_count
+
+
+class KeyPlaces(dict[bytes, int]):
+    """Partitions by key, hashed when a key is first asked for; only so many are kept."""
+
+    def __init__(self, partition_count: int) -> None:
+        self._partition_count = partition_count
+
+    def __missing__(self, key: bytes) -> int:
+        partition = partition_of_key(key, self._partition_count)
+        if len(self) >= KEYS_PLACED_MAX:
+            self.clear()
+        self[key] = partition
+        return partition
