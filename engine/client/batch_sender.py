@@ -319,6 +319,11 @@ class BatchSender:
             for part in parts:
                 queue.put_back(part)
             return
+        if batch.is_doubtful:
+            # Whether its sequence is used nobody knows, so none can follow.
+            queue.put_back(batch)
+            self._fail(queue, error)
+            return
         if batch.base_sequence is not None:
             queue.rewind_to = batch.base_sequence
         self._finish(BatchResult(batch, -1, error))
@@ -348,6 +353,9 @@ class BatchSender:
             if self._on_retry is not None:
                 self._on_retry(error)
             return
+        self._fail(queue, error)
+
+    def _fail(self, queue: _Queue, error: EngineError) -> None:
         queue.error = error
         failed, queue.waiting = queue.waiting, []
         for left in failed:

@@ -145,4 +145,5 @@ class OutgoingBatch:
             settings = settings._replace(base_sequence=sequence)
         part = OutgoingBatch(self.partition, settings, self.opened_ms, (*self.order, index))
         part.base_sequence = sequence if has_producer else None
+        part.is_doubtful = self.is_doubtful
         return part
