@@ -129,7 +129,9 @@ def test_a_producer_that_loses_the_cluster_says_what_was_stored(shell: Shell) ->
 
 
 def test_records_go_through_restarts_of_the_broker_once_and_in_order(shell: Shell) -> None:
-    shell.ok("cluster", "start", "--port", "0")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shell.ok("cluster", "start", "--port", str(port))
     shell.ok("topics", "create", "clicks", "-p", "2")
     words = ("produce", "clicks", "-k", ":", "--timeout", "60", "-o", "ndjson")
     with shell.popen(*words) as producer:
