@@ -350,7 +350,7 @@ class BatchSender:
         is_late = now_ms - queue.trouble_since_ms >= self._client.timeout_ms
         if may_recover and not is_lost and not is_late:
             self._attempt = max(self._attempt, queue.attempts)
-            if self._on_retry is not None:
+            if self._on_retry is not None and (queue.is_known or not isinstance(error, ApiError)):
                 self._on_retry(error)
             return
         self._fail(queue, error)

@@ -169,7 +169,7 @@ class Producer:
     def _open_batch(self, partition: TopicPartition) -> OutgoingBatch:
         batch = self._open.get(partition)
         if batch is None:
-            self._wait_for_room()
+            self._send_full()
             settings = BatchSettings(codec=self._options.codec, level=self._options.level)
             now_ms = self._client.clock.monotonic_ms()
             self._batch_count += 1
@@ -226,11 +226,15 @@ class Producer:
             del self._sticky[partition.topic]
         if batch.record_count:
             self._current_sender().put(batch)
-            self._results += self._current_sender().poll(0)
 
-    def _wait_for_room(self) -> None:
-        while self._sender is not None and self._sender.pending_bytes > PRODUCE_PENDING_BYTES_MAX:
-            self._results += self._sender.poll(_WAIT_MS)
+    def _send_full(self) -> None:
+        """Send batches that were handed over, and wait while too much is under way."""
+        sender = self._sender
+        if sender is None:
+            return
+        self._results += sender.poll(0)
+        while sender.pending_bytes > PRODUCE_PENDING_BYTES_MAX:
+            self._results += sender.poll(_WAIT_MS)
 
     def _current_sender(self) -> BatchSender:
         if self._sender is None:

@@ -126,7 +126,7 @@ class ProduceReport:
         say(f"{self._count} records")
 
     def _where_to_go_on(self) -> list[str]:
-        if self._request.files:
+        if self._request.files or not self._count:
             return []
         start = self._request.from_line
         if self._first_lost is None:
@@ -143,7 +143,7 @@ class ProduceReport:
         later = self._count - max(first - start - len(skipped), 0)
         if later > 0:
             stored.append(f"{counted(later, 'record')} of later lines")
-        lines = [f"stored: {' and '.join(stored) or 'no line'}"]
+        lines = [f"stored: {' and '.join(stored)}"]
         if self._is_doubtful:
             lines.append("perhaps stored: what was on its way when the broker went away")
         again = ", which stores those again" if later > 0 else ""
