@@ -15,6 +15,7 @@ from kctl.words import UnreadableWord
 P3 = TopicPartition("t", 3)
 NOW_MS = 1_000_000_000
 
+
 def test_a_template_is_filled_byte_for_byte() -> None:
     record = Record(5, 9, TimestampType.CREATE_TIME, None, b"\xff", (("h", None),))
     filled = RecordFormat("%t %p %o %T [%k]%K [%s]%S %h %e %%\\x00\\t\\\\").fill(P3, record, 2)

@@ -15,9 +15,11 @@ from kctl.interrupts import HeldInterrupts
 def numbered(content: bytes) -> list[tuple[int, bytes]]:
     found = input_lines(io.BytesIO(content), HeldInterrupts(), lambda: None)
     return [
-        pair for chunk in found if chunk is not None for pair in zip(chunk.places, chunk.lines)
+        pair
+        for chunk in found
+        if chunk is not None
+        for pair in zip(chunk.places, chunk.lines, strict=True)
     ]
-
 
 
 lines_of_input = st.lists(st.binary(max_size=10).filter(lambda line: b"\n" not in line))
