@@ -105,7 +105,7 @@ class _Queue:
                 batch.base_sequence = None
 
 
-class BatchSender:
+class ProduceSender:
     """Takes batches by `put`; `poll` sends, waits and returns what became of them."""
 
     def __init__(

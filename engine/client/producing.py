@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult, BatchSender, SenderOptions
+from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult, ProduceSender, SenderOptions
 from engine.client.blocking import KafkaClient
 from engine.client.errors import NoCommonVersion
 from engine.client.metadata import ClusterView
@@ -98,7 +98,7 @@ class Producer:
         self._sticky: dict[str, int] = {}
         self._key_places: dict[str, KeyPlaces] = {}
         self._view: ClusterView | None = None
-        self._sender: BatchSender | None = None
+        self._sender: ProduceSender | None = None
         self._results: list[BatchResult] = []
         self._batch_count = 0
 
@@ -236,13 +236,15 @@ class Producer:
         while sender.pending_bytes > PRODUCE_PENDING_BYTES_MAX:
             self._results += sender.poll(_WAIT_MS)
 
-    def _current_sender(self) -> BatchSender:
+    def _current_sender(self) -> ProduceSender:
         if self._sender is None:
             options = self._options
             sender_options = SenderOptions(
                 options.acks, options.codec, self._new_identity(), options.in_flight_max
             )
-            self._sender = BatchSender(self._client, sender_options, on_retry=self._notes.on_retry)
+            self._sender = ProduceSender(
+                self._client, sender_options, on_retry=self._notes.on_retry
+            )
             if self._view is not None:
                 self._sender.take_view(self._view)
         return self._sender
