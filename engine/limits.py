@@ -228,10 +228,6 @@ PRODUCE_REQUEST_BYTES = 1 << 20
 # on their way and the next ones; a quarter of what Java's takes (buffer.memory).
 PRODUCE_PENDING_BYTES_MAX = 8 << 20
 
-# Keys whose partition a producer remembers: hashing one in plain Python takes as long as all the
-# rest that a record costs.
-KEYS_PLACED_MAX = 1 << 16
-
 # What one fetch may bring in all; the default of Kafka's consumer.
 FETCH_BYTES_MAX = 50 << 20
 # Of one partition: large enough to be quick, small enough that every partition gets its turn.

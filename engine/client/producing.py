@@ -11,6 +11,7 @@ A batch leaves when it is full, or `linger_ms` after its first record; `batch_se
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -19,7 +20,7 @@ from engine.client.blocking import KafkaClient
 from engine.client.errors import NoCommonVersion
 from engine.client.metadata import ClusterView
 from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
-from engine.client.partitioning import KeyPlaces, partition_of_key
+from engine.client.partitioning import partition_of_key, partitions_of_keys
 from engine.client.produce_calls import ACKS_ALL, new_producer_id
 from engine.errors import ApiError, EngineError
 from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
@@ -96,7 +97,6 @@ class Producer:
         self._notes = notes or ProducerNotes()
         self._open: dict[TopicPartition, OutgoingBatch] = {}
         self._sticky: dict[str, int] = {}
-        self._key_places: dict[str, KeyPlaces] = {}
         self._view: ClusterView | None = None
         self._sender: ProduceSender | None = None
         self._results: list[BatchResult] = []
@@ -128,22 +128,20 @@ class Producer:
         if records.keys is None or records.partition is not None:
             self._add_run(records, places, timestamp_ms)
             return
-        count = self._partition_count(records.topic)
-        placed = self._key_places.setdefault(records.topic, KeyPlaces(count))
-        groups: list[tuple[list[bytes], list[bytes], list[int]]]
-        groups = [([], [], []) for _ in range(count)]
-        chosen = map(placed.__getitem__, records.keys)
-        for partition, key, value, place in zip(
-            chosen, records.keys, records.values, places, strict=True
-        ):
-            keys, values, group_places = groups[partition]
-            keys.append(key)
-            values.append(value)
-            group_places.append(place)
-        for number, (keys, values, group_places) in enumerate(groups):
-            if values:
-                group = records._replace(keys=keys, values=values, partition=number)
-                self._add_run(group, group_places, timestamp_ms)
+        chosen = partitions_of_keys(records.keys, self._partition_count(records.topic))
+        # In the order of partitions, and within each as they came.
+        order = sorted(range(len(chosen)), key=chosen.__getitem__)
+        keys = list(map(records.keys.__getitem__, order))
+        values = list(map(records.values.__getitem__, order))
+        ordered_places = list(map(places.__getitem__, order))
+        start = 0
+        for partition, count in sorted(Counter(chosen).items()):
+            group = slice(start, start + count)
+            of_partition = records._replace(
+                keys=keys[group], values=values[group], partition=partition
+            )
+            self._add_run(of_partition, ordered_places[group], timestamp_ms)
+            start += count
 
     def _add_run(self, records: OutgoingValues, places: Sequence[int], timestamp_ms: int) -> None:
         run = usual_run(records.values, keys=records.keys, key=records.key, headers=records.headers)

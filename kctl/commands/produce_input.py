@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Protocol
 
 from engine.client.producing import OutgoingRecord, OutgoingValues, Producer
@@ -136,14 +138,13 @@ class _Lines:
     def _feed_usual(self, producer: Producer, chunk: InputLines) -> bool:
         """Give the records at once if every line has a key or none can, and nothing is null."""
         usual, null = self._usual, self._null
-        if self._delimiter is None:
-            keys, values = None, chunk.lines
-        else:
-            parts = [line.partition(self._delimiter) for line in chunk.lines]
-            if not all(delimiter for _, delimiter, _ in parts):
+        keys: Sequence[bytes] | None = None
+        values: Sequence[bytes] = chunk.lines
+        if self._delimiter is not None:
+            parts = map(bytes.partition, chunk.lines, repeat(self._delimiter))
+            keys, delimiters, values = zip(*parts, strict=True)
+            if not all(delimiters):
                 return False
-            keys = [key for key, _, _ in parts]
-            values = [value for _, _, value in parts]
         if null is not None and (null in values or (keys is not None and null in keys)):
             return False
         producer.add_usual(usual._replace(values=values, keys=keys), chunk.places)
