@@ -26,10 +26,14 @@ class LineTooLong(EngineError):
 
 
 class InputLines(NamedTuple):
-    """Lines without their ends; `first` is the number of the first one, from 1."""
+    """Lines without their ends; `first` is the number of the first one, from 1.
+
+    `end_bytes` is how much of the input was read by then.
+    """
 
     first: int
     lines: list[bytes]
+    end_bytes: int = 0
 
     @property
     def places(self) -> range:
@@ -47,10 +51,12 @@ def input_lines(
     first = 1
     rest: list[bytes] = []
     rest_bytes = 0
+    end_bytes = 0
     for chunk in _chunks(stream, interrupts, patience_ms):
         if chunk is None:
             yield None
             continue
+        end_bytes += len(chunk)
         lines = chunk.split(b"\n")
         if len(lines) > 1:
             lines[0] = b"".join((*rest, lines[0]))
@@ -58,12 +64,12 @@ def input_lines(
         rest.append(lines.pop())
         rest_bytes += len(rest[-1])
         if lines:
-            yield InputLines(first, lines)
+            yield InputLines(first, lines, end_bytes)
             first += len(lines)
         if rest_bytes > PRODUCE_LINE_BYTES_MAX:
             raise LineTooLong(first)
     if rest_bytes:
-        yield InputLines(first, [b"".join(rest)])
+        yield InputLines(first, [b"".join(rest)], end_bytes)
 
 
 def _chunks(
@@ -101,3 +107,14 @@ def _widen(descriptor: int) -> None:
         from fcntl import F_SETPIPE_SZ, fcntl
 
         fcntl(descriptor, F_SETPIPE_SZ, _READ_BYTES)
+
+
+def input_bytes(stream: BinaryIO) -> int | None:
+    """Return how much there is to read, None of what is no file."""
+    from contextlib import suppress
+    from stat import S_ISREG
+
+    with suppress(OSError):
+        status = os.fstat(stream.fileno())
+        return status.st_size if S_ISREG(status.st_mode) else None
+    return None

@@ -20,16 +20,18 @@ Differs: a batch that is too large leaves its partition in order; no record is s
 from __future__ import annotations
 
 from bisect import insort
+from collections import Counter
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from engine.client.blocking import KafkaClient, leader_of
-from engine.client.connection import Response
+from engine.client.blocking import METADATA_LOWEST, KafkaClient, leader_of
+from engine.client.connection import Call, Response
 from engine.client.errors import TimedOut, Unreachable
 from engine.client.links import CallResult
-from engine.client.metadata import ClusterView
+from engine.client.metadata import ClusterView, metadata_request
 from engine.client.outgoing_batch import OutgoingBatch
-from engine.client.produce_calls import produce_call, read_stored
+from engine.client.produce_calls import ACKS_NONE, produce_call, read_stored
+from engine.client.settings import Address
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import (
     MESSAGE_TOO_LARGE,
@@ -40,7 +42,11 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
     kafka_error,
 )
-from engine.limits import PRODUCE_REQUEST_BYTES, UNKNOWN_TOPIC_ATTEMPTS_MAX
+from engine.limits import (
+    PRODUCE_PENDING_BYTES_MAX,
+    PRODUCE_REQUEST_BYTES,
+    UNKNOWN_TOPIC_ATTEMPTS_MAX,
+)
 from engine.model import TopicPartition
 from engine.records.codec import Codec
 from engine.records.record import increment_sequence
@@ -125,13 +131,17 @@ class ProduceSender:
         self._view: ClusterView | None = None
         self._attempt = 0
         self.pending_bytes = 0
+        #: Bytes that a broker was sent without owing a response, since it last gave one.
+        self._unanswered: Counter[Address] = Counter()
 
     @property
     def is_idle(self) -> bool:
         """Tell whether nothing waits and nothing is under way."""
-        return not self._results and not any(
-            queue.waiting or queue.in_flight for queue in self._queues.values()
-        )
+        return not self._results and not self._unanswered and not self._has_batches
+
+    @property
+    def _has_batches(self) -> bool:
+        return any(queue.waiting or queue.in_flight for queue in self._queues.values())
 
     def limit_bytes(self, topic: str) -> int | None:
         """Return the size before compression that a topic's batches keep to, None if unknown."""
@@ -165,6 +175,9 @@ class ProduceSender:
             self._take_arrived(0 if self._results else wait_ms)
             if self._view is not None:
                 self._send_waiting()
+        much = PRODUCE_PENDING_BYTES_MAX if self._has_batches else 0
+        if self._unanswered.total() > much:
+            self._await_unanswered()
         results, self._results = self._results, []
         return results
 
@@ -260,7 +273,24 @@ class ProduceSender:
         call = produce_call(batches, options.acks, options.codec, timeout_ms)
         token = object()
         self._requests[token] = batches
-        client.links.submit(view.brokers[leader].address, call, token, timeout_ms)
+        address = view.brokers[leader].address
+        client.links.submit(address, call, token, timeout_ms)
+        if options.acks == ACKS_NONE:
+            self._unanswered[address] += sum(batch.size_bytes for batch in batches.values())
+
+    def _await_unanswered(self) -> None:
+        """Wait until brokers have taken what they send no response to (acks=0).
+
+        A connection's requests are served in order, so the response to any later one tells. Without
+        it, what has not left yet would be lost with the connection. Errors: as of any request.
+        """
+        asked, self._unanswered = self._unanswered, Counter()
+        call = Call("Metadata", metadata_request([]), METADATA_LOWEST)
+        deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
+        calls = {address: (address, call) for address in asked}
+        for result in self._client.exchange(calls, deadline_ms).values():
+            if isinstance(result, EngineError):
+                raise result
 
     # -- taking results
 

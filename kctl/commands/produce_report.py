@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from engine.client.batch_sender import BatchResult, is_too_large
 from engine.errors import EngineError
@@ -17,6 +17,7 @@ from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.produce_request import ProduceRequest
 from kctl.render import Column, RowWriter, check_format
+from kctl.render.rate_line import RateLine
 from kctl.words import counted
 
 BATCH_COLUMNS = (
@@ -30,11 +31,19 @@ BATCH_COLUMNS = (
 class ProduceReport:
     """Counts what was stored, prints rows if they are wanted, and tells what was not."""
 
-    def __init__(self, request: ProduceRequest, timeout_s: float) -> None:
+    def __init__(
+        self,
+        request: ProduceRequest,
+        timeout_s: float,
+        rate_line: RateLine | None = None,
+        limits: Callable[[], str | None] = lambda: None,
+    ) -> None:
         self._writer = None
         if request.output is not None:
             check_format(request.output)
             self._writer = RowWriter(BATCH_COLUMNS, request.output)
+        self._rate_line = rate_line
+        self._limits = limits
         self._request = request
         self._timeout_s = timeout_s
         self._count = 0
@@ -53,9 +62,15 @@ class ProduceReport:
         """Tell whether anything has failed."""
         return self.exit_code != exits.OK
 
-    def read_up_to(self, line: int) -> None:
-        """Note the last line that was given to the producer."""
+    def read_up_to(self, line: int, done_bytes: int) -> None:
+        """Note the last line that was given to the producer, and show how far it is."""
         self._last_line = line
+        if self._rate_line is not None:
+            self._rate_line.update(self._count, done_bytes)
+
+    def _make_room(self) -> None:
+        if self._rate_line is not None:
+            self._rate_line.clear()
 
     def take(self, results: Iterable[BatchResult]) -> None:
         """Note results of batches."""
@@ -79,6 +94,9 @@ class ProduceReport:
         if batch.record_count == 1 and is_too_large(error):
             self._single.append(places[0])
             self.fail(error, f"{self._place(places[0])} of {batch.size_bytes:,} bytes in its batch")
+            limits = self._limits() if len(self._single) == 1 else None
+            if limits is not None:
+                say(limits)
             return
         first = min(places)
         self._first_lost = first if self._first_lost is None else min(self._first_lost, first)
@@ -99,6 +117,7 @@ class ProduceReport:
 
     def fail(self, error: EngineError, about: str | None = None) -> None:
         """Tell an error."""
+        self._make_room()
         report_error(error, about)
         self._failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
@@ -109,6 +128,7 @@ class ProduceReport:
         """Tell once that sending is tried again, until it has worked."""
         if not self._is_retry_told:
             self._is_retry_told = True
+            self._make_room()
             say(f"warning: {error}; trying again for up to {self._timeout_s:g} s")
 
     def on_plain(self, error: EngineError) -> None:
@@ -119,6 +139,7 @@ class ProduceReport:
 
     def close(self) -> None:
         """Complete the rows; tell where to go on, and how many records were stored."""
+        self._make_room()
         if self._writer is not None:
             self._writer.close(failures=self._failures)
         for line in self._where_to_go_on() if self.has_failed else ():

@@ -9,6 +9,7 @@ Ctrl-C ends the reading; what was read before is still sent, unless Ctrl-C comes
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from engine.client.blocking import KafkaClient
 from engine.client.producing import Producer, ProducerNotes
@@ -17,17 +18,23 @@ from kctl.commands.produce_input import FileRecords, RecordSource, record_source
 from kctl.commands.produce_report import ProduceReport
 from kctl.commands.produce_request import ProduceRequest, producer_options
 from kctl.connect import ClusterOptions, connect
-from kctl.input_lines import LineTooLong, input_lines
+from kctl.input_lines import LineTooLong, input_bytes, input_lines
 from kctl.interrupts import HeldInterrupts, held_interrupts
 from kctl.record_input import UnreadableRecord
+from kctl.render import check_format
+from kctl.render.rate_line import RateLine
 
 
 def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
     """Send what comes from stdin or files; returns the exit code."""
     source = record_source(request)
     settings = producer_options(request)
-    report = ProduceReport(request, options.timeout_s)
+    if request.output is not None:
+        check_format(request.output)
     with connect(options) as client:
+        rate_line = _rate_line(client, request)
+        limits = partial(_limits_of, client, request.topic)
+        report = ProduceReport(request, options.timeout_s, rate_line, limits)
         client.view_of_existing([request.topic])
         producer = Producer(client, settings, ProducerNotes(report.on_retry, report.on_plain))
         try:
@@ -37,6 +44,29 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
             # Also of a cluster that is gone, it counts what was stored before.
             report.close()
     return report.exit_code
+
+
+def _rate_line(client: KafkaClient, request: ProduceRequest) -> RateLine | None:
+    """Return where progress is shown; None where rows would come in between."""
+    if request.output is not None and sys.stdout.isatty():
+        return None
+    return RateLine(client.clock, total_bytes=input_bytes(sys.stdin.buffer))
+
+
+def _limits_of(client: KafkaClient, topic: str) -> str | None:
+    """Return what a topic takes, None if its brokers do not say it."""
+    from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+
+    resource = Resource(ConfigResourceType.TOPIC, topic)
+    names = ("max.message.bytes", "segment.bytes")
+    try:
+        found = describe_configs(client, [resource], names=names)[resource]
+    except EngineError:
+        return None
+    if isinstance(found, EngineError):
+        return None
+    values = ", ".join(f"{entry.name}={entry.value}" for entry in found)
+    return f"limits of {topic}: {values}" if values else None
 
 
 class _Run:
@@ -80,7 +110,7 @@ class _Run:
                 report.take(producer.flush())
             else:
                 source.feed(producer, chunk)
-                report.read_up_to(chunk.places.stop - 1)
+                report.read_up_to(chunk.places.stop - 1, chunk.end_bytes)
                 report.take(producer.poll(0))
             if report.has_failed:
                 return

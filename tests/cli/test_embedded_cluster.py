@@ -177,7 +177,8 @@ def test_a_record_that_is_too_large_is_named_and_the_rest_is_stored(shell: Shell
     assert (1, "999 records") == (done.returncode, told[-1])
     assert told[0].startswith("error: line 500 of 3,0")
     assert "MESSAGE_TOO_LARGE" in told[0] and "max.message.bytes" in told[1]
-    assert told[2:4] == [
+    assert told[2].startswith("limits of small: max.message.bytes=2000, segment.bytes=")
+    assert told[3:5] == [
         "stored: every line from 1 to 1000 but 500",
         "hint: go on behind them with --from-line 1001",
     ]

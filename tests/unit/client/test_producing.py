@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from engine.client.errors import ConnectionLost
 from engine.client.produce_calls import ACKS_LEADER, ACKS_NONE
 from engine.client.producing import (
     OutgoingRecord,
@@ -108,6 +109,24 @@ def test_acks_0_waits_for_nothing() -> None:
     producer.add(record(b"a", partition=0))
     assert [(P0, -1, 1, None)] == seen(producer.flush())
     assert 1 == len(log.batches)
+
+
+def test_acks_0_ends_only_when_the_broker_has_taken_everything() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client(), ProducerOptions(acks=ACKS_NONE))
+    producer.add(record(b"a", partition=1))
+    producer.flush()
+    # A response to a later request on the same connection tells it.
+    assert [("Produce", 2), ("Metadata", 2)] == log.asked[-2:]
+
+
+def test_acks_0_says_when_the_connection_is_lost() -> None:
+    log = ProduceLog()
+    log.handlers["Produce"] = losing(log, stores=False)
+    producer = Producer(log.client(), ProducerOptions(acks=ACKS_NONE))
+    producer.add(record(b"a", partition=0))
+    with pytest.raises(ConnectionLost):
+        producer.flush()
 
 
 def test_without_records_nothing_is_asked() -> None:

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import io
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import kctl.input_lines
-from kctl.input_lines import InputLines, LineTooLong, input_lines
+from kctl.input_lines import InputLines, LineTooLong, input_bytes, input_lines
 from kctl.interrupts import HeldInterrupts
 
 
@@ -50,4 +51,11 @@ def test_a_pipe_that_pauses_is_told() -> None:
         assert next(chunks) is None
         feeder.write(b"a\nb")
         found = [chunk for chunk in (next(chunks), next(chunks), next(chunks)) if chunk]
-        assert InputLines(1, [b"a"]) == found[0]
+        assert InputLines(1, [b"a"], 3) == found[0]
+
+
+def test_of_a_file_it_is_known_how_much_there_is(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_bytes(b"a\nb\n")
+    with open(tmp_path / "lines", "rb") as stream:
+        assert 4 == input_bytes(stream)
+    assert input_bytes(io.BytesIO(b"a")) is None
