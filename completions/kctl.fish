@@ -196,6 +196,7 @@ complete -c kctl -n '__fish_seen_subcommand_from consume' -s f -d '%s value, %k 
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l format -d '%s value, %k key, %t topic, %p partition, %o offset, %T timestamp, %h headers, %e leader epoch, %S %K sizes, %% percent, \n \t \r \0 \xNN'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -s o -d 'text (by --format), table, wide, json, ndjson, yaml or csv'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l output -d 'text (by --format), table, wide, json, ndjson, yaml or csv'
+complete -c kctl -n '__fish_seen_subcommand_from consume' -s X -d 'A client setting, as fetch.max.bytes=1000'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -s b -d 'Where the cluster is: HOST:PORT,…'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l bootstrap-server -d 'Where the cluster is: HOST:PORT,…'
 complete -c kctl -n '__fish_seen_subcommand_from consume' -l command-config -d 'Kafka client.properties: security, timeouts'

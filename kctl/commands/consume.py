@@ -46,11 +46,11 @@ def consume(
         ),
     ] = None,
     read_committed: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
         ),
-    ] = False,
+    ] = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -70,6 +70,10 @@ def consume(
             help="text (by --format), table, wide, json, ndjson, yaml or csv.",
         ),
     ] = "text",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as fetch.max.bytes=1000."),
+    ] = None,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     context: Context = None,
@@ -80,15 +84,19 @@ def consume(
     Without --format, each value and a newline. Bytes that are not UTF-8 are base64 in json,
     ndjson, yaml and csv; `kctl produce --input ndjson` reads what -o ndjson prints.
     """
+    from kctl.client_overrides import client_overrides
+    from kctl.commands.consume_settings import CONSUMER_KEYS, fetch_options
     from kctl.commands.consume_work import ConsumeRequest, consume_records
 
+    overrides = client_overrides(settings or [], CONSUMER_KEYS)
     request = ConsumeRequest(
         words=words,
         start=start,
         until="end" if exit_at_end and until is None else until,
         max_messages=max_messages,
-        read_committed=read_committed,
+        fetch=fetch_options(overrides.own, read_committed=read_committed),
         template=template,
         output=output,
     )
-    return consume_records(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    options = ClusterOptions(bootstrap, command_config, context, timeout, overrides.shared)
+    return consume_records(options, request)
