@@ -269,7 +269,7 @@ class ProduceSender:
         self, leader: int, batches: dict[TopicPartition, OutgoingBatch], view: ClusterView
     ) -> None:
         client, options = self._client, self._options
-        timeout_ms = client.settings.request_timeout_ms
+        timeout_ms = min(client.settings.request_timeout_ms, client.timeout_ms)
         call = produce_call(batches, options.acks, options.codec, timeout_ms)
         token = object()
         self._requests[token] = batches
@@ -371,7 +371,8 @@ class ProduceSender:
         queue = self._queues[partition]
         now_ms = self._client.clock.monotonic_ms()
         if queue.trouble_since_ms is None:
-            queue.trouble_since_ms = now_ms
+            waited_ms = error.timeout_ms if isinstance(error, TimedOut) else 0
+            queue.trouble_since_ms = now_ms - waited_ms
         queue.attempts += 1
         queue.is_proven = False
         self._view = None

@@ -8,6 +8,8 @@ from itertools import repeat
 from typing import Protocol
 
 from engine.client.producing import OutgoingRecord, OutgoingValues, Producer
+from engine.errors import EngineError
+from engine.limits import PRODUCE_LINE_BYTES_MAX
 from engine.records.record import Header
 from kctl.commands.produce_request import ProduceRequest
 from kctl.escapes import unescaped
@@ -18,6 +20,16 @@ from kctl.words import UnreadableWord
 LINES = "lines"
 NDJSON = "ndjson"
 _INPUTS = (LINES, NDJSON)
+
+
+class FileTooLong(EngineError):
+    """A file is longer than any record may be."""
+
+    hint = "no broker takes a request as long (socket.request.max.bytes); split it"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path} is longer than {PRODUCE_LINE_BYTES_MAX} bytes")
+        self.path = path
 
 
 class RecordSource(Protocol):
@@ -223,7 +235,10 @@ class FileRecords:
         self._headers = _headers(request)
 
     def feed(self, producer: Producer) -> None:
-        """Give a record for each file. Errors: FileMissing, FileRefused, ApiError."""
+        """Give a record for each file.
+
+        Errors: FileMissing, FileRefused, FileTooLong, ApiError.
+        """
         request = self._request
         for place, path in enumerate(request.files, 1):
             record = OutgoingRecord(
@@ -241,7 +256,14 @@ def _content(path: str) -> bytes:
     if path == "-":
         import sys
 
-        return sys.stdin.buffer.read()
+        # One byte more than may be tells that there is too much.
+        content = sys.stdin.buffer.read(PRODUCE_LINE_BYTES_MAX + 1)
+        if len(content) > PRODUCE_LINE_BYTES_MAX:
+            raise FileTooLong(path)
+        return content
     from engine.host.real import RealFiles
 
-    return RealFiles().read_bytes(path)
+    files = RealFiles()
+    if files.size_bytes(path) > PRODUCE_LINE_BYTES_MAX:
+        raise FileTooLong(path)
+    return files.read_bytes(path)

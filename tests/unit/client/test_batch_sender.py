@@ -201,6 +201,19 @@ def test_a_broker_that_stays_away_is_given_up_after_the_timeout() -> None:
     assert told
 
 
+def test_a_broker_that_does_not_answer_is_given_up_after_the_timeout() -> None:
+    log = ProduceLog()
+    log.handlers["Produce"] = lambda *_: None
+    client = log.client(request_timeout_ms=60_000)
+    client.timeout_ms = 5_000
+    producer = Producer(client)
+    producer.add(record(b"a", partition=0))
+    began_ms = log.clock.now_ms
+    (failed,) = producer.flush()
+    assert ("TimedOut", True) == (seen([failed])[0][3], failed.is_doubtful)
+    assert 5_000 <= log.clock.now_ms - began_ms < 6_000
+
+
 def test_a_topic_that_is_known_may_be_unknown_for_a_while() -> None:
     log = ProduceLog()
     producer = Producer(log.client())

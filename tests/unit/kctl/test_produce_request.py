@@ -1,14 +1,17 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from engine.client.produce_calls import ACKS_LEADER
-from engine.client.producing import ProducerOptions
-from engine.limits import PRODUCE_LINGER_MS
+from engine.client.producing import Producer, ProducerOptions
+from engine.limits import PRODUCE_LINE_BYTES_MAX, PRODUCE_LINGER_MS
 from engine.records.codec import Codec
-from kctl.commands.produce_input import record_source
+from kctl.commands.produce_input import FileRecords, FileTooLong, record_source
 from kctl.commands.produce_request import PRODUCER_KEYS, ProduceRequest, producer_options
 from kctl.words import UnreadableWord
+from tests.unit.client.produce_log import ProduceLog
 
 VALUES = {
     "acks": "1",
@@ -69,3 +72,13 @@ def test_idempotence_needs_all_acks() -> None:
 def test_options_without_an_effect_are_refused(fields: dict[str, object]) -> None:
     with pytest.raises(UnreadableWord):
         record_source(ProduceRequest("t")._replace(**fields))
+
+
+def test_a_file_longer_than_any_record_is_refused_unread(tmp_path: Path) -> None:
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(PRODUCE_LINE_BYTES_MAX + 1)
+    path = str(tmp_path / "large")
+    source = record_source(ProduceRequest("t")._replace(files=(path,)))
+    assert isinstance(source, FileRecords)
+    with pytest.raises(FileTooLong, match="large is longer than"):
+        source.feed(Producer(ProduceLog().client()))
