@@ -23,6 +23,10 @@ from engine.records.varint import size_of_varint, write_varint
 
 #: Offset deltas below these take 1, 2, 3 and 4 bytes.
 _DELTA_BOUNDS = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
+#: What a record takes beside key, value and headers: length, attributes, timestamp delta, offset
+#: delta, and the sizes of key (if it is not the same for all) and value.
+_LEAST_BYTES = 1 + 1 + 1 + 1 + 1
+_MOST_BYTES = 5 + 1 + 10 + 5 + 5 + 5
 #: Estimates of how many records fit are too high by this many, so that one estimate is enough.
 _SPARE_RECORDS = 16
 
@@ -120,10 +124,11 @@ def encode_usual(
     """Return how many records from `start` on fit into the room, and their bytes."""
     values = run.values[start:]
     keys = None if run.keys is None else run.keys[start:]
-    count = _estimate(values, keys, len(run.key) + len(run.headers), room_bytes)
-    if count < len(values):
+    fixed_size = len(run.key) + len(run.headers)
+    bounds = _bounds(values, keys, fixed_size)
+    if bounds.least_bytes > room_bytes:
+        count = max(room_bytes, 0) * len(values) // bounds.least_bytes + _SPARE_RECORDS
         values, keys = values[:count], None if keys is None else keys[:count]
-    width = 4 if keys is None else 6
     pieces: list[bytes] = []
     time = varint_bytes(timestamp_delta)
     for part, delta_size, deltas in _by_delta_size(first_delta, len(values)):
@@ -136,23 +141,27 @@ def encode_usual(
         return 0, b""
     # The first head starts with the headers of the record before it, which are there.
     pieces[0] = pieces[0][len(run.headers) :]
-    ends = list(accumulate(map(len, pieces)))
-    fitting = bisect_right(ends, room_bytes - len(run.headers)) // width
-    del pieces[fitting * width :]
+    fitting = len(values)
+    if bounds.most_bytes > room_bytes:
+        width = 4 if keys is None else 6
+        ends = list(accumulate(map(len, pieces)))
+        fitting = bisect_right(ends, room_bytes - len(run.headers)) // width
+        del pieces[fitting * width :]
     pieces.append(run.headers if fitting else b"")
     return fitting, b"".join(pieces)
 
 
-def _estimate(
-    values: Sequence[bytes], keys: Sequence[bytes] | None, fixed_size: int, room_bytes: int
-) -> int:
-    """Return how many records may fit, rather too many than too few if they are much alike."""
-    count = len(values)
+class _Bounds(NamedTuple):
+    """How many bytes records take at least and at most."""
+
+    least_bytes: int
+    most_bytes: int
+
+
+def _bounds(values: Sequence[bytes], keys: Sequence[bytes] | None, fixed_size: int) -> _Bounds:
     size = sum(map(len, values)) + (0 if keys is None else sum(map(len, keys)))
-    least = size + count * (fixed_size + 6)
-    if least <= room_bytes:
-        return count
-    return min(count, max(room_bytes, 0) * count // least + _SPARE_RECORDS)
+    size += fixed_size * len(values)
+    return _Bounds(size + _LEAST_BYTES * len(values), size + _MOST_BYTES * len(values))
 
 
 def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, list[bytes]]]:

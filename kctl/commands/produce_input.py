@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Protocol
 
+from engine.client.outgoing_batch import InputPlaces
 from engine.client.producing import OutgoingRecord, OutgoingValues, Producer
 from engine.errors import EngineError
 from engine.limits import PRODUCE_LINE_BYTES_MAX
@@ -33,7 +34,9 @@ class FileTooLong(EngineError):
 
 
 class RecordSource(Protocol):
-    """Makes records of lines."""
+    """Makes records of lines; `skipped` are the lines that are none, as empty ones."""
+
+    skipped: InputPlaces
 
     def feed(self, producer: Producer, chunk: InputLines) -> None:
         """Give the records of lines to a producer. Errors: UnreadableRecord, ApiError."""
@@ -114,6 +117,7 @@ class _FromLine:
     def __init__(self, source: RecordSource, from_line: int) -> None:
         self._source = source
         self._from_line = from_line
+        self.skipped = source.skipped
 
     def feed(self, producer: Producer, chunk: InputLines) -> None:
         """Give the records of the lines that count."""
@@ -128,6 +132,7 @@ class _Lines:
     """A record a line: key and value around a delimiter, or the value alone."""
 
     def __init__(self, request: ProduceRequest) -> None:
+        self.skipped = InputPlaces()
         delimiter = request.key_delimiter
         self._delimiter = None if delimiter is None else unescaped(delimiter, "a delimiter")
         self._null = _encoded(request.null)
@@ -181,6 +186,7 @@ class _Rows:
     """A record a row, as `kctl consume -o ndjson` prints them; empty lines are none."""
 
     def __init__(self, request: ProduceRequest) -> None:
+        self.skipped = InputPlaces()
         self._topic = request.topic
         self._partition = request.partition
         self._headers = _headers(request)
@@ -189,10 +195,11 @@ class _Rows:
     def feed(self, producer: Producer, chunk: InputLines) -> None:
         """Give the records of rows."""
         for place, line in zip(chunk.places, chunk.lines, strict=True):
-            if not line.strip():
-                continue
-            record = parse_record(line, place, self._topic, self._keep)
+            record = None
+            if line.strip():
+                record = parse_record(line, place, self._topic, self._keep)
             if record is None:
+                self.skipped.append(place)
                 continue
             if self._headers:
                 record = record._replace(headers=record.headers + self._headers)
@@ -205,6 +212,7 @@ class _Documents:
     """A record a JSON document, which is its value as it stands; empty lines are none."""
 
     def __init__(self, request: ProduceRequest) -> None:
+        self.skipped = InputPlaces()
         self._usual = OutgoingValues(
             request.topic,
             (),
@@ -223,6 +231,8 @@ class _Documents:
                     parse_json(line, place)
                     places.append(place)
                     values.append(line)
+                else:
+                    self.skipped.append(place)
         finally:
             producer.add_usual(self._usual._replace(values=values), places)
 

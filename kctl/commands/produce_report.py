@@ -35,6 +35,8 @@ class ProduceReport:
         self,
         request: ProduceRequest,
         timeout_s: float,
+        *,
+        skipped: Iterable[int] = (),
         rate_line: RateLine | None = None,
         limits: Callable[[], str | None] = lambda: None,
     ) -> None:
@@ -55,6 +57,7 @@ class ProduceReport:
         self._single: list[int] = []
         self._first_lost: int | None = None
         self._is_doubtful = False
+        self._skipped = skipped
         self.exit_code = exits.OK
 
     @property
@@ -158,10 +161,11 @@ class ProduceReport:
             ]
         first = self._first_lost
         stored = [f"every line from {start} to {first - 1}"] if first > start else []
-        skipped = [line for line in sorted(self._single) if line < first]
-        if skipped and stored:
-            stored[0] += " but " + ", ".join(map(str, skipped))
-        later = self._count - max(first - start - len(skipped), 0)
+        alone = [line for line in sorted(self._single) if line < first]
+        if alone and stored:
+            stored[0] += " but " + ", ".join(map(str, alone))
+        not_stored = len(alone) + sum(1 for line in self._skipped if line < first)
+        later = self._count - max(first - start - not_stored, 0)
         if later > 0:
             stored.append(f"{counted(later, 'record')} of later lines")
         lines = [f"stored: {' and '.join(stored)}"]

@@ -33,8 +33,11 @@ def produce_records(options: ClusterOptions, request: ProduceRequest) -> int:
         check_format(request.output)
     with connect(options) as client:
         rate_line = _rate_line(client, request)
+        skipped = () if isinstance(source, FileRecords) else source.skipped
         limits = partial(_limits_of, client, request.topic)
-        report = ProduceReport(request, options.timeout_s, rate_line, limits)
+        report = ProduceReport(
+            request, options.timeout_s, skipped=skipped, rate_line=rate_line, limits=limits
+        )
         client.view_of_existing([request.topic])
         producer = Producer(client, settings, ProducerNotes(report.on_retry, report.on_plain))
         try:

@@ -65,13 +65,18 @@ def _listing_cases(place: Place) -> list[Case]:
     ]
 
 
+def _lines(place: Place, name: str, line: Callable[[int], bytes]) -> Path:
+    """Write 500,000 lines; one by one, for a child's peak of memory starts with its parent's."""
+    path = place.folder / name
+    with path.open("wb") as file:
+        file.writelines(line(number) for number in range(500_000))
+    return path
+
+
 def _produce_cases(place: Place) -> list[Case]:
-    path = place.folder / "lines"
-    path.write_bytes(b"".join(b"%07d%s\n" % (n, b"x" * 92) for n in range(500_000)))
-    keyed = place.folder / "keyed"
-    keyed.write_bytes(b"".join(b"%05d:%s\n" % (n % 10_000, b"x" * 93) for n in range(500_000)))
-    unlike = place.folder / "unlike"
-    unlike.write_bytes(b"".join(b"%07d:%s\n" % (n, b"x" * 91) for n in range(500_000)))
+    path = _lines(place, "lines", lambda n: b"%07d%s\n" % (n, b"x" * 92))
+    keyed = _lines(place, "keyed", lambda n: b"%05d:%s\n" % (n % 10_000, b"x" * 93))
+    unlike = _lines(place, "unlike", lambda n: b"%07d:%s\n" % (n, b"x" * 91))
     topics = [_kctl(place, "topics", "create", f"perf-{n}", "-p", str(n)) for n in (1, 6)]
     for create in topics:
         subprocess.run([*create, "--if-not-exists"], check=True, capture_output=True)
