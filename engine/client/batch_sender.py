@@ -129,7 +129,6 @@ class ProduceSender:
         self._results: list[BatchResult] = []
         self._limits_bytes: dict[str, int] = {}
         self._view: ClusterView | None = None
-        self._attempt = 0
         self.pending_bytes = 0
         #: Bytes that a broker was sent without owing a response, since it last gave one.
         self._unanswered: Counter[Address] = Counter()
@@ -221,8 +220,9 @@ class ProduceSender:
         topics = {p.topic for p, queue in self._queues.items() if queue.waiting}
         if self._view is not None and topics <= self._view.topics.keys():
             return self._view
-        if self._attempt:
-            self._client.back_off(self._attempt - 1)
+        attempts = max(queue.attempts for queue in self._queues.values() if queue.waiting)
+        if attempts:
+            self._client.back_off(attempts - 1)
         try:
             self._view = self._client.view({p.topic for p in self._queues} | topics)
         except EngineError as error:
@@ -321,7 +321,6 @@ class ProduceSender:
         queue.is_proven = True
         queue.trouble_since_ms = None
         queue.attempts = 0
-        self._attempt = 0
         self._finish(BatchResult(batch, base_offset))
 
     def _take_error(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
@@ -380,8 +379,8 @@ class ProduceSender:
         may_recover = self._may_recover(error, queue)
         is_late = now_ms - queue.trouble_since_ms >= self._client.timeout_ms
         if may_recover and not is_lost and not is_late:
-            self._attempt = max(self._attempt, queue.attempts)
-            if self._on_retry is not None and (queue.is_known or not isinstance(error, ApiError)):
+            is_first = queue.attempts == 1 and (queue.is_known or not isinstance(error, ApiError))
+            if is_first and self._on_retry is not None:
                 self._on_retry(error)
             return
         self._fail(queue, error)

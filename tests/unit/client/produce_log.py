@@ -14,7 +14,7 @@ from engine.wire.structs import message_class
 from tests.unit.client.fake_broker import FakeCluster
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
-OUT_OF_ORDER, DUPLICATE, TOO_LARGE = 45, 46, 10
+OUT_OF_ORDER, DUPLICATE, TOO_LARGE, NOT_LEADER = 45, 46, 10, 6
 
 
 class ProduceLog(FakeCluster):
@@ -63,6 +63,8 @@ class ProduceLog(FakeCluster):
         code = self.codes.pop(0) if self.codes else 0
         if code:
             return code
+        if self.leaders[partition] < 0:
+            return NOT_LEADER
         if len(data) > self.size_bytes_max:
             return TOO_LARGE
         (batch,) = batches_in(memoryview(data), allow_partial_tail=False)

@@ -14,6 +14,7 @@ from engine.wire.structs import message_class
 from tests.unit.client.produce_log import (
     OUT_OF_ORDER,
     P0,
+    P1,
     TOO_LARGE,
     ProduceLog,
     record,
@@ -212,6 +213,28 @@ def test_a_broker_that_does_not_answer_is_given_up_after_the_timeout() -> None:
     (failed,) = producer.flush()
     assert ("TimedOut", True) == (seen([failed])[0][3], failed.is_doubtful)
     assert 5_000 <= log.clock.now_ms - began_ms < 6_000
+
+
+def test_a_partition_in_trouble_is_told_once_and_asked_for_with_pauses() -> None:
+    log = ProduceLog()
+    told: list[EngineError] = []
+    producer = Producer(log.client(), notes=ProducerNotes(on_retry=told.append))
+    producer.add(record(b"a", partition=0))
+    producer.add(record(b"b", partition=1))
+    producer.flush()
+    log.leaders["t", 1] = -1
+    log.asked.clear()
+    began_ms = log.clock.now_ms
+    producer.add(record(b"c", partition=1))
+    while log.clock.now_ms < began_ms + 10_000:
+        producer.add(record(b"d", partition=0))
+        producer.poll(1)
+    # Pauses grow to a second, although the other partition goes on.
+    assert 10 <= log.asked_apis().count("Metadata") <= 20
+    assert 1 == len(told)
+    log.leaders["t", 1] = 2
+    assert {None} == {result.error for result in producer.flush()}
+    assert [b"b", b"c"] == log.values(P1)
 
 
 def test_a_topic_that_is_known_may_be_unknown_for_a_while() -> None:
