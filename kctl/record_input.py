@@ -78,6 +78,12 @@ class UnreadableRecord(EngineError):
         self.reason = reason
 
 
+class LineNotJson(UnreadableRecord):
+    """A line is no JSON document."""
+
+    hint = "each line must be a JSON document of its own"
+
+
 class _Wrong(Exception):
     """What is wrong with a field."""
 
@@ -116,13 +122,13 @@ def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRe
 
 
 def parse_json(line: bytes, number: int) -> Any:
-    """Return the JSON document of a line; raises UnreadableRecord with its number."""
+    """Return the JSON document of a line; raises LineNotJson with its number."""
     import json
 
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UnreadableRecord(number, f"not JSON: {error}") from None
+        raise LineNotJson(number, f"not JSON: {error}") from None
 
 
 def _check_fields(row: Mapping[str, Any], known: frozenset[str], what: str) -> None:

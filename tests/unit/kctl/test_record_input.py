@@ -16,7 +16,14 @@ from engine.host.memory import MemoryFiles
 from engine.model import TopicPartition
 from engine.records.builder import BatchSettings, build_batch
 from engine.records.record import NO_TIMESTAMP, Record, TimestampType
-from kctl.record_input import ROW_FIELDS, Keep, UnreadableRecord, parse_record
+from kctl.record_input import (
+    ROW_FIELDS,
+    Keep,
+    LineNotJson,
+    UnreadableRecord,
+    parse_json,
+    parse_record,
+)
 from kctl.record_rows import RECORD_COLUMNS, record_row
 
 P3 = TopicPartition("t", 3)
@@ -114,6 +121,12 @@ def test_no_time_is_not_now() -> None:
 def test_a_line_that_is_no_record_is_told_with_its_number(line: bytes) -> None:
     with pytest.raises(UnreadableRecord, match="line 7: "):
         parse_record(line, 7, "t", Keep(partitions=True))
+
+
+def test_a_document_that_is_none_has_a_hint_of_its_own() -> None:
+    with pytest.raises(LineNotJson) as caught:
+        parse_json(b"nope", 5)
+    assert "JSON document" in str(caught.value.hint)
 
 
 def test_a_field_that_is_misspelt_is_named_with_what_it_may_be() -> None:
