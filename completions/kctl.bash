@@ -18,8 +18,8 @@ _kctl() {
     "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
-    "produce") words="-k --key-delimiter --key -H --header --null -p --partition -z --compression --acks --input --keep-partitions --new-timestamps -o --output -b --bootstrap-server --command-config --context --timeout --help" ;;
-    "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -b --bootstrap-server --command-config --context --timeout --help" ;;
+    "produce") words="-k --key-delimiter --key -H --header --null -p --partition --input --value-json --file --from-line --keep-partitions --new-timestamps -z --compression --acks --no-idempotence --batch-bytes --linger -o --output -X -b --bootstrap-server --command-config --context --timeout --help" ;;
+    "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -X -b --bootstrap-server --command-config --context --timeout --help" ;;
     "offsets") words="get --help" ;;
     "offsets get") words="--at --read-committed -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
     "records") words="delete --help" ;;

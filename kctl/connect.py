@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -15,12 +16,16 @@ from kctl.context import choose
 
 
 class ClusterOptions(NamedTuple):
-    """The options that every command has which talks to a cluster."""
+    """The options that every command has which talks to a cluster.
+
+    `overrides` are client settings that go before those of the file.
+    """
 
     bootstrap_server: str | None = None
     command_config: str | None = None
     context: str | None = None
     timeout_s: float = 30.0
+    overrides: Mapping[str, str] = {}
 
 
 class Host(NamedTuple):
@@ -48,7 +53,7 @@ def connect(options: ClusterOptions) -> KafkaClient:
         context=options.context,
         command_config=options.command_config,
     )
-    settings = _settings(choice.command_config)
+    settings = _settings(choice.command_config, options.overrides)
     host = real_host()
     return KafkaClient(
         parse_addresses(choice.bootstrap_servers),
@@ -60,9 +65,9 @@ def connect(options: ClusterOptions) -> KafkaClient:
     )
 
 
-def _settings(path: str | None) -> ClientSettings:
+def _settings(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
     if path is None:
-        return ClientSettings()
+        return client_settings(overrides)
     from engine.config.java_properties import parse_properties
 
-    return client_settings(parse_properties(RealFiles().read_bytes(path), path))
+    return client_settings({**parse_properties(RealFiles().read_bytes(path), path), **overrides})

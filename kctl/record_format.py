@@ -21,11 +21,10 @@ from typing import Any, NamedTuple, TypeAlias
 from engine.model import TopicPartition
 from engine.records.record import Header
 from engine.records.record_run import RecordRun
+from kctl.escapes import read_escape
 from kctl.words import UnreadableWord
 
 Rewrite: TypeAlias = Callable[[bytes], bytes]
-
-_ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
 
 class _Letter(NamedTuple):
@@ -108,22 +107,9 @@ def _parse(template: str) -> list[bytes | _Letter]:
         elif sign == "%":
             raise UnreadableWord("a record format", template, "one of s k t p o T h e S K behind %")
         elif sign == "\\":
-            raw, position = _escaped(template, position)
+            raw, position = read_escape(template, position, "a record format")
             parts.append(raw)
         else:
             parts.append(sign.encode())
             position += 1
     return parts
-
-
-def _escaped(template: str, position: int) -> tuple[bytes, int]:
-    letter = template[position + 1 : position + 2]
-    if letter == "x":
-        digits = template[position + 2 : position + 4]
-        try:
-            return bytes.fromhex(digits), position + 2 + len(digits)
-        except ValueError:
-            raise UnreadableWord("a record format", template, "two hex digits behind \\x") from None
-    if letter not in _ESCAPES:
-        raise UnreadableWord("a record format", template, "n, t, r, 0, \\ or xNN behind \\")
-    return _ESCAPES[letter], position + 2

@@ -46,7 +46,7 @@ def consume(
         ),
     ] = None,
     read_committed: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
         ),
@@ -108,6 +108,10 @@ def consume(
         bool,
         typer.Option("--raw", help="Text byte for byte on a terminal too, control characters too."),
     ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("-X", metavar="KEY=VALUE", help="A client setting, as fetch.max.bytes=1000."),
+    ] = None,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
     context: Context = None,
@@ -118,15 +122,18 @@ def consume(
     Without --format, each value and a newline. Bytes that are not UTF-8 are base64 in json,
     ndjson, yaml and csv; `kctl produce --input ndjson` reads what -o ndjson prints.
     """
+    from kctl.client_overrides import client_overrides
+    from kctl.commands.consume_settings import CONSUMER_KEYS, fetch_options
     from kctl.commands.consume_work import ConsumeRequest, consume_records
     from kctl.commands.content_filters import content_filters
 
+    overrides = client_overrides(settings or [], CONSUMER_KEYS)
     request = ConsumeRequest(
         words=words,
         start=start,
         until="end" if exit_at_end and until is None else until,
         max_messages=max_messages,
-        read_committed=read_committed,
+        fetch=fetch_options(overrides.own, read_committed=read_committed),
         template=template,
         output=output,
         is_raw=raw,
@@ -134,4 +141,5 @@ def consume(
         schemas=schemas,
         filters=content_filters(key, key_regex, value_regex, header, json_path),
     )
-    return consume_records(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    options = ClusterOptions(bootstrap, command_config, context, timeout, overrides.shared)
+    return consume_records(options, request)

@@ -40,7 +40,7 @@ class ConsumeRequest(NamedTuple):
     start: str
     until: str | None
     max_messages: int | None
-    read_committed: bool
+    fetch: FetchOptions
     template: str | None
     output: str
     is_raw: bool = False
@@ -135,7 +135,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest) -> int:
             run.decoding = RecordDecoding(decoder, run.fail)
         for error in errors:
             run.fail(error)
-        is_committed = request.read_committed
+        is_committed = request.fetch.read_committed
         starts = run.without_errors(resolve(client, partitions, start, read_committed=is_committed))
         if until is not None:
             run.ends = run.without_errors(
@@ -143,7 +143,7 @@ def _consume(options: ClusterOptions, request: ConsumeRequest) -> int:
             )
             starts = {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
         try:
-            run.fetch_all(client, starts, is_committed=is_committed)
+            run.fetch_all(client, starts, request.fetch)
         finally:
             # A document that is cut short by Ctrl-C still ends as it should.
             sink.close(failures=run.failures)
@@ -193,10 +193,10 @@ class _Run:
         return offsets
 
     def fetch_all(
-        self, client: KafkaClient, starts: dict[TopicPartition, int], *, is_committed: bool
+        self, client: KafkaClient, starts: dict[TopicPartition, int], options: FetchOptions
     ) -> None:
         """Print records until nothing is left to print."""
-        fetcher = Fetcher(client, starts, FetchOptions(read_committed=is_committed))
+        fetcher = Fetcher(client, starts, options)
         while fetcher.partitions and self._left != 0:
             for fetched in fetcher.poll(_WAIT_MS):
                 self._take(fetcher, fetched)

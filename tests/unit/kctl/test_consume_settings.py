@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.client.fetching import FetchOptions
+from kctl.commands.consume_settings import CONSUMER_KEYS, fetch_options
+from kctl.words import UnreadableWord
+
+
+def test_without_settings_it_is_as_ever() -> None:
+    assert FetchOptions() == fetch_options({}, read_committed=None)
+
+
+@pytest.mark.parametrize("key", CONSUMER_KEYS)
+def test_every_setting_has_an_effect(key: str) -> None:
+    value = "read_committed" if key == "isolation.level" else "1234"
+    assert FetchOptions() != fetch_options({key: value}, read_committed=None)
+
+
+@pytest.mark.parametrize("key", CONSUMER_KEYS)
+def test_what_is_no_value_is_refused(key: str) -> None:
+    for text in ("0", "-1", "many", "99999999999"):
+        with pytest.raises(UnreadableWord, match=key):
+            fetch_options({key: text}, read_committed=None)
+
+
+def test_an_option_goes_before_its_setting() -> None:
+    settings = {"isolation.level": "read_committed"}
+    assert not fetch_options(settings, read_committed=False).read_committed
