@@ -5,7 +5,7 @@ waits for input       Ctrl-C ends the wait at once
 at work               the first one is remembered until the work is done, the next one ends it
 ```
 
-A command that must end in order on SIGTERM too takes it as an exception: `terminations`.
+A command that must end in order on SIGTERM too has it held back by the same rule.
 """
 
 from __future__ import annotations
@@ -16,75 +16,58 @@ from contextlib import contextmanager
 from types import FrameType
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM asks the command to end."""
+
+
 class HeldInterrupts:
-    """Whether Ctrl-C may raise KeyboardInterrupt now, and whether one is held back."""
+    """Whether Ctrl-C may raise KeyboardInterrupt now, and what is held back.
+
+    SIGTERM raises Terminated by the same rule.
+    """
 
     def __init__(self) -> None:
         self._is_allowed = False
-        self._is_pending = False
+        self._pending: type[KeyboardInterrupt] | None = None
 
     @contextmanager
     def allowed(self) -> Iterator[None]:
         """Let Ctrl-C end what is inside; raises KeyboardInterrupt for one that was held back."""
         self._is_allowed = True
         try:
-            if self._is_pending:
-                self._is_pending = False
-                raise KeyboardInterrupt
+            if self._pending is not None:
+                pending, self._pending = self._pending, None
+                raise pending
             yield
         finally:
             self._is_allowed = False
 
-    def on_signal(self, _number: int, _frame: FrameType | None) -> None:
-        """Take a Ctrl-C: hold it back, or raise KeyboardInterrupt."""
-        if not (self._is_allowed or self._is_pending):
-            self._is_pending = True
+    def on_signal(self, number: int, _frame: FrameType | None) -> None:
+        """Take a Ctrl-C or SIGTERM: hold it back, or raise KeyboardInterrupt."""
+        kind = Terminated if number == signal.SIGTERM else KeyboardInterrupt
+        if not self._is_allowed and self._pending is None:
+            self._pending = kind
             return
-        self._is_pending = False
-        raise KeyboardInterrupt
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM asks the command to end."""
+        self._pending = None
+        raise kind
 
 
 @contextmanager
-def terminations() -> Iterator[None]:
-    """Have SIGTERM raise Terminated inside; where it is ignored, it stays so.
-
-    For the main thread.
-    """
-
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        raise Terminated
-
-    before = signal.getsignal(signal.SIGTERM)
-    if before is signal.SIG_IGN:
-        yield
-        return
-    signal.signal(signal.SIGTERM, on_signal)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def held_interrupts() -> Iterator[HeldInterrupts]:
-    """Hold Ctrl-C back from here on, but where it is allowed.
+def held_interrupts(*signals: signal.Signals) -> Iterator[HeldInterrupts]:
+    """Hold Ctrl-C, or these signals, back from here on, but where it is allowed.
 
     Raises KeyboardInterrupt at the end for one that is still held back. Where a shell has the
     process ignore them, it goes on ignoring them. For the main thread.
     """
     held = HeldInterrupts()
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:
-        yield held
-        return
-    signal.signal(signal.SIGINT, held.on_signal)
+    before = {number: signal.getsignal(number) for number in signals or (signal.SIGINT,)}
+    heeded = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
+    for number in heeded:
+        signal.signal(number, held.on_signal)
     try:
         yield held
         with held.allowed():
             pass
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number in heeded:
+            signal.signal(number, before[number])

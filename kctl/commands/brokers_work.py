@@ -34,7 +34,7 @@ DESCRIBE_COLUMNS = (
     Column("leaders", "LEADERS", right=True),
     Column("out_of_sync", "OUT-OF-SYNC", right=True),
     Column("size_bytes", "SIZE", right=True, is_size=True),
-    Column("disk_usable_bytes", "DISK-FREE", right=True),
+    Column("disk_usable_bytes", "DISK-FREE", right=True, is_size=True),
     Column("configs", "SETTINGS", wide=True),
 )
 LOG_DIR_COLUMNS = (
@@ -42,8 +42,8 @@ LOG_DIR_COLUMNS = (
     Column("path", "PATH", is_name=True),
     Column("replicas", "REPLICAS", right=True),
     Column("size_bytes", "SIZE", right=True, is_size=True),
-    Column("disk_total_bytes", "DISK", right=True),
-    Column("disk_usable_bytes", "DISK-FREE", right=True),
+    Column("disk_total_bytes", "DISK", right=True, is_size=True),
+    Column("disk_usable_bytes", "DISK-FREE", right=True, is_size=True),
     Column("error", "ERROR"),
 )
 REPLICA_COLUMNS = (

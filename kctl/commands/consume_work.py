@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import NamedTuple, Protocol
 
@@ -17,7 +18,7 @@ from kctl.asking import report_error, say
 from kctl.bulk_reading import BulkReading
 from kctl.commands.offset_points import parse_point, resolve
 from kctl.connect import ClusterOptions, connect
-from kctl.interrupts import Terminated, terminations
+from kctl.interrupts import HeldInterrupts, Terminated, held_interrupts
 from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
 from kctl.record_format import RecordFormat
 from kctl.record_rows import DECODED_COLUMNS, RECORD_COLUMNS, run_columns
@@ -114,40 +115,45 @@ class RowSink:
 def consume_records(options: ClusterOptions, request: ConsumeRequest) -> int:
     """Print records until the end that was asked for; returns the exit code."""
     try:
-        with terminations():
-            return _consume(options, request)
+        with held_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts:
+            return _consume(options, request, interrupts)
     except Terminated:
         return exits.TERMINATED
 
 
-def _consume(options: ClusterOptions, request: ConsumeRequest) -> int:
+def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldInterrupts) -> int:
     decoder = schema_decoder(
         request.schema_registry, request.schemas, os.environ, options.timeout_s
     )
     sink = _sink(request, is_decoded=decoder is not None)
     with connect(options) as client:
-        now_ms = client.clock.wall_ms()
-        start = parse_point(request.start, now_ms)
-        until = None if request.until is None else parse_point(request.until, now_ms)
-        _, partitions, errors = select_partitions(client, request.words)
-        run = _Run(sink, request.max_messages, request.filters)
+        run = _Run(sink, request.max_messages, request.filters, interrupts)
         if decoder is not None:
             run.decoding = RecordDecoding(decoder, run.fail)
-        for error in errors:
-            run.fail(error)
-        is_committed = request.fetch.read_committed
-        starts = run.without_errors(resolve(client, partitions, start, read_committed=is_committed))
-        if until is not None:
-            run.ends = run.without_errors(
-                resolve(client, list(starts), until, read_committed=is_committed)
-            )
-            starts = {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
+        with interrupts.allowed():
+            starts = _starts(client, request, run)
         try:
             run.fetch_all(client, starts, request.fetch)
         finally:
             # A document that is cut short by Ctrl-C still ends as it should.
             sink.close(failures=run.failures)
     return run.exit_code
+
+
+def _starts(client: KafkaClient, request: ConsumeRequest, run: _Run) -> dict[TopicPartition, int]:
+    """Return where to start in each partition that has something to print; `run` has the ends."""
+    now_ms = client.clock.wall_ms()
+    start = parse_point(request.start, now_ms)
+    until = None if request.until is None else parse_point(request.until, now_ms)
+    _, partitions, errors = select_partitions(client, request.words)
+    for error in errors:
+        run.fail(error)
+    is_committed = request.fetch.read_committed
+    starts = run.without_errors(resolve(client, partitions, start, read_committed=is_committed))
+    if until is None:
+        return starts
+    run.ends = run.without_errors(resolve(client, list(starts), until, read_committed=is_committed))
+    return {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
 
 
 def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
@@ -163,8 +169,15 @@ def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
 class _Run:
     """One run: what is left to print, and what went wrong."""
 
-    def __init__(self, sink: Sink, max_messages: int | None, filters: Filters) -> None:
+    def __init__(
+        self,
+        sink: Sink,
+        max_messages: int | None,
+        filters: Filters,
+        interrupts: HeldInterrupts,
+    ) -> None:
         self._sink = sink
+        self._interrupts = interrupts
         self._filters = filters
         self._is_waiting = False
         self.decoding: RecordDecoding | None = None
@@ -198,7 +211,9 @@ class _Run:
         """Print records until nothing is left to print."""
         fetcher = Fetcher(client, starts, options)
         while fetcher.partitions and self._left != 0:
-            for fetched in fetcher.poll(_WAIT_MS):
+            with self._interrupts.allowed():
+                arrived = fetcher.poll(_WAIT_MS)
+            for fetched in arrived:
                 self._take(fetcher, fetched)
             self._sink.flush()
             self._tell_trouble(fetcher.trouble, client.timeout_ms)

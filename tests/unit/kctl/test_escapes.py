@@ -10,6 +10,7 @@ from engine.records.record import Record, TimestampType
 from kctl.escapes import unescaped
 from kctl.record_format import RecordFormat
 from kctl.words import UnreadableWord
+from tests.runs import run_of
 
 ESCAPES = "a\\tb\\n\\r\\0\\\\\\x00\\xfF é"
 
@@ -20,7 +21,7 @@ def test_escapes_stand_for_bytes() -> None:
 
 def test_templates_know_the_same_escapes() -> None:
     record = Record(0, 0, TimestampType.CREATE_TIME, None, None)
-    filled = RecordFormat(ESCAPES).fill(TopicPartition("t", 0), record, 0)
+    filled = RecordFormat(ESCAPES).fill(TopicPartition("t", 0), run_of(record))
     assert filled == unescaped(ESCAPES, "a text")
 
 

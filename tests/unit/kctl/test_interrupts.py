@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kctl.interrupts import held_interrupts
+from kctl.interrupts import Terminated, held_interrupts
 
 
 def interrupt() -> None:
@@ -77,3 +77,25 @@ def test_what_the_shell_has_ignored_stays_ignored() -> None:
     with held_interrupts() as interrupts, interrupts.allowed():
         interrupt()
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_a_termination_is_held_back_too_where_it_is_asked_for() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    done = []
+    with pytest.raises(Terminated), held_interrupts(signal.SIGINT, signal.SIGTERM) as interrupts:
+        os.kill(os.getpid(), signal.SIGTERM)
+        done.append("work")
+        with interrupts.allowed():
+            done.append("wait")
+    assert ["work"] == done
+    assert before == signal.getsignal(signal.SIGTERM)
+
+
+def test_the_last_signal_says_how_it_ended() -> None:
+    with (
+        pytest.raises(KeyboardInterrupt) as ended,
+        held_interrupts(signal.SIGINT, signal.SIGTERM),
+    ):
+        os.kill(os.getpid(), signal.SIGTERM)
+        interrupt()
+    assert KeyboardInterrupt is ended.type

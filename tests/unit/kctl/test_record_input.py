@@ -66,7 +66,8 @@ def test_what_dump_log_prints_is_read_back_exactly(found: list[Record]) -> None:
     files = MemoryFiles()
     files.make_dir("/t-3")
     files.replace_file(LOG, bytes(build_batch(stored, BatchSettings())))
-    rows = [row for _, row in RowDump(files, DumpOptions(), headers_only=False).rows([LOG])]
+    dump = RowDump(files, DumpOptions(), headers_only=False)
+    rows = [row for dumped in dump.rows([LOG]) for row in dumped.rows()]
     for record, row in zip(stored, rows, strict=True):
         assert agrees(record, parsed(row))
         # The text alone says it too, for whoever leaves the long form out.
