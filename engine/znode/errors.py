@@ -13,6 +13,7 @@ ZnodeError
 └─ ConnectionLost              -4
 StorageError
 └─ ZnodeStoreFailed            -1   SYSTEMERROR: the journal cannot be written or read
+   └─ ZnodeStoreDamaged             its file is not what it should be
 ```
 
 Source: org.apache.zookeeper.KeeperException.Code.
@@ -132,3 +133,7 @@ class ZnodeStoreFailed(StorageError):
         self.path = path
         self.operation = operation
         self.reason = reason
+
+
+class ZnodeStoreDamaged(ZnodeStoreFailed):
+    """The file of an embedded store is there, and is not one, or not a whole one."""
