@@ -62,7 +62,7 @@ class ClusterDidNotStart(EngineError):
         super().__init__(f"the cluster in {path} did not start: {reason}")
         self.hint = hint or f"`kctl cluster logs --data {path}` shows what it had to say"
         if reason.startswith("cannot listen"):
-            self.hint = "choose another port (--port 0 takes any), or stop what listens there"
+            self.hint = "choose another port (0 takes any), or stop what listens there"
         self.path = path
         self.reason = reason
 
