@@ -68,7 +68,9 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
     """Run a Typer application without letting it exit or print tracebacks."""
     from typer.main import get_command
 
-    code = get_command(app).main(args=args, prog_name=prog, standalone_mode=False)
+    from kctl.verbosity import with_verbose
+
+    code = with_verbose(get_command(app)).main(args=args, prog_name=prog, standalone_mode=False)
     return code if isinstance(code, int) else exits.OK
 
 

@@ -18,6 +18,7 @@ from kctl.asking import say
 from kctl.commands.znode_tree import write_tree
 from kctl.embedded import cluster_path
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
+from kctl.verbosity import tell_choice
 
 _RAW = "raw"
 _FLUSHED = (*TABLES, "ndjson", "csv", "name")
@@ -78,12 +79,15 @@ def _reader(store: Store) -> ZnodeReader:
     if store.zookeeper is not None:
         if store.data is not None:
             raise TwoStores
+        tell_choice("metadata store", store.zookeeper, "-z")
         return ZnodeReader(store.zookeeper, store.timeout_s)
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, store.data))
     is_running = directory.state() is ClusterState.RUNNING
     running = directory.running() if is_running else None
     if running is None or running.znode_address is None:
         raise NoStore(directory.path)
+    source = f"the embedded cluster in {directory.path}"
+    tell_choice("metadata store", running.znode_address, source)
     return ZnodeReader(running.znode_address, store.timeout_s)
 
 

@@ -168,8 +168,8 @@ def test_a_directory_of_another_topic_id_is_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("code", "is_damaged", "hint"),
     [
-        (sqlite3.SQLITE_NOTADB, True, "kctl cluster repair --data /d`"),
-        (sqlite3.SQLITE_CORRUPT, True, "kctl cluster repair --data /d`"),
+        (sqlite3.SQLITE_NOTADB, True, "`kctl cluster repair --data /d`"),
+        (sqlite3.SQLITE_CORRUPT, True, "`kctl cluster repair --data /d`"),
         (sqlite3.SQLITE_READONLY, False, "make the file and its folder writable"),
         (sqlite3.SQLITE_CANTOPEN, False, "make the file and its folder writable"),
         (sqlite3.SQLITE_BUSY, False, "another process has it open"),
@@ -180,4 +180,6 @@ def test_what_is_wrong_with_a_store_says_the_way_on(code: int, is_damaged: bool,
     error.sqlite_errorcode = code
     failed = failure("/d/znodes.sqlite", "open", error)
     assert is_damaged == isinstance(failed, ZnodeStoreDamaged)
-    assert isinstance(failed, ZnodeStoreFailed) and hint in str(failed.hint).replace("`kctl", "kctl")
+    assert isinstance(failed, ZnodeStoreFailed) and hint in str(failed.hint).replace(
+        "`kctl", "kctl"
+    )
