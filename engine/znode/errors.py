@@ -25,6 +25,10 @@ from typing import ClassVar
 
 from engine.errors import StorageError, ZnodeError
 
+#: What commands exit with when they are told something that cannot be, and when nobody answers.
+_USAGE_EXIT = 2
+_UNREACHABLE_EXIT = 3
+
 
 class NodeError(ZnodeError):
     """An operation on one path was refused."""
@@ -90,6 +94,7 @@ class InvalidZnodePath(NodeError):
     """A path breaks ZooKeeper's rules."""
 
     code = -8
+    exit_code = _USAGE_EXIT
 
 
 class ZnodeLimitExceeded(NodeError):
@@ -117,6 +122,8 @@ class ZnodeConnectionLost(ZnodeError):
     """No answer came: the operation may or may not have been done."""
 
     code: ClassVar[int] = -4
+    exit_code = _UNREACHABLE_EXIT
+    hint = "check that ZooKeeper runs, and its address and port"
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the metadata store does not answer: {reason}")
