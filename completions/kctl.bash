@@ -39,12 +39,15 @@ _kctl() {
     "cluster destroy") words="--data -y --yes --timeout --help" ;;
     "broker") words="run --help" ;;
     "broker run") words="--config --set --help" ;;
-    "znode") words="ls get stat tree watch --help" ;;
+    "znode") words="ls get stat tree watch create set delete --help" ;;
     "znode ls") words="-z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
     "znode get") words="-z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
     "znode stat") words="-z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
     "znode tree") words="--depth -z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
     "znode watch") words="-n --count -z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
+    "znode create") words="--file -p --parents --sequential -e --ephemeral -z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
+    "znode set") words="--file --version -z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
+    "znode delete") words="-r --recursive --version -y --yes -z --zookeeper --data --timeout -o --output -v --verbose --help" ;;
     "dump-log") words="--files --print-data-log --deep-iteration --skip-record-metadata --max-bytes --max-message-size --verify-index-only --index-sanity-check --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --share-group-state-decoder --kafka-version --from-offset --to-offset --from-timestamp --to-timestamp --max-records --key --key-regex --value-regex --header --producer-id --headers-only -o --output --check --help" ;;
     "logs") words="dirs verify repair diff --help" ;;
     "logs dirs") words="-o --output --help" ;;

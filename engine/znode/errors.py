@@ -53,12 +53,13 @@ class NoNode(NodeError):
 
 
 class BadVersion(NodeError):
-    """The node was changed since the expected version."""
+    """The node was changed since the expected version; `got` is negative where nobody tells it."""
 
     code = -103
 
     def __init__(self, path: str, expected: int, got: int) -> None:
-        super().__init__(path, f"expected version {expected}, got {got}")
+        other = f"got {got}" if got >= 0 else "it has another one"
+        super().__init__(path, f"expected version {expected}, {other}")
         self.expected = expected
         self.got = got
 

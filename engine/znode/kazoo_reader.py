@@ -119,7 +119,7 @@ class ZnodeReader:
 
     def __enter__(self) -> ZnodeReader:
         """Connect; raises ZookeeperUnreachable."""
-        self._begin()
+        self.begin()
         self._connect()
         self._kazoo.chroot = self._address.chroot
         return self
@@ -130,7 +130,7 @@ class ZnodeReader:
             self._let_go(0)
             raise ZookeeperUnreachable(str(self._address), self._timeout_s)
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Have the time-out count from now on."""
         self._deadline_ms = self._clock.monotonic_ms() + round(self._timeout_s * 1000)
 
@@ -217,7 +217,7 @@ class ZnodeReader:
             events.get()
             while not events.empty():
                 events.get()
-            self._begin()
+            self.begin()
             if not self._kazoo.connected:
                 on_lost()
             after = self._picture_again(path, events.put)
@@ -268,13 +268,13 @@ class ZnodeReader:
         stats = [(path, self._wait(request, path)) for path, request in requests]
         return [NodeView(path, stat_of(stat)) for path, stat in stats if stat is not None]
 
-    def _wait(self, request: Any, path: str) -> Any:
+    def _wait(self, request: Any, path: str, version: int = ANY_VERSION) -> Any:
         try:
             return request.get(timeout=self._left_s())
         except KazooTimeoutError as error:
             raise ZookeeperUnreachable(str(self._address), self._timeout_s) from error
         except KazooException as error:
-            refused = engine_error(error, path, ANY_VERSION, 0)
+            refused = engine_error(error, path, version, 0)
             if isinstance(refused, NoNode):
                 refused.hint = _NO_NODE_HINT
             raise refused from error

@@ -75,12 +75,13 @@ class NoStore(EngineError):
         self.path = path
 
 
-def _reader(store: Store) -> ZnodeReader:
+def store_address(store: Store) -> str:
+    """Return where a store is; raises TwoStores, NoStore."""
     if store.zookeeper is not None:
         if store.data is not None:
             raise TwoStores
         tell_choice("metadata store", store.zookeeper, "-z")
-        return ZnodeReader(store.zookeeper, store.timeout_s, RealClock())
+        return store.zookeeper
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, store.data))
     is_running = directory.state() is ClusterState.RUNNING
     running = directory.running() if is_running else None
@@ -88,7 +89,11 @@ def _reader(store: Store) -> ZnodeReader:
         raise NoStore(directory.path)
     source = f"the embedded cluster in {directory.path}"
     tell_choice("metadata store", running.znode_address, source)
-    return ZnodeReader(running.znode_address, store.timeout_s, RealClock())
+    return running.znode_address
+
+
+def _reader(store: Store) -> ZnodeReader:
+    return ZnodeReader(store_address(store), store.timeout_s, RealClock())
 
 
 def list_children(store: Store, path: str, output: str) -> int:
@@ -96,8 +101,8 @@ def list_children(store: Store, path: str, output: str) -> int:
     check_format(output)
     with _reader(store) as reader:
         children = reader.children(path)
-    rows = [_stat_row(child.path, child.stat) for child in children]
-    write_rows(_columns(output), rows, output)
+    rows = [stat_row(child.path, child.stat) for child in children]
+    write_rows(stat_columns(output), rows, output)
     return exits.OK
 
 
@@ -110,8 +115,8 @@ def print_data(store: Store, path: str, output: str) -> int:
     if output == _RAW:
         _write_raw(data)
         return exits.OK
-    row = _stat_row(path, stat) | _data_cells(data)
-    write_object((*_columns(output), *DATA_COLUMNS), row, output)
+    row = stat_row(path, stat) | _data_cells(data)
+    write_object((*stat_columns(output), *DATA_COLUMNS), row, output)
     return exits.OK
 
 
@@ -142,7 +147,7 @@ def show_stat(store: Store, path: str, output: str) -> int:
     check_format(output)
     with _reader(store) as reader:
         stat = reader.stat(path)
-    write_object(_columns(output), _stat_row(path, stat), output)
+    write_object(stat_columns(output), stat_row(path, stat), output)
     return exits.OK
 
 
@@ -154,12 +159,12 @@ def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
         if output == "table":
             write_tree(nodes, sys.stdout)
         else:
-            write_rows((*_columns(output), Column("depth", "DEPTH")), _tree_rows(nodes), output)
+            write_rows((*stat_columns(output), Column("depth", "DEPTH")), _tree_rows(nodes), output)
     return exits.OK
 
 
 def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, Any]]:
-    return (_stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
+    return (stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
 
 
 def watch_changes(store: Store, path: str, count: int | None, output: str) -> int:
@@ -216,7 +221,7 @@ def _change_line(change: NodeChange) -> str:
     return f"{change.event:<7}  {change.path}  version {stat.version}  {_time(stat.mtime_ms)}\n"
 
 
-def _columns(output: str) -> tuple[Column, ...]:
+def stat_columns(output: str) -> tuple[Column, ...]:
     """Return the columns of nodes: times to read in tables, to reckon with elsewhere."""
     if output in TABLES:
         return STAT_COLUMNS
@@ -224,7 +229,8 @@ def _columns(output: str) -> tuple[Column, ...]:
     return (*plain, *_MILLISECONDS)
 
 
-def _stat_row(path: str, stat: Stat) -> dict[str, Any]:
+def stat_row(path: str, stat: Stat) -> dict[str, Any]:
+    """Return the cells of a node."""
     owner = f"0x{stat.ephemeral_owner:x}" if stat.ephemeral_owner else None
     times = {"ctime": _time(stat.ctime_ms), "mtime": _time(stat.mtime_ms)}
     return {"path": path, **stat._asdict(), "ephemeral_owner": owner, **times}

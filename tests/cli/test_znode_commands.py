@@ -162,3 +162,57 @@ def _change_until(shell: Shell, condition: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline
         number += 1
         shell.ok("configs", "set", "--topic", "t", f"retention.ms={1000 + number}")
+
+
+class TestChanges:
+    def test_a_node_is_made_changed_and_removed(self, shell: Shell, tmp_path: Path) -> None:
+        assert 1 == shell.run("znode", "create", "/a/b", "x").returncode
+        made = json.loads(shell.ok("znode", "create", "/a/b", "x", "--parents", "-o", "json"))
+        assert ("/a/b", 0, None) == (made["path"], made["version"], made["ephemeral_owner"])
+        again = shell.run("znode", "create", "/a/b", "x")
+        assert (1, True) == (again.returncode, "the node exists" in again.stderr)
+        file = tmp_path / "data"
+        file.write_bytes(b"\xff\x00")
+        shell.ok("znode", "set", "/a/b", "--file", str(file), "--version", "0")
+        assert "/wA=" == json.loads(shell.ok("znode", "get", "/a/b", "-o", "json"))["data_base64"]
+        shell.ok("znode", "set", "/a/b", "-", stdin="from stdin")
+        assert "from stdin" == shell.ok("znode", "get", "/a/b")
+        shell.ok("znode", "delete", "/a/b", "-y", "--version", "2")
+        shell.ok("znode", "delete", "/a", "-y")
+        assert 1 == shell.run("znode", "stat", "/a").returncode
+
+    def test_a_change_needs_the_version_that_it_names(self, shell: Shell) -> None:
+        shell.ok("znode", "create", "/v", "x")
+        for words in (["set", "/v", "y"], ["delete", "/v", "-y"]):
+            done = shell.run("znode", *words, "--version", "7")
+            assert (1, True) == (done.returncode, "expected version 7, it has" in done.stderr)
+        assert "x" == shell.ok("znode", "get", "/v")
+        shell.ok("znode", "delete", "/v", "-y")
+
+    def test_sequential_nodes_get_their_digits(self, shell: Shell) -> None:
+        shell.ok("znode", "create", "/seq")
+        for number in range(2):
+            made = shell.ok("znode", "create", "/seq/n-", "--sequential", "-o", "name")
+            assert f"/seq/n-{number:010d}\n" == made
+        assert 1 == shell.run("znode", "delete", "/seq", "-y").returncode
+        shell.ok("znode", "delete", "/seq", "-r", "-y")
+
+    def test_a_removal_says_how_much_of_which_cluster(self, shell: Shell) -> None:
+        shell.ok("znode", "create", "/t/a/b", "-p")
+        asked = shell.run("znode", "delete", "/t", "-r")
+        assert 2 == asked.returncode
+        assert "Delete /t and 2 nodes below it of cluster " in asked.stderr
+        assert f"at {shell.status()['zookeeper']}: needs a yes" in asked.stderr
+        row = json.loads(shell.ok("znode", "delete", "/t", "-r", "-y", "-o", "json"))
+        assert {"path": "/t", "removed_count": 3, "result": "deleted"} == row
+
+    def test_what_cannot_be_is_wrong_usage(self, shell: Shell) -> None:
+        for words, said in (
+            (["create", "/e", "-e"], "an ephemeral node would go with the session"),
+            (["delete", "/", "-r", "-y"], "the root cannot be deleted"),
+            (["create", "relative"], "a path starts with a slash"),
+            (["set", "/controller"], "DATA, - for stdin, or --file FILE"),
+            (["delete", "/a", "-r", "--version", "1"], "without --version"),
+        ):
+            done = shell.run("znode", *words)
+            assert (2, True) == (done.returncode, said in done.stderr), words
