@@ -41,6 +41,10 @@ def _dispatch(args: list[str]) -> int:
 
         sys.stdout.write(f"kctl {__version__}\n")
         return exits.OK
+    if args[0] == "__complete":
+        from kctl.completion_live import complete
+
+        return complete(args[1:])
     noun = NOUNS.get(args[0])
     if noun is None:
         return _unknown(args[0])
