@@ -43,11 +43,11 @@ _NEW_NAMES = ("topics create",)
 
 def kind_of(path: str, parameter: Any) -> str:
     """Return the kind of values of one parameter of a Typer command."""
-    metavar = (parameter.metavar or "").strip("[].")
+    metavar = (parameter.metavar or "").lstrip("[")
     for option in parameter.opts:
         if option in _BY_OPTION:
             return _BY_OPTION[option]
-    if metavar in _ENUMERATED:
+    if metavar.rstrip("].") in _ENUMERATED:
         words = re.findall(r"[a-z0-9_]+", parameter.help or "")
         values = list(dict.fromkeys(word for word in words if word in _VALUES))
         return f"words {' '.join(values)}" if values else NONE
@@ -60,7 +60,7 @@ def kind_of(path: str, parameter: Any) -> str:
         return f"{keys}=" if "=" in metavar else keys
     if metavar.startswith("FILE"):
         return "files"
-    return "folders" if metavar == "DIR" else NONE
+    return "folders" if metavar.startswith("DIR") else NONE
 
 
 def keys_of(kind: str) -> list[str]:

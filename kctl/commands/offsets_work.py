@@ -15,7 +15,7 @@ from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
 from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format
-from kctl.selection import select_partitions
+from kctl.selection import matching_topics, select_partitions
 from kctl.words import counted
 
 _START = Point(PointKind.TIMESTAMP, EARLIEST)
@@ -48,6 +48,7 @@ class OffsetsRequest(NamedTuple):
     """The options of `kctl offsets get`."""
 
     words: list[str]
+    match: str | None
     at: str | None
     read_committed: bool
     output: str
@@ -70,7 +71,8 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
         point = None if request.at is None else parse_point(request.at, now_ms)
-        _, partitions, errors = select_partitions(client, request.words)
+        words = matching_topics(client, request.words, request.match)
+        _, partitions, errors = select_partitions(client, words)
         for error in errors:
             report_error(error)
         columns: tuple[Column, ...]

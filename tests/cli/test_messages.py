@@ -53,6 +53,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         ("records delete clicks:0 --before end", 2, "0 records of 1 partition of cluster "),
         ("topics alter clicks -p 1", 1, "it has so many already"),
         ("topics alter clicks -p 0 -y", 2, "0 is not in the range"),
+        ("offsets get", 2, "which topics? None is named"),
+        ("offsets get --match (", 2, "not a regular expression"),
+        ("offsets get --match cl*s", 1, "'cl.*s' matches as a shell's pattern"),
+        ("topics describe --match c*", 1, "'c.*' matches as a shell's pattern"),
         ("topics alter clicks -p 1 -y", 1, "give a larger number"),
         ("topics create t -p 100001", 1, "INVALID_PARTITIONS"),
         ("brokers log-dirs --topic clikcs", 1, "did you mean clicks?"),
@@ -81,6 +85,14 @@ def test_what_is_wrong_and_what_next(
 def test_what_was_not_set_is_no_failure(cluster: EmbeddedCluster, words: str, said: str) -> None:
     code, out, err = run_kctl([*words.split(), "-b", cluster.address], Path.cwd())
     assert (exits.OK, True) == (code, said in out.decode()), err
+
+
+def test_offsets_of_topics_that_match_are_shown_once(cluster: EmbeddedCluster) -> None:
+    for words in ("--match c.*", "clicks --match c.*", "clicks:0 --match c.*"):
+        line = ["offsets", "get", *words.split(), "-o", "csv", "-b", cluster.address]
+        code, out, err = run_kctl(line, Path.cwd())
+        assert (exits.OK, b"clicks,0,0,0,0") == (code, out.splitlines()[1]), err
+        assert 2 == len(out.splitlines())
 
 
 def test_a_key_for_plug_ins_is_noted(cluster: EmbeddedCluster) -> None:
