@@ -146,7 +146,8 @@ def tls_failure(error: OSError, tls: TlsSettings | None, *, is_handshake: bool) 
     if code:
         return _certificate_failure(code, str(getattr(error, "verify_message", "")))
     reason = str(getattr(error, "reason", None) or "")
-    if is_handshake and (reason in _NO_TLS or isinstance(error, ConnectionResetError)):
+    is_cut = isinstance(error, ConnectionResetError) or type(error).__name__ == "SSLEOFError"
+    if is_handshake and (reason in _NO_TLS or is_cut):
         return Failure(
             "the other side does not speak TLS",
             "set security.protocol to PLAINTEXT or SASL_PLAINTEXT if its listener has no TLS",
