@@ -78,8 +78,11 @@ def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
 
 
 def has_store(data: DataDirectory, files: Files) -> bool:
-    """Tell whether there is a metadata store with anything in it."""
-    return files.exists(data.store_path) and files.size_bytes(data.store_path) > 0
+    """Tell whether a metadata store is there with anything in it, or in its write-ahead log."""
+    if not files.exists(data.store_path):
+        return False
+    beside = [path for path in data.store_files() if files.exists(path)]
+    return any(files.size_bytes(path) > 0 for path in beside)
 
 
 def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:

@@ -80,6 +80,15 @@ def test_logs_without_their_store_are_to_be_repaired(
         check_start(data, FILES, PLAN)
 
 
+def test_a_store_whose_log_alone_was_written_is_there(data: DataDirectory, folder: Path) -> None:
+    data.write_plan(PLAN)
+    _partition(folder)
+    (folder / "broker-1" / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    (folder / "znodes.sqlite").write_bytes(b"")
+    (folder / "znodes.sqlite-wal").write_bytes(b"frames")
+    check_start(data, FILES, PLAN)
+
+
 def test_a_removal_leaves_and_names_what_no_broker_made(data: DataDirectory, folder: Path) -> None:
     data.write_plan(PLAN)
     partition = _partition(folder)
