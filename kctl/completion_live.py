@@ -2,6 +2,7 @@
 
 Never an error, and never long: what is not known after the time is not offered. WORDs are those of
 the command line so far, of which the options count that say which cluster is meant.
+`KCTL_COMPLETION_MS` gives a cluster that is far away another time.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from collections.abc import Sequence
 from kctl import exits
 
 #: Together with the start of the interpreter less than a person sees as a pause.
-_BUDGET_S = 0.25
+_BUDGET_MS = 250
+_BUDGET_VARIABLE = "KCTL_COMPLETION_MS"
 _OPTIONS = {
     "-b": "bootstrap_server",
     "--bootstrap-server": "bootstrap_server",
@@ -26,11 +28,12 @@ _OPTIONS = {
 def complete(args: Sequence[str]) -> int:
     """Print the values of a kind, a line each; none where they cannot be told in time."""
     # A look-up of a name cannot be stopped: the process is, with nothing printed.
-    watchdog = threading.Timer(_BUDGET_S, os._exit, (exits.OK,))
+    budget_s = _budget_s()
+    watchdog = threading.Timer(budget_s, os._exit, (exits.OK,))
     watchdog.daemon = True
     watchdog.start()
     try:
-        values = _values(args[0], args[1:]) if args else []
+        values = _values(args[0], args[1:], budget_s) if args else []
     except Exception:
         values = []
     watchdog.cancel()
@@ -38,7 +41,12 @@ def complete(args: Sequence[str]) -> int:
     return exits.OK
 
 
-def _values(kind: str, words: Sequence[str]) -> list[str]:
+def _budget_s() -> float:
+    text = os.environ.get(_BUDGET_VARIABLE, "")
+    return (int(text) if text.isdecimal() else _BUDGET_MS) / 1000
+
+
+def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
     if kind == "contexts":
         from engine.host.real import RealFiles
         from kctl.context import load_profiles, profiles_path
@@ -47,8 +55,8 @@ def _values(kind: str, words: Sequence[str]) -> list[str]:
     if kind == "zookeepers":
         return _zookeepers()
     if kind == "topics":
-        return _topics(words)
-    return _groups(words) if kind == "groups" else []
+        return _topics(words, budget_s)
+    return _groups(words, budget_s) if kind == "groups" else []
 
 
 def _zookeepers() -> list[str]:
@@ -77,20 +85,20 @@ def options_in(words: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _topics(words: Sequence[str]) -> list[str]:
+def _topics(words: Sequence[str], budget_s: float) -> list[str]:
     from kctl.connect import ClusterOptions, connect
 
-    with connect(ClusterOptions(**options_in(words), timeout_s=_BUDGET_S)) as client:
+    with connect(ClusterOptions(**options_in(words), timeout_s=budget_s)) as client:
         return sorted(client.view(None).topics)
 
 
-def _groups(words: Sequence[str]) -> list[str]:
+def _groups(words: Sequence[str], budget_s: float) -> list[str]:
     from engine.client.connection import Call, Response
     from engine.wire import messages
     from kctl.connect import ClusterOptions, connect
 
-    timeout_ms = round(_BUDGET_S * 1000)
-    with connect(ClusterOptions(**options_in(words), timeout_s=_BUDGET_S)) as client:
+    timeout_ms = round(budget_s * 1000)
+    with connect(ClusterOptions(**options_in(words), timeout_s=budget_s)) as client:
         brokers = client.brokers_view().brokers
         call = Call("ListGroups", messages.ListGroupsRequest())
         calls = {broker_id: (view.address, call) for broker_id, view in brokers.items()}
