@@ -33,7 +33,9 @@ NOUNS: dict[str, Noun] = {
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
-    "znode": Noun("znode", "Show and watch the nodes of a metadata store or ZooKeeper", _CLUSTER),
+    "znode": Noun(
+        "znode", "Show, watch and change nodes of a metadata store or ZooKeeper", _CLUSTER
+    ),
     "dump-log": Noun("dump_log", "Print what is in log segments, indexes and snapshots", _OFFLINE),
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),

@@ -1,7 +1,8 @@
 """Completion scripts of bash, zsh and fish, made from the commands themselves.
 
-The scripts are static: completing a word starts no Python. `completions/` holds them, and a
-test keeps them equal to what this module makes.
+Commands, options and values that never change are in the scripts: those start no Python. What
+only a file or a cluster knows is asked of `kctl __complete` (`completion_live.py`).
+`completions/` holds the scripts, and a test keeps them equal to what this module makes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from kctl.app import NOUNS
+from kctl.completion_values import LIVE, NONE, keys_of, kind_of
+from kctl.verbosity import with_verbose
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -21,6 +24,10 @@ class CommandWords(NamedTuple):
     summary: str
     options: tuple[tuple[str, str], ...]
     children: tuple[tuple[str, str], ...]
+    #: The kind of values (`completion_values.py`) of each option that takes one.
+    values: tuple[tuple[str, str], ...] = ()
+    #: The kind of its arguments.
+    argument: str = NONE
 
 
 def all_commands() -> list[CommandWords]:
@@ -35,20 +42,21 @@ def all_commands() -> list[CommandWords]:
 def _command_of(module: str) -> Any:
     from typer.main import get_command
 
-    return get_command(import_module(f"kctl.commands.{module}").app)
+    return with_verbose(get_command(import_module(f"kctl.commands.{module}").app))
 
 
 def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:
     children = getattr(command, "commands", {})
-    options = [
-        (opt, _first_sentence(param.help))
-        for param in command.params
-        for opt in param.opts
-        if opt.startswith("-")
-    ]
+    shown = [param for param in command.params if not getattr(param, "hidden", False)]
+    named = [(opt, param) for param in shown for opt in param.opts if opt.startswith("-")]
+    options = [(opt, _first_sentence(param.help)) for opt, param in named]
     options.append(("--help", "Show help"))
+    values = [(opt, kind_of(path, p)) for opt, p in named if not getattr(p, "is_flag", False)]
+    arguments = [param for param in shown if param.param_type_name == "argument"]
+    argument = kind_of(path, arguments[0]) if arguments else NONE
     words = tuple((name, _first_sentence(child.help)) for name, child in children.items())
-    commands = [CommandWords(path, summary, tuple(dict(options).items()), words)]
+    unique = tuple(dict(options).items())
+    commands = [CommandWords(path, summary, unique, words, tuple(values), argument)]
     for name, child in children.items():
         commands += _walk(f"{path} {name}", _first_sentence(child.help), child)
     return commands
@@ -64,6 +72,46 @@ def script(shell: str) -> str:
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell](all_commands())
 
 
+def _patterns(commands: list[CommandWords], line: str) -> list[str]:
+    """Return the branches of a `case "$path $option"`, one for each kind of values."""
+    by_kind: dict[str, list[str]] = {}
+    for command in commands:
+        for option, kind in command.values:
+            by_kind.setdefault(kind, []).append(f'"{command.path} {option}"')
+    return [line.format("|".join(by_kind[kind]), kind) for kind in by_kind]
+
+
+def _arguments(commands: list[CommandWords], line: str) -> list[str]:
+    by_kind: dict[str, list[str]] = {}
+    for command in commands:
+        if command.argument != NONE:
+            by_kind.setdefault(command.argument, []).append(f'"{command.path}"')
+    return [line.format("|".join(by_kind[kind]), kind) for kind in by_kind]
+
+
+def _values_function(words: str, line: str) -> list[str]:
+    """Return the function of bash and zsh that prints the values of a kind.
+
+    `words` and `line` are how the shell calls the words and the whole of what is typed.
+    """
+    topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
+    return [
+        "_kctl_values() {",
+        "  local kind=$1 ending= keys=",
+        '  case $kind in *=) ending="=" kind=${kind%=} ;; esac',
+        f'  case "$kind {line}" in config-keys*" --broker"*) kind=broker-keys ;; '
+        "config-keys*) kind=topic-keys ;; esac",
+        "  case $kind in",
+        '    "words "*) echo "${kind#words }" ;;',
+        f'    topic-keys) keys="{topic}" ;;',
+        f'    broker-keys) keys="{broker}" ;;',
+        f'    {"|".join(LIVE)}) kctl __complete "$kind" {words} 2>/dev/null ;;',
+        "  esac",
+        '  [ -z "$keys" ] || printf "%s\\n" $(echo "$keys" | sed "s/ /$ending /g; s/\\$/$ending/")',
+        "}",
+    ]
+
+
 def _bash(commands: list[CommandWords]) -> str:
     cases = []
     for command in commands:
@@ -73,11 +121,32 @@ def _bash(commands: list[CommandWords]) -> str:
     return "\n".join(
         [
             "# bash completion for kctl; source it or put it where bash-completion looks.",
+            *_values_function('"${COMP_WORDS[@]:1}"', "$COMP_LINE"),
             "_kctl() {",
-            "  local word=${COMP_WORDS[COMP_CWORD]} path=${COMP_WORDS[1]} words=",
+            "  local word=${COMP_WORDS[COMP_CWORD]} path=${COMP_WORDS[1]} words= kind= option=",
+            '  [ "$COMP_CWORD" -eq 0 ] || option=${COMP_WORDS[COMP_CWORD-1]}',
+            "  # An equals sign is a word of its own here.",
+            '  if [ "$word" = "=" ]; then option=${COMP_WORDS[COMP_CWORD-1]} word=; fi',
+            '  if [ "$option" = "=" ]; then option=${COMP_WORDS[COMP_CWORD-2]}; fi',
             '  if [ "$COMP_CWORD" -eq 1 ]; then path=; fi',
             "  case $path in",
             f'    {groups}) [ "$COMP_CWORD" -gt 2 ] && path="$path ${{COMP_WORDS[2]}}" ;;',
+            "  esac",
+            '  case "$path $option" in',
+            *_patterns(commands, '    {}) kind="{}" ;;'),
+            "  esac",
+            '  case "$kind:$word" in',
+            "    :-*) ;;",
+            '    :*) case "$path" in',
+            *_arguments(commands, '      {}) kind="{}" ;;'),
+            "    esac ;;",
+            "  esac",
+            "  case $kind in",
+            '    files) COMPREPLY=($(compgen -f -- "$word")); return ;;',
+            '    folders) COMPREPLY=($(compgen -d -- "$word")); return ;;',
+            "    none) COMPREPLY=(); return ;;",
+            '    ?*) [ "${kind%=}" = "$kind" ] || compopt -o nospace 2>/dev/null',
+            '      COMPREPLY=($(compgen -W "$(_kctl_values "$kind")" -- "$word")); return ;;',
             "  esac",
             "  case $path in",
             *cases,
@@ -92,20 +161,36 @@ def _bash(commands: list[CommandWords]) -> str:
 
 
 def _zsh(commands: list[CommandWords]) -> str:
+    groups = "|".join(c.path for c in commands if c.children and c.path)
     lines = [
         "#compdef kctl",
         "# zsh completion for kctl; put it in a folder of $fpath as _kctl.",
+        *_values_function("$words[2,-1]", "$words"),
         "_kctl() {",
-        "  local noun=",
-        "  local -a choices",
+        "  local noun= kind= option=$words[CURRENT-1] word=$words[CURRENT]",
+        "  local -a choices found",
         "  (( CURRENT > 2 )) && noun=$words[2]",
+        f'  case $noun in ({groups}) (( CURRENT > 3 )) && noun="$noun $words[3]" ;; esac',
+        "  case $word in (--*=*) option=${word%%=*}; compset -P '*=' ;; esac",
+        '  case "$noun $option" in',
+        *_patterns(commands, '    ({}) kind="{}" ;;'),
+        "  esac",
+        '  case "$kind:$word" in',
+        "    (:-*) ;;",
+        '    (:*) case "$noun" in',
+        *_arguments(commands, '      ({}) kind="{}" ;;'),
+        "    esac ;;",
+        "  esac",
+        "  case $kind in",
+        "    (files) _files; return ;;",
+        "    (folders) _files -/; return ;;",
+        "    (none) return 1 ;;",
+        "    (?*) found=(${=$(_kctl_values $kind)})",
+        "      case $kind in (*=) compadd -S '' -a found ;; (*) compadd -a found ;; esac",
+        "      return ;;",
+        "  esac",
+        "  case $noun in",
     ]
-    groups = "|".join(c.path for c in commands if c.children and c.path)
-    if groups:
-        lines.append(
-            f'  case $noun in ({groups}) (( CURRENT > 3 )) && noun="$noun $words[3]" ;; esac'
-        )
-    lines.append("  case $noun in")
     for command in commands:
         entries = [_zsh_entry(name, text) for name, text in (*command.children, *command.options)]
         lines.append(f"    ('{command.path}') choices=({' '.join(entries)}) ;;")
@@ -119,15 +204,50 @@ def _zsh_entry(name: str, text: str) -> str:
 
 
 def _fish(commands: list[CommandWords]) -> str:
-    lines = ["# fish completion for kctl; put it in ~/.config/fish/completions/kctl.fish."]
+    topic, broker = (" ".join(keys_of(kind)) for kind in ("topic-keys", "broker-keys"))
+    lines = [
+        "# fish completion for kctl; put it in ~/.config/fish/completions/kctl.fish.",
+        "function __kctl_values",
+        "  set -l kind (string replace -r '=$' '' -- $argv[1])",
+        "  set -l ending (string match -r '=$' -- $argv[1])",
+        "  set -l line (commandline -opc)",
+        '  if test "$kind" = config-keys',
+        "    set kind topic-keys",
+        "    contains -- --broker $line; and set kind broker-keys",
+        "  end",
+        "  switch $kind",
+        f"    case topic-keys; printf '%s\\n' {topic} | string replace -r '$' \"$ending\"",
+        f"    case broker-keys; printf '%s\\n' {broker} | string replace -r '$' \"$ending\"",
+        "    case '*'; kctl __complete $kind $line[2..-1] 2>/dev/null",
+        "  end",
+        "end",
+    ]
     for command in commands:
         when = _fish_condition(command.path)
         for name, text in command.children:
             lines.append(f"complete -c kctl -n '{when}' -f -a '{name}' -d '{text}'")
+        kinds = dict(command.values)
         for name, text in command.options:
-            kind = "-l" if name.startswith("--") else "-s"
-            lines.append(f"complete -c kctl -n '{when}' {kind} {name.lstrip('-')} -d '{text}'")
+            dash = "-l" if name.startswith("--") else "-s"
+            takes = _fish_values(kinds[name]) if name in kinds else ""
+            lines.append(
+                f"complete -c kctl -n '{when}' {dash} {name.lstrip('-')}{takes} -d '{text}'"
+            )
+        if command.argument not in (NONE, "files", "folders"):
+            given = _fish_values(command.argument).replace(" -x", " -f", 1)
+            lines.append(f"complete -c kctl -n '{when}'{given}")
     return "\n".join(lines) + "\n"
+
+
+def _fish_values(kind: str) -> str:
+    """Return what an option with values of a kind has behind its name."""
+    if kind.startswith("words "):
+        return f" -x -a '{kind.removeprefix('words ')}'"
+    if kind == "files":
+        return " -r"
+    if kind == "folders":
+        return " -x -a '(__fish_complete_directories)'"
+    return " -x" if kind == NONE else f" -x -a '(__kctl_values {kind})'"
 
 
 def _fish_condition(path: str) -> str:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 from engine.client.blocking import KafkaClient, topic_failure
 from engine.client.metadata import ClusterView, TopicView
@@ -42,9 +43,12 @@ class NoneMatches(EngineError):
 
     hint = "the pattern must match whole names; `kctl topics list -o name` shows them"
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, names: Iterable[str] = ()) -> None:
         super().__init__(f"no topic matches {pattern!r}")
         self.pattern = pattern
+        if any(fnmatchcase(name, pattern) for name in names):
+            expression = re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+            self.hint = f"it is a regular expression: {expression!r} matches as a shell's pattern"
 
 
 class BadPattern(EngineError):
@@ -91,7 +95,7 @@ def select_topics(
     view = client.view(None)
     topics = [view.topics[n] for n in sorted(view.topics) if n in names or matcher.fullmatch(n)]
     if not topics:
-        raise NoneMatches(pattern)
+        raise NoneMatches(pattern, view.topics)
     return view, topics, []
 
 
@@ -136,6 +140,24 @@ def select_partitions(
         partitions += [TopicPartition(topic, number) for number in sorted(numbers)]
     name_alike(client, failures, named)
     return view, partitions, failures
+
+
+def matching_topics(client: KafkaClient, words: Sequence[str], pattern: str | None) -> list[str]:
+    """Return the words, and behind them the topics that match a pattern and are in none of them.
+
+    Errors: NothingNamed, NoneMatches, BadPattern.
+    """
+    if pattern is None:
+        if not words:
+            raise NothingNamed
+        return list(words)
+    matcher = name_matcher(pattern)
+    topics = client.view(None).topics
+    named = {parse_partitions(word)[0] for word in words}
+    matching = [name for name in sorted(topics) if matcher.fullmatch(name)]
+    if not matching:
+        raise NoneMatches(pattern, topics)
+    return [*words, *(name for name in matching if name not in named)]
 
 
 def parse_partitions(word: str) -> tuple[str, set[int] | None]:

@@ -26,13 +26,19 @@ def offsets() -> None:
 
 
 @app.command(
-    "get", epilog="Examples: kctl offsets get clicks · kctl offsets get clicks:0,4-6 --at -1h"
+    "get",
+    epilog="Examples: kctl offsets get clicks · kctl offsets get clicks:0,4-6 --at -1h · "
+    "kctl offsets get --match 'app-.*'",
 )
 def get(
     words: Annotated[
-        list[str],
-        typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
-    ],
+        list[str] | None,
+        typer.Argument(metavar="[TOPIC[:PARTITIONS]]...", help="clicks, clicks:3, clicks:0,4-6."),
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option("--match", metavar="REGEX", help="And topics whose whole name matches."),
+    ] = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -54,5 +60,5 @@ def get(
     """Show start, end and distance of partitions, or the offset of one point in each."""
     from kctl.commands.offsets_work import OffsetsRequest, get_offsets
 
-    request = OffsetsRequest(words=words, at=at, read_committed=read_committed, output=output)
+    request = OffsetsRequest(words or [], match, at, read_committed, output)
     return get_offsets(ClusterOptions(bootstrap, command_config, context, timeout), request)

@@ -12,10 +12,10 @@ from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from kctl.asking import confirm, report_error
 from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
-from kctl.connect import ClusterOptions, connect
+from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format
-from kctl.selection import select_partitions
+from kctl.selection import matching_topics, select_partitions
 from kctl.words import counted
 
 _START = Point(PointKind.TIMESTAMP, EARLIEST)
@@ -48,6 +48,7 @@ class OffsetsRequest(NamedTuple):
     """The options of `kctl offsets get`."""
 
     words: list[str]
+    match: str | None
     at: str | None
     read_committed: bool
     output: str
@@ -70,7 +71,8 @@ def get_offsets(options: ClusterOptions, request: OffsetsRequest) -> int:
     with connect(options) as client:
         now_ms = client.clock.wall_ms()
         point = None if request.at is None else parse_point(request.at, now_ms)
-        _, partitions, errors = select_partitions(client, request.words)
+        words = matching_topics(client, request.words, request.match)
+        _, partitions, errors = select_partitions(client, words)
         for error in errors:
             report_error(error)
         columns: tuple[Column, ...]
@@ -136,7 +138,8 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
             row["result"] = "would be deleted"
         if rows and not request.dry_run:
             lost = sum(row["offsets_lost"] for row in rows)
-            what = f"Delete up to {counted(lost, 'record')} of {counted(len(rows), 'partition')}"
+            count = f"{counted(lost, 'record')} of {counted(len(rows), 'partition')}"
+            what = f"Delete up to {count} of {cluster_named(client)}"
             confirm(what, yes=request.yes)
             rows, lost_rows = _delete(client, rows)
             failures += lost_rows

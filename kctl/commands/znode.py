@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from kctl.commands.cluster_options import Output, Timeout, noun
+from kctl.commands.cluster_options import Output, Timeout, Yes, noun
 
-app = noun("Nodes of a metadata store: list, read, watch.")
+app = noun("Nodes of a metadata store: list, read, watch, change.")
 
 _TIMEOUT_S = 10.0
 _Path = Annotated[str, typer.Argument(metavar="PATH", help="As in /brokers/ids.")]
@@ -108,3 +108,94 @@ def watch(
     from kctl.commands.znode_work import Store, watch_changes
 
     return watch_changes(Store(zookeeper, data, timeout), path, count, output)
+
+
+_Text = Annotated[
+    str | None,
+    typer.Argument(metavar="[DATA]", help="The data as text; - reads it from stdin."),
+]
+_File = Annotated[
+    str | None, typer.Option("--file", metavar="FILE", help="Take the data from a file.")
+]
+_Version = Annotated[
+    int | None,
+    typer.Option("--version", min=0, metavar="N", help="Only if the node has this version."),
+]
+
+
+@app.command("create", epilog="Example: kctl znode create /admin/note 'by hand' --parents")
+def create(
+    path: _Path,
+    text: _Text = None,
+    file: _File = None,
+    parents: Annotated[
+        bool, typer.Option("-p", "--parents", help="Make the parents too that are missing.")
+    ] = False,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", help="Have ten digits put behind the path.")
+    ] = False,
+    ephemeral: Annotated[
+        bool, typer.Option("-e", "--ephemeral", hidden=True, help="Refused: see below.")
+    ] = False,
+    zookeeper: _Zookeeper = None,
+    data: _Data = None,
+    timeout: Timeout = _TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Create a node, for good. One that is there already is an error.
+
+    There are no ephemeral nodes: such a one would go with the session of this command.
+    """
+    from kctl.commands.znode_change import ChangeRequest, create_node
+    from kctl.commands.znode_work import Store
+
+    request = ChangeRequest(path, text, file, None, output)
+    return create_node(
+        Store(zookeeper, data, timeout),
+        request,
+        parents=parents,
+        sequential=sequential,
+        ephemeral=ephemeral,
+    )
+
+
+@app.command("set", epilog="Example: kctl znode set /admin/note 'changed' --version 0")
+def set_(
+    path: _Path,
+    text: _Text = None,
+    file: _File = None,
+    version: _Version = None,
+    zookeeper: _Zookeeper = None,
+    data: _Data = None,
+    timeout: Timeout = _TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Replace the data of a node that is there. Brokers take what they find."""
+    from kctl.commands.znode_change import ChangeRequest, set_node
+    from kctl.commands.znode_work import Store
+
+    request = ChangeRequest(path, text, file, version, output)
+    return set_node(Store(zookeeper, data, timeout), request)
+
+
+@app.command(
+    "delete", epilog="Examples: kctl znode delete /admin/note · kctl znode delete /old -r -y"
+)
+def delete(
+    path: _Path,
+    recursive: Annotated[
+        bool, typer.Option("-r", "--recursive", help="With all nodes below it.")
+    ] = False,
+    version: _Version = None,
+    yes: Yes = False,
+    zookeeper: _Zookeeper = None,
+    data: _Data = None,
+    timeout: Timeout = _TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Remove a node. Says of which cluster, and asks first."""
+    from kctl.commands.znode_change import ChangeRequest, delete_node
+    from kctl.commands.znode_work import Store
+
+    request = ChangeRequest(path, None, None, version, output)
+    return delete_node(Store(zookeeper, data, timeout), request, recursive=recursive, yes=yes)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.errors import EngineError
-from engine.host.real import RealFiles
+from engine.host.real import RealClock, RealFiles
 from engine.znode.kazoo_reader import NodeChange, TreeNode, ZnodeReader
 from engine.znode.model import Stat
 from kctl import exits
@@ -18,6 +18,7 @@ from kctl.asking import say
 from kctl.commands.znode_tree import write_tree
 from kctl.embedded import cluster_path
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
+from kctl.verbosity import tell_choice
 
 _RAW = "raw"
 _FLUSHED = (*TABLES, "ndjson", "csv", "name")
@@ -74,17 +75,25 @@ class NoStore(EngineError):
         self.path = path
 
 
-def _reader(store: Store) -> ZnodeReader:
+def store_address(store: Store) -> str:
+    """Return where a store is; raises TwoStores, NoStore."""
     if store.zookeeper is not None:
         if store.data is not None:
             raise TwoStores
-        return ZnodeReader(store.zookeeper, store.timeout_s)
+        tell_choice("metadata store", store.zookeeper, "-z")
+        return store.zookeeper
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, store.data))
     is_running = directory.state() is ClusterState.RUNNING
     running = directory.running() if is_running else None
     if running is None or running.znode_address is None:
         raise NoStore(directory.path)
-    return ZnodeReader(running.znode_address, store.timeout_s)
+    source = f"the embedded cluster in {directory.path}"
+    tell_choice("metadata store", running.znode_address, source)
+    return running.znode_address
+
+
+def _reader(store: Store) -> ZnodeReader:
+    return ZnodeReader(store_address(store), store.timeout_s, RealClock())
 
 
 def list_children(store: Store, path: str, output: str) -> int:
@@ -92,8 +101,8 @@ def list_children(store: Store, path: str, output: str) -> int:
     check_format(output)
     with _reader(store) as reader:
         children = reader.children(path)
-    rows = [_stat_row(child.path, child.stat) for child in children]
-    write_rows(_columns(output), rows, output)
+    rows = [stat_row(child.path, child.stat) for child in children]
+    write_rows(stat_columns(output), rows, output)
     return exits.OK
 
 
@@ -106,8 +115,8 @@ def print_data(store: Store, path: str, output: str) -> int:
     if output == _RAW:
         _write_raw(data)
         return exits.OK
-    row = _stat_row(path, stat) | _data_cells(data)
-    write_object((*_columns(output), *DATA_COLUMNS), row, output)
+    row = stat_row(path, stat) | _data_cells(data)
+    write_object((*stat_columns(output), *DATA_COLUMNS), row, output)
     return exits.OK
 
 
@@ -138,7 +147,7 @@ def show_stat(store: Store, path: str, output: str) -> int:
     check_format(output)
     with _reader(store) as reader:
         stat = reader.stat(path)
-    write_object(_columns(output), _stat_row(path, stat), output)
+    write_object(stat_columns(output), stat_row(path, stat), output)
     return exits.OK
 
 
@@ -150,12 +159,12 @@ def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
         if output == "table":
             write_tree(nodes, sys.stdout)
         else:
-            write_rows((*_columns(output), Column("depth", "DEPTH")), _tree_rows(nodes), output)
+            write_rows((*stat_columns(output), Column("depth", "DEPTH")), _tree_rows(nodes), output)
     return exits.OK
 
 
 def _tree_rows(nodes: Iterable[TreeNode]) -> Iterable[dict[str, Any]]:
-    return (_stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
+    return (stat_row(node.path, node.stat) | {"depth": node.depth} for node in nodes)
 
 
 def watch_changes(store: Store, path: str, count: int | None, output: str) -> int:
@@ -164,7 +173,8 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
     # Rows of a table are aligned when all are known; here each is printed when it comes.
     writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
     with _reader(store) as reader:
-        changes = reader.changes(path)
+        gap = _Gap()
+        changes = reader.changes(path, gap.lost, gap.new_session)
         try:
             for change in islice(changes, count):
                 if writer is None:
@@ -177,6 +187,23 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
             if writer is not None:
                 writer.close()
     return exits.OK
+
+
+class _Gap:
+    """Tells a person what a watch may not have seen."""
+
+    def __init__(self) -> None:
+        self._lost_ms: int | None = None
+
+    def lost(self) -> None:
+        """Say that the connection is lost."""
+        self._lost_ms = RealClock().wall_ms()
+        say("the connection is lost; waiting for it")
+
+    def new_session(self) -> None:
+        """Say that the session was lost too, and what that means."""
+        since = "" if self._lost_ms is None else f" since {_time(self._lost_ms)}"
+        say(f"its session expired, a new one was taken: what came and went{since} is missed")
 
 
 def _change_row(change: NodeChange) -> dict[str, Any]:
@@ -194,7 +221,7 @@ def _change_line(change: NodeChange) -> str:
     return f"{change.event:<7}  {change.path}  version {stat.version}  {_time(stat.mtime_ms)}\n"
 
 
-def _columns(output: str) -> tuple[Column, ...]:
+def stat_columns(output: str) -> tuple[Column, ...]:
     """Return the columns of nodes: times to read in tables, to reckon with elsewhere."""
     if output in TABLES:
         return STAT_COLUMNS
@@ -202,7 +229,8 @@ def _columns(output: str) -> tuple[Column, ...]:
     return (*plain, *_MILLISECONDS)
 
 
-def _stat_row(path: str, stat: Stat) -> dict[str, Any]:
+def stat_row(path: str, stat: Stat) -> dict[str, Any]:
+    """Return the cells of a node."""
     owner = f"0x{stat.ephemeral_owner:x}" if stat.ephemeral_owner else None
     times = {"ctime": _time(stat.ctime_ms), "mtime": _time(stat.mtime_ms)}
     return {"path": path, **stat._asdict(), "ephemeral_owner": owner, **times}

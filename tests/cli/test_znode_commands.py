@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.shell import Shell
+
+DEADLINE_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +81,11 @@ def test_changes_are_told_as_they_come(shell: Shell) -> None:
         reader.start()
         number = 0
         # Nothing says when the watch is set: change until it is told.
+        deadline = time.monotonic() + DEADLINE_S
         while watching.poll() is None:
+            if time.monotonic() > deadline:
+                watching.kill()
+                pytest.fail("no change was told")
             number += 1
             shell.ok("configs", "set", "--topic", "clicks", f"retention.ms={1000 + number}")
         reader.join()
@@ -101,4 +111,108 @@ def test_errors_say_what_to_try(shell: Shell, tmp_path: Path) -> None:
     none = shell.run("znode", "ls", "--data", str(tmp_path))
     assert (none.returncode, "kctl cluster start" in none.stderr) == (2, True)
     assert shell.run("znode", "ls", "-o", "xml").returncode == 2
-    assert shell.run("znode", "ls", "-z", "a:b").returncode == 1
+    assert shell.run("znode", "ls", "-z", "a:b").returncode == 2
+    assert shell.run("znode", "ls", "no/slash").returncode == 2
+
+
+def test_a_command_is_over_after_its_time_whatever_hangs(shell: Shell) -> None:
+    pid = shell.status()["pids"][0]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            for words in (["-z", address], []):
+                begun = time.monotonic()
+                done = shell.run("znode", "tree", *words, "--timeout", "0.5")
+                assert (3, "") == (done.returncode, done.stdout)
+                # What is left is the start of the interpreter.
+                assert time.monotonic() - begun < 3
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_watch_outlives_its_session_and_says_what_is_missed(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "t")
+    with shell.popen("znode", "watch", "/config/topics", "-n", "2", "-o", "ndjson") as watching:
+        assert watching.stdout is not None and watching.stderr is not None
+        told: list[str] = []
+        reader = threading.Thread(target=lambda: told.extend(watching.stdout or ()))
+        reader.start()
+        _change_until(shell, lambda: bool(told))
+        shell.ok("cluster", "stop")
+        shell.ok("cluster", "start")
+        _change_until(shell, lambda: watching.poll() is not None)
+        reader.join()
+        said = watching.stderr.read()
+    assert (0, ["changed", "changed"]) == (
+        watching.returncode,
+        [json.loads(line)["event"] for line in told],
+    )
+    assert "the connection is lost" in said
+    assert "its session expired, a new one was taken: what came and went since 2" in said
+    shell.run("cluster", "destroy", "-y")
+
+
+def _change_until(shell: Shell, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    number = 0
+    while not condition():
+        assert time.monotonic() < deadline
+        number += 1
+        shell.ok("configs", "set", "--topic", "t", f"retention.ms={1000 + number}")
+
+
+class TestChanges:
+    def test_a_node_is_made_changed_and_removed(self, shell: Shell, tmp_path: Path) -> None:
+        assert 1 == shell.run("znode", "create", "/a/b", "x").returncode
+        made = json.loads(shell.ok("znode", "create", "/a/b", "x", "--parents", "-o", "json"))
+        assert ("/a/b", 0, None) == (made["path"], made["version"], made["ephemeral_owner"])
+        again = shell.run("znode", "create", "/a/b", "x")
+        assert (1, True) == (again.returncode, "the node exists" in again.stderr)
+        file = tmp_path / "data"
+        file.write_bytes(b"\xff\x00")
+        shell.ok("znode", "set", "/a/b", "--file", str(file), "--version", "0")
+        assert "/wA=" == json.loads(shell.ok("znode", "get", "/a/b", "-o", "json"))["data_base64"]
+        shell.ok("znode", "set", "/a/b", "-", stdin="from stdin")
+        assert "from stdin" == shell.ok("znode", "get", "/a/b")
+        shell.ok("znode", "delete", "/a/b", "-y", "--version", "2")
+        shell.ok("znode", "delete", "/a", "-y")
+        assert 1 == shell.run("znode", "stat", "/a").returncode
+
+    def test_a_change_needs_the_version_that_it_names(self, shell: Shell) -> None:
+        shell.ok("znode", "create", "/v", "x")
+        for words in (["set", "/v", "y"], ["delete", "/v", "-y"]):
+            done = shell.run("znode", *words, "--version", "7")
+            assert (1, True) == (done.returncode, "expected version 7, it has" in done.stderr)
+        assert "x" == shell.ok("znode", "get", "/v")
+        shell.ok("znode", "delete", "/v", "-y")
+
+    def test_sequential_nodes_get_their_digits(self, shell: Shell) -> None:
+        shell.ok("znode", "create", "/seq")
+        for number in range(2):
+            made = shell.ok("znode", "create", "/seq/n-", "--sequential", "-o", "name")
+            assert f"/seq/n-{number:010d}\n" == made
+        assert 1 == shell.run("znode", "delete", "/seq", "-y").returncode
+        shell.ok("znode", "delete", "/seq", "-r", "-y")
+
+    def test_a_removal_says_how_much_of_which_cluster(self, shell: Shell) -> None:
+        shell.ok("znode", "create", "/t/a/b", "-p")
+        asked = shell.run("znode", "delete", "/t", "-r")
+        assert 2 == asked.returncode
+        assert "Delete /t and 2 nodes below it of cluster " in asked.stderr
+        assert f"at {shell.status()['zookeeper']}: needs a yes" in asked.stderr
+        row = json.loads(shell.ok("znode", "delete", "/t", "-r", "-y", "-o", "json"))
+        assert {"path": "/t", "removed_count": 3, "result": "deleted"} == row
+
+    def test_what_cannot_be_is_wrong_usage(self, shell: Shell) -> None:
+        for words, said in (
+            (["create", "/e", "-e"], "an ephemeral node would go with the session"),
+            (["delete", "/", "-r", "-y"], "the root cannot be deleted"),
+            (["create", "relative"], "a path starts with a slash"),
+            (["set", "/controller"], "DATA, - for stdin, or --file FILE"),
+            (["delete", "/a", "-r", "--version", "1"], "without --version"),
+        ):
+            done = shell.run("znode", *words)
+            assert (2, True) == (done.returncode, said in done.stderr), words

@@ -1,0 +1,82 @@
+"""Changes nodes of any ZooKeeper, waiting for each response: for tools.
+
+Nodes are made for good: an ephemeral one would go with the session of the command that made it.
+"""
+
+from __future__ import annotations
+
+from engine.limits import ZNODE_DATA_BYTES_MAX
+from engine.znode.errors import NodeExists, NoNode, ZnodeLimitExceeded
+from engine.znode.kazoo_client import stat_of
+from engine.znode.kazoo_reader import ZnodeReader
+from engine.znode.model import ANY_VERSION, Stat
+from engine.znode.names import ROOT, check_path, parent_of
+
+
+class ZnodeEditor(ZnodeReader):
+    """A session that changes nodes."""
+
+    def __enter__(self) -> ZnodeEditor:
+        """Connect; raises ZookeeperUnreachable."""
+        super().__enter__()
+        return self
+
+    def create(
+        self, path: str, data: bytes, *, sequential: bool = False, parents: bool = False
+    ) -> str:
+        """Create a node and return its path; the parents too that are missing, without data.
+
+        Errors: NodeExists, NoNode for a parent, NoChildrenForEphemerals, ZnodeLimitExceeded.
+        """
+        check_path(f"{path}0" if sequential else path)
+        _check_size(path, data)
+        if parents:
+            self._make_parents(path)
+        request = self._kazoo.create_async(path, data, sequence=sequential)
+        return str(self._wait(request, path))
+
+    def _make_parents(self, path: str) -> None:
+        missing = []
+        parent = parent_of(path)
+        while parent != ROOT and self._wait(self._kazoo.exists_async(parent), parent) is None:
+            missing.append(parent)
+            parent = parent_of(parent)
+        for made in reversed(missing):
+            try:
+                self._wait(self._kazoo.create_async(made, b""), made)
+            except NodeExists:
+                # Somebody else made it meanwhile.
+                continue
+
+    def set(self, path: str, data: bytes, version: int = ANY_VERSION) -> Stat:
+        """Replace a node's data if it has the version; raises NoNode, BadVersion."""
+        check_path(path)
+        _check_size(path, data)
+        request = self._kazoo.set_async(path, data, version)
+        return stat_of(self._wait(request, path, version))
+
+    def delete(self, path: str, version: int = ANY_VERSION) -> None:
+        """Remove a node without children if it has the version; raises NotEmpty, BadVersion."""
+        check_path(path)
+        self._wait(self._kazoo.delete_async(path, version), path, version)
+
+    def delete_tree(self, path: str) -> int:
+        """Remove a node with all below it, children first; returns how many were removed.
+
+        What comes meanwhile is removed too, what goes is fine. A failure leaves the rest.
+        """
+        check_path(path)
+        removed = 0
+        for child in self.children(path):
+            try:
+                removed += self.delete_tree(child.path)
+            except NoNode:
+                continue
+        self._wait(self._kazoo.delete_async(path), path)
+        return removed + 1
+
+
+def _check_size(path: str, data: bytes) -> None:
+    # A server cuts the connection at what is too large.
+    if len(data) > ZNODE_DATA_BYTES_MAX:
+        raise ZnodeLimitExceeded(path, "bytes of data", ZNODE_DATA_BYTES_MAX)

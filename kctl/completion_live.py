@@ -1,0 +1,120 @@
+"""`kctl __complete KIND WORD...`: the values that only files or a cluster know, for a shell's TAB.
+
+Never an error, and never long: what is not known after the time is not offered. WORDs are those of
+the command line so far, of which the options count that say which cluster is meant.
+`KCTL_COMPLETION_MS` gives a cluster that is far away another time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kctl import exits
+
+if TYPE_CHECKING:
+    from kctl.connect import ClusterOptions
+
+#: Together with the start of the interpreter less than a person sees as a pause.
+_BUDGET_MS = 250
+_BUDGET_VARIABLE = "KCTL_COMPLETION_MS"
+_OPTIONS = {
+    "-b": "bootstrap_server",
+    "--bootstrap-server": "bootstrap_server",
+    "--command-config": "command_config",
+    "--context": "context",
+}
+
+
+def complete(args: Sequence[str]) -> int:
+    """Print the values of a kind, a line each; none where they cannot be told in time."""
+    # A look-up of a name cannot be stopped: the process is, with nothing printed.
+    budget_s = _budget_s()
+    watchdog = threading.Timer(budget_s, os._exit, (exits.OK,))
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        values = _values(args[0], args[1:], budget_s) if args else []
+    except Exception:
+        values = []
+    watchdog.cancel()
+    sys.stdout.write("".join(f"{value}\n" for value in values))
+    return exits.OK
+
+
+def _budget_s() -> float:
+    text = os.environ.get(_BUDGET_VARIABLE, "")
+    return (int(text) if text.isdecimal() else _BUDGET_MS) / 1000
+
+
+def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
+    if kind == "contexts":
+        from engine.host.real import RealFiles
+        from kctl.context import load_profiles, profiles_path
+
+        return sorted(load_profiles(RealFiles(), profiles_path(os.environ)).by_name)
+    if kind == "zookeepers":
+        return _zookeepers()
+    if kind == "topics":
+        return _topics(words, budget_s)
+    return _groups(words, budget_s) if kind == "groups" else []
+
+
+def _zookeepers() -> list[str]:
+    from engine.cluster.data_directory import ClusterState, DataDirectory
+    from engine.host.real import RealFiles
+    from kctl.known_clusters import known_clusters
+
+    addresses = []
+    for path in known_clusters(RealFiles(), os.environ):
+        data = DataDirectory(RealFiles(), path)
+        running = data.running() if data.state() is ClusterState.RUNNING else None
+        if running is not None and running.znode_address is not None:
+            addresses.append(running.znode_address)
+    return addresses
+
+
+def options_in(words: Sequence[str]) -> dict[str, str]:
+    """Return what the words of a command line say of the cluster that is meant."""
+    found: dict[str, str] = {}
+    for index, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if equals and name in _OPTIONS:
+            found[_OPTIONS[name]] = value
+        elif word in _OPTIONS and index + 1 < len(words):
+            found[_OPTIONS[word]] = words[index + 1]
+    return found
+
+
+def _cluster_options(words: Sequence[str], budget_s: float) -> ClusterOptions:
+    from kctl.connect import ClusterOptions
+
+    given = options_in(words)
+    return ClusterOptions(
+        given.get("bootstrap_server"), given.get("command_config"), given.get("context"), budget_s
+    )
+
+
+def _topics(words: Sequence[str], budget_s: float) -> list[str]:
+    from kctl.connect import connect
+
+    with connect(_cluster_options(words, budget_s)) as client:
+        return sorted(client.view(None).topics)
+
+
+def _groups(words: Sequence[str], budget_s: float) -> list[str]:
+    from engine.client.connection import Call, Response
+    from engine.wire import messages
+    from kctl.connect import connect
+
+    timeout_ms = round(budget_s * 1000)
+    with connect(_cluster_options(words, budget_s)) as client:
+        brokers = client.brokers_view().brokers
+        call = Call("ListGroups", messages.ListGroupsRequest())
+        calls = {broker_id: (view.address, call) for broker_id, view in brokers.items()}
+        results = client.exchange(calls, client.clock.monotonic_ms() + timeout_ms)
+    responses = [result.message for result in results.values() if isinstance(result, Response)]
+    return sorted({group.group_id for response in responses for group in response.groups})

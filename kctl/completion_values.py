@@ -1,0 +1,70 @@
+"""What values an option or argument takes, for completion: decided by what its help calls it.
+
+| kind | values | from |
+|---|---|---|
+| `words a b` | these | the help, which names all of them |
+| `topic-keys`, `broker-keys` | settings | the tables of settings |
+| `config-keys` | one of the two | what else is on the line |
+| `topics`, `groups`, `contexts`, `zookeepers` | those that are there now | `completion_live.py` |
+| `files`, `folders` | | the shell |
+| `none` | nothing to offer | |
+
+A kind with `=` behind it offers keys that a value follows.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+#: Kinds that only a look at files or at a cluster tells.
+LIVE = ("topics", "groups", "contexts", "zookeepers")
+NONE = "none"
+_ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL")
+#: The words by which values are called in helps; all else there is prose.
+_VALUES = frozenset(
+    (
+        *("table", "wide", "json", "ndjson", "yaml", "csv", "name", "text", "raw"),
+        *("markdown", "html", "tsv", "parquet", "lines", "value"),
+        *("none", "gzip", "snappy", "lz4", "zstd", "0", "1", "all"),
+        *("bash", "zsh", "fish", "read_committed", "read_uncommitted"),
+    )
+)
+_BY_OPTION = {
+    "--context": "contexts",
+    "--topic": "topics",
+    "--group": "groups",
+    "--zookeeper": "zookeepers",
+}
+_KEYS = {"topics": "topic-keys", "configs": "config-keys"}
+#: Commands whose names are new ones, so that those that are there say nothing.
+_NEW_NAMES = ("topics create",)
+
+
+def kind_of(path: str, parameter: Any) -> str:
+    """Return the kind of values of one parameter of a Typer command."""
+    metavar = (parameter.metavar or "").lstrip("[")
+    for option in parameter.opts:
+        if option in _BY_OPTION:
+            return _BY_OPTION[option]
+    if metavar.rstrip("].") in _ENUMERATED:
+        words = re.findall(r"[a-z0-9_]+", parameter.help or "")
+        values = list(dict.fromkeys(word for word in words if word in _VALUES))
+        return f"words {' '.join(values)}" if values else NONE
+    if metavar.startswith("TOPIC"):
+        return NONE if path in _NEW_NAMES else "topics"
+    if metavar == "NAME" and path.startswith("context "):
+        return "contexts"
+    if metavar.startswith("KEY"):
+        keys = _KEYS.get(path.partition(" ")[0], "broker-keys")
+        return f"{keys}=" if "=" in metavar else keys
+    if metavar.startswith("FILE"):
+        return "files"
+    return "folders" if metavar.startswith("DIR") else NONE
+
+
+def keys_of(kind: str) -> list[str]:
+    """Return the settings of `topic-keys` or `broker-keys`."""
+    from engine.config.key import broker_keys, topic_keys
+
+    return sorted(topic_keys() if kind == "topic-keys" else broker_keys())

@@ -1,0 +1,212 @@
+"""Completion in the shells themselves: words, values, and what runs now; a shell that is absent is
+skipped."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kctl.completion_live import options_in
+from kctl.completions import all_commands
+from tests.cli.shell import KCTL, Shell
+
+SCRIPTS = Path(__file__).parent.parent.parent / "completions"
+DEADLINE_S = 60
+Complete = Callable[[str], list[str]]
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    shell = Shell(tmp_path_factory.mktemp("completions"))
+    shell.ok("context", "set", "prod", "-b", "127.0.0.1:1")
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "clicks", "-b", shell.status()["bootstrap_servers"])
+    yield shell
+    shell.run("cluster", "stop")
+
+
+@pytest.fixture
+def environment(shell: Shell, tmp_path: Path) -> dict[str, str]:
+    """Return an environment whose kctl is ours, with the home of the cluster."""
+    program = tmp_path / "bin" / "kctl"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {" ".join(KCTL)} "$@"\n')
+    program.chmod(0o755)
+    return {
+        **os.environ,
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "HOME": str(shell.home),
+        "XDG_DATA_HOME": str(shell.home / "data"),
+        "XDG_CONFIG_HOME": str(shell.home / "config"),
+        "TERM": "dumb",
+        "PYTHONPATH": str(SCRIPTS.parent),
+        # This machine may have much else to do.
+        "KCTL_COMPLETION_MS": f"{DEADLINE_S * 1000}",
+    }
+
+
+def _bash(line: str, environment: dict[str, str]) -> list[str]:
+    words = line.split(" ")
+    quoted = " ".join(f"'{word}'" for word in words)
+    script = (
+        f"source {SCRIPTS}/kctl.bash; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1};"
+        f"COMP_LINE='{line}'; _kctl 2>&1; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    )
+    done = subprocess.run(
+        ["bash", "--norc", "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "" == done.stderr
+    return done.stdout.split()
+
+
+def _fish(line: str, environment: dict[str, str]) -> list[str]:
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+    script = f"source {SCRIPTS}/kctl.fish; complete -C '{line}'"
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", script],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "" == done.stderr
+    return [row.split("\t")[0] for row in done.stdout.splitlines()]
+
+
+def _zsh(line: str, environment: dict[str, str]) -> list[str]:
+    """Type a line in zsh at a terminal, press TAB twice, and return the words it lists."""
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvpe("zsh", ["zsh", "-f", "-i"], environment)
+    try:
+        setup = (
+            f"autoload -Uz compinit; compinit -u -D; source {SCRIPTS}/kctl.zsh; "
+            "mark() { echo LIST''ED; }; zle -N mark; bindkey '^G' mark; "
+            "LISTMAX=10000; setopt no_beep; PROMPT='R''EADY> '\n"
+        )
+        os.write(terminal, setup.encode())
+        _read_until(terminal, "READY> ")
+        # Keys are taken in order: the last one says that the list is whole.
+        os.write(terminal, f"{line}\t\t\x07".encode())
+        return _read_until(terminal, "LISTED").split()
+    finally:
+        os.kill(pid, 9)
+        os.close(terminal)
+        os.waitpid(pid, 0)
+
+
+def _read_until(terminal: int, mark: str) -> str:
+    """Return what a terminal shows until a mark."""
+    shown = ""
+    while mark not in shown:
+        readable, _, _ = select.select([terminal], [], [], DEADLINE_S)
+        assert readable, shown
+        shown += os.read(terminal, 1 << 16).decode(errors="replace")
+    return shown
+
+
+@pytest.fixture(params=["bash", "zsh", "fish"])
+def complete(request: pytest.FixtureRequest, environment: dict[str, str]) -> Complete:
+    """Return what lists the completions of a line in one shell."""
+    of_shell = {"bash": _bash, "zsh": _zsh, "fish": _fish}[request.param]
+    return lambda line: of_shell(line, environment)
+
+
+def test_words_and_values_that_never_change_are_offered(complete: Complete) -> None:
+    for line, wanted in (
+        ("kctl topics ", {"list", "describe", "delete"}),
+        ("kctl topics list --m", {"--match"}),
+        ("kctl topics list -o ", {"table", "json", "name"}),
+        ("kctl produce t -z ", {"gzip", "zstd"}),
+        ("kctl completions ", {"bash", "zsh", "fish"}),
+        ("kctl topics create t -c retention.", {"retention.ms=", "retention.bytes="}),
+        ("kctl configs unset --topic t retention.", {"retention.ms"}),
+        ("kctl configs unset --broker 1 log.retention.", {"log.retention.hours"}),
+        ("kctl cluster start --set num.par", {"num.partitions="}),
+    ):
+        offered = set(complete(line))
+        # One that is alone is completed, and not listed, by zsh.
+        assert all(any(one in word for word in offered) for one in wanted), (line, offered)
+
+
+def test_what_is_there_now_is_offered(complete: Complete, shell: Shell) -> None:
+    status = shell.status()
+    where = f"-b {status['bootstrap_servers']}"
+    for line, wanted in (
+        ("kctl context use ", "prod"),
+        ("kctl topics list --context ", "prod"),
+        ("kctl znode ls -z ", status["zookeeper"]),
+        (f"kctl topics describe {where} ", "clicks"),
+    ):
+        assert any(wanted in word for word in complete(line)), line
+
+
+def test_a_cluster_that_is_not_there_is_silence(complete: Complete) -> None:
+    offered = complete("kctl consume -b 127.0.0.1:1 ")
+    assert not any("rror" in word or "clicks" in word for word in offered)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["topics", "-b", "127.0.0.1:1"],
+        ["topics", "-b", "not an address"],
+        ["topics", "--context", "unknown"],
+        ["topics", "--command-config", "/no/such/file"],
+        ["groups", "-b", "127.0.0.1:1"],
+        ["unknown"],
+        [],
+    ],
+)
+def test_what_cannot_be_told_is_no_error(tmp_path: Path, words: list[str]) -> None:
+    done = Shell(tmp_path).run("__complete", *words)
+    assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_look_up_that_hangs_ends_in_time(tmp_path: Path) -> None:
+    code = (
+        "import socket, sys, time;"
+        "socket.getaddrinfo = lambda *a, **k: time.sleep(60);"
+        "from kctl.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    begun = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", code, "__complete", "topics", "-b", "slow.example:9092"],
+        capture_output=True,
+        check=False,
+    )
+    assert (0, b"", b"") == (done.returncode, done.stdout, done.stderr)
+    # Most of this is the start of the interpreter on a machine with much to do.
+    assert time.monotonic() - begun < 10
+
+
+def test_the_cluster_is_read_from_the_line() -> None:
+    line = ["topics", "describe", "-b", "h:1", "--context=prod", "--command-config"]
+    assert {"bootstrap_server": "h:1", "context": "prod"} == options_in(line)
+
+
+def test_every_format_that_a_command_takes_is_offered() -> None:
+    kinds = {
+        command.path: kind
+        for command in all_commands()
+        for option, kind in command.values
+        if option == "--output"
+    }
+    assert len(kinds) > 20
+    assert [] == [path for path, kind in kinds.items() if "json" not in kind.split()]
