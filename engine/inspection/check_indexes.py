@@ -16,7 +16,7 @@ for a whole fetch response. Both checks go along with one scan of the log.
 
 Source: L3, L5; the rules of `offset_index.py` and `time_index.py`.
 Differs: Kafka's dump tool looks at the one batch at an entry's position, and reports followers'
-entries as wrong.
+entries as wrong. Where offsets fall back, what the time index says of them is not judged.
 """
 
 from __future__ import annotations
@@ -115,10 +115,16 @@ class TimeIndexCheck:
         self._head = next(self._entries, None)
         self._last = TimestampOffset(NO_TIMESTAMP, index.base_offset - 1)
         self._largest = NO_TIMESTAMP
+        self._last_offset = index.base_offset - 1
         self._is_certain = True
+        # Kept until the end: where offsets fall back, entries are not in the order of the file.
+        self._doubts: list[tuple[str, TimestampOffset, str, int]] = []
+        self._is_in_order = True
 
     def see(self, last_offset: int, max_timestamp_ms: int) -> None:
         """Go on by one good batch."""
+        self._is_in_order = self._is_in_order and last_offset > self._last_offset
+        self._last_offset = last_offset
         self._largest = max(self._largest, max_timestamp_ms)
         while self._head and self._head.offset <= last_offset:
             if self._rises(self._head) and self._head.timestamp != self._largest:
@@ -137,6 +143,9 @@ class TimeIndexCheck:
             self._advance()
         if self._final and self._final.timestamp < self._largest:
             self._uncertain(self._final, f"nothing behind it, but times go on to {self._largest}")
+        if self._is_in_order:
+            for rule, index_entry, reason, largest in self._doubts:
+                self._wrong(rule, index_entry, reason, largest)
 
     def _advance(self) -> None:
         self._head = None if self._report.is_over else next(self._entries, None)
@@ -146,20 +155,27 @@ class TimeIndexCheck:
         if index_entry.offset > last.offset and index_entry.timestamp > last.timestamp:
             self._last = index_entry
             return True
-        self._wrong("order", index_entry, f"does not rise above {tuple(last)}")
+        reason = f"does not rise above {tuple(last)}"
+        if index_entry.offset == last.offset and index_entry.timestamp > last.timestamp:
+            # Right for a batch that repeats the last one's offset with a later time.
+            self._doubts.append(("order", index_entry, reason, self._largest))
+        else:
+            self._wrong("order", index_entry, reason)
         return False
 
     def _uncertain(self, index_entry: TimestampOffset, reason: str) -> None:
         if self._is_certain:
-            self._wrong("entry", index_entry, reason)
+            self._doubts.append(("entry", index_entry, reason, self._largest))
 
-    def _wrong(self, rule: str, index_entry: TimestampOffset, reason: str) -> None:
+    def _wrong(
+        self, rule: str, index_entry: TimestampOffset, reason: str, largest: int | None = None
+    ) -> None:
         message = f"timestamp {index_entry.timestamp} up to offset {index_entry.offset}: {reason}"
         self._report.wrong(
             rule,
             message,
             offset=index_entry.offset,
-            expected=self._largest,
+            expected=self._largest if largest is None else largest,
             got=index_entry.timestamp,
         )
 

@@ -102,6 +102,13 @@ def repair(
         bool,
         typer.Option("--rebuild-indexes", help="Rebuild right indexes as well, and trim them."),
     ] = False,
+    cut_overlaps: Annotated[
+        bool,
+        typer.Option(
+            "--cut-overlaps",
+            help="Cut at batches whose offsets were there before, too; a broker keeps most.",
+        ),
+    ] = False,
     index_interval_bytes: Annotated[
         int, typer.Option(min=0, metavar="BYTES", help="Bytes of log between two index entries.")
     ] = 4096,
@@ -126,6 +133,7 @@ def repair(
         backup=backup,
         from_recovery_point=from_recovery_point,
         rebuild_indexes=rebuild_indexes,
+        cut_overlaps=cut_overlaps,
         index_interval_bytes=index_interval_bytes,
         yes=yes,
         output=output,
