@@ -7,6 +7,9 @@
             holds offset; the last entry of a closed segment has the largest of all
 ```
 
+The last segment of a log may be open, whatever its indexes look like: a broker that keeps them in
+memory has written none or only the first of their entries. What is there must be right.
+
 The index of an open segment may hold more behind its last entry: when a broker truncates a log it
 sets its count of entries back, in memory, and leaves the bytes (seen on followers after an unclean
 election). It rebuilds such an index after a crash and cuts it at a clean stop.
@@ -104,13 +107,15 @@ class OffsetIndexCheck:
 class TimeIndexCheck:
     """One time index against the batches of its segment, in order.
 
-    `is_closed` tells whether a broker has closed the segment: only then must every entry be right
-    and the last one be there.
+    `is_closed` tells whether a broker has closed the segment: only then must every entry be right.
+    `is_ended` tells whether the last entry must be there.
     """
 
-    def __init__(self, findings: Findings, path: str, index: TimeIndex, *, is_closed: bool) -> None:
+    def __init__(
+        self, findings: Findings, path: str, index: TimeIndex, *, is_closed: bool, is_ended: bool
+    ) -> None:
         self._report = _Report(findings, path, "timeindex", is_closed=is_closed)
-        self._final = index.last_entry if is_closed else None
+        self._final = index.last_entry if is_ended else None
         self._entries = iter(index)
         self._head = next(self._entries, None)
         self._last = TimestampOffset(NO_TIMESTAMP, index.base_offset - 1)

@@ -176,7 +176,7 @@ class _Pass:
         if times is not None:
             is_closed = not (is_last and times.padding_bytes)
             self._time_index = TimeIndexCheck(
-                self._time_findings, self._path, times, is_closed=is_closed
+                self._time_findings, self._path, times, is_closed=is_closed, is_ended=is_closed
             )
         entries = present.txn_index.entries if present.txn_index else ()
         self._indexed = {transaction.last_offset: transaction for transaction in entries}

@@ -221,7 +221,9 @@ class _PartitionScan:
             times = read_time_index(self._files, path, segment.base_offset)
             is_closed = not self._is_last or not times.padding_bytes
             self._check_form(path, "timeindex", times, is_closed=is_closed)
-            self._time_index = TimeIndexCheck(self._findings, path, times, is_closed=is_closed)
+            self._time_index = TimeIndexCheck(
+                self._findings, path, times, is_closed=is_closed, is_ended=not self._is_last
+            )
         self._transactions.enter(
             self._path,
             self._layout.segment_path(segment, FileKind.TXNINDEX),
@@ -272,6 +274,7 @@ class _PartitionScan:
         """Feed the checks with every batch of a .log, over damage as far as it goes."""
         start: int | None = 0
         for _ in range(DAMAGES_OF_A_SEGMENT_MAX):
+            size_bytes = file.size_bytes()
             scan = scan_batches(file, start=start or 0)
             damage = None
             try:
@@ -280,6 +283,10 @@ class _PartitionScan:
                 damage = error
             if damage is None and not scan.trailing_bytes:
                 return
+            if damage is None and self._is_last and file.size_bytes() > size_bytes:
+                # A broker is writing the batch that seems torn.
+                start = scan.position
+                continue
             start = self._step_over(file, scan.position, scan.trailing_bytes, damage)
             if start is None:
                 return

@@ -49,8 +49,12 @@ def verify(
             help="Whether missing offsets are normal. Without either: looks for signs of it.",
         ),
     ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Below the partitions, a row for each problem.")
+    ] = False,
     notes: Annotated[
-        bool, typer.Option("--notes", help="Also show what is no problem but worth knowing.")
+        bool,
+        typer.Option("--notes", help="As --all, and what is no problem but worth knowing."),
     ] = False,
     output: _Output = "table",
 ) -> int:
@@ -58,10 +62,13 @@ def verify(
 
     Checksums, offsets, leader epochs, the three indexes against the log, producer snapshots,
     leftovers. Nothing is written; a directory that a broker is using may show a torn last batch.
+    Tables have a row for each partition, the other formats one for each problem.
     """
-    from kctl.commands.logs_work import VerifyRequest, verify_dirs
+    from kctl.commands.logs_verify import VerifyRequest, verify_dirs
 
-    request = VerifyRequest(deep=deep, compacted=compacted, notes=notes, output=output)
+    request = VerifyRequest(
+        deep=deep, compacted=compacted, notes=notes, show_all=show_all, output=output
+    )
     return verify_dirs(paths, request)
 
 

@@ -46,8 +46,31 @@ def sizes(folder: Path) -> dict[str, int]:
 
 def test_a_clean_directory_verifies_with_exit_0() -> None:
     code, out, err = logs("verify", case_dir("plain") / "data")
-    assert (code, out.count("\n")) == (0, 1)
+    # A heading, and a line for each partition.
+    assert (code, out.count("\n")) == (0, 8)
     assert err == "7 partitions, 73 batches: 0 problems\n"
+
+
+def test_a_table_has_a_row_for_each_partition_with_its_worst_problem(damaged: Path) -> None:
+    code, out, err = logs("verify", damaged)
+    heading, *rows = out.splitlines()
+    assert (code, heading.split()[0]) == (4, "PARTITION")
+    shown = {row.split()[0]: row for row in rows}
+    assert sorted(shown) == ["r-tail-mid-record-0", "r-untouched-0"]
+    assert "torn-tail: 1420 bytes of a batch" in shown["r-tail-mid-record-0"]
+    assert "torn-tail" not in shown["r-untouched-0"]
+    assert err.endswith(
+        "1 problems\nhint: --all shows each problem, -o json has them for scripts\n"
+    )
+
+
+def test_all_adds_a_row_for_each_problem(damaged: Path) -> None:
+    code, out, err = logs("verify", damaged, "--all")
+    summary, problems = out.split("\n\n")
+    assert code == 4
+    assert [2, 1] == [part.strip().count("\n") for part in (summary, problems)]
+    assert problems.splitlines()[1].split()[:3] == ["warning", "torn-tail", "r-tail-mid-record-0"]
+    assert "hint" not in err
 
 
 def test_problems_are_rows_and_exit_4(damaged: Path) -> None:
@@ -80,7 +103,7 @@ def test_every_output_format_has_the_same_rows(damaged: Path) -> None:
     assert [row["code"] for row in csv.DictReader(io.StringIO(rows("csv")))] == [
         row["code"] for row in found
     ]
-    assert rows("table").splitlines()[0].split()[:2] == ["SEVERITY", "CODE"]
+    assert rows("table").split("\n\n")[1].split()[:2] == ["SEVERITY", "CODE"]
 
 
 def test_one_unreadable_path_fails_the_command_but_not_the_others(damaged: Path) -> None:
