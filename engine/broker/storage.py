@@ -119,6 +119,8 @@ class Storage:
             _logs_log.info("%s: %d logs, %d recovered", path, len(directory.logs), recovered)
             for failed in directory.failed:
                 _logs_log.error("%s is left alone: %s", failed.directory, failed.error)
+            for stray in directory.strays:
+                _logs_log.warning("Loaded stray log: %s", stray)
             for name in directory.unknown:
                 # A broker that is run alone keeps its metadata beside its logs.
                 if not name.startswith(STORE_FILE):

@@ -213,8 +213,8 @@ class _Loader:
             unflushed = {segment.base_offset for segment in later}
         for segment in list(self._segments):
             is_lost = self._has_lost_index(segment)
-            is_odd = segment.base_offset not in unflushed and not self._has_good_indexes(segment)
-            if is_lost or is_odd:
+            is_trusted = is_lost or segment.base_offset in unflushed
+            if is_lost or not (is_trusted or self._has_good_indexes(segment)):
                 self._recover(segment, _Pass.LOST_INDEX if is_lost else _Pass.ODD_INDEX)
                 segment.write_indexes()
                 segment.sync(with_indexes=True)
