@@ -91,10 +91,8 @@ class RowDump:
             suffix = suffix_of(path) or ""
             if suffix in _ENTRIES:
                 yield from self._entries(path, suffix)
-            else:
+            elif self._left != 0:
                 yield from self._log(path)
-            if self._left == 0:
-                return
 
     def _entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
         columns, layout = INDEX_COLUMNS[suffix], _ENTRIES[suffix]

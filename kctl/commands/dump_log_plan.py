@@ -11,6 +11,7 @@ from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, Tex
 from engine.dump.filters import Filters
 from engine.dump.options import DumpOptions, kafka_version_named
 from engine.errors import EngineError
+from engine.host.ports import FileMissing
 from engine.host.real import RealFiles
 from kctl import exits
 
@@ -100,6 +101,9 @@ class DumpPlan:
             parts = files.split(",")
             while len(parts) > 1 and not parts[-1]:
                 parts.pop()
+            # Kafka's tool says of a missing file whatever it first stumbles on.
+            if parts[0] and not self._files.exists(parts[0]):
+                raise FileMissing(parts[0])
             return list(parts)
         if not paths:
             raise WrongUsage('Missing required argument "[files]"')
@@ -107,13 +111,29 @@ class DumpPlan:
 
     def _segments(self, path: str) -> list[str]:
         if not self._files.is_dir(path):
+            if not self._files.exists(path):
+                raise FileMissing(path)
             return [path]
         from engine.dump.seek import segments_of
 
         segments = segments_of(self._files, path.rstrip("/"), self._filters())
         if not segments and not segments_of(self._files, path.rstrip("/"), Filters()):
-            raise WrongUsage(f"{path}: no .log file in this directory")
+            raise self._no_segments(path)
         return segments
+
+    def _no_segments(self, path: str) -> EngineError:
+        """Return what is wrong with a directory without a .log."""
+        from engine.log.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
+
+        try:
+            partitions = [
+                partition.name for partition in find_log_dir(self._files, path).partitions
+            ]
+        except NoLogDirectory as error:
+            return error
+        if partitions:
+            return HoldsPartitions(path, partitions)
+        return WrongUsage(f"{path}: no .log file in this directory")
 
     def _options(self) -> DumpOptions:
         given = self._given

@@ -154,12 +154,16 @@ def diff(
     right: Annotated[
         str, typer.Argument(metavar="DIR", help="Another copy of the same partition.")
     ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare them even if they are of unlike topics.")
+    ] = False,
     output: _Output = "table",
 ) -> int:
     """Compare two copies of a partition and show the first offset at which they differ.
 
-    Replicas hold the same bytes. Where one starts later or ends earlier is no difference.
+    Replicas hold the same bytes. Where one starts later or ends earlier is no difference; damage
+    there is.
     """
     from kctl.commands.logs_work import diff_partitions
 
-    return diff_partitions(left, right, output)
+    return diff_partitions(left, right, output, force=force)

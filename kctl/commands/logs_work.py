@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
-from engine.log.log_dir import LogDir, PartitionFolder, find_log_dir
+from engine.log.log_dir import HoldsPartitions, LogDir, PartitionFolder, find_log_dir
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.logs_rows import (
@@ -18,16 +18,16 @@ from kctl.commands.logs_rows import (
 from kctl.render import RowWriter
 
 
-class NotOnePartition(EngineError):
-    """A path holds several partitions where one is meant."""
+class UnlikePartitions(EngineError):
+    """Two directories are not copies of one partition."""
 
     exit_code = exits.USAGE
-    hint = "name one <topic>-<partition> directory"
+    hint = "copies of one partition have equal bytes; --force compares these all the same"
 
-    def __init__(self, path: str, count: int) -> None:
-        super().__init__(f"{path}: holds {count} partitions, expected one")
-        self.path = path
-        self.count = count
+    def __init__(self, left: str, right: str, reason: str) -> None:
+        super().__init__(f"{left} and {right}: {reason}")
+        self.left = left
+        self.right = right
 
 
 def list_dirs(paths: list[str], output: str) -> int:
@@ -51,12 +51,18 @@ def list_dirs(paths: list[str], output: str) -> int:
     return exits.FAILED if failures else exits.OK
 
 
-def diff_partitions(left: str, right: str, output: str) -> int:
-    """Print where two copies first differ; returns the exit code."""
-    from engine.inspection.log_compare import compare_partitions
+def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
+    """Print where two copies first differ; returns the exit code.
+
+    Errors: HoldsPartitions; UnlikePartitions, unless it is to be done with `force`.
+    """
+    from engine.inspection.log_compare import compare_partitions, unlike_reason
 
     writer = RowWriter(DIFF_COLUMNS, output)
     one, other = (_one_partition(path) for path in (left, right))
+    reason = None if force else unlike_reason(RealFiles(), one, other)
+    if reason is not None:
+        raise UnlikePartitions(left, right, reason)
     comparison = compare_partitions(RealFiles(), one.files, other.files)
     writer.write(diff_row(comparison))
     writer.close()
@@ -96,5 +102,5 @@ def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolde
 def _one_partition(path: str) -> PartitionFolder:
     partitions = find_log_dir(RealFiles(), path).partitions
     if len(partitions) != 1:
-        raise NotOnePartition(path, len(partitions))
+        raise HoldsPartitions(path, [partition.name for partition in partitions])
     return partitions[0]
