@@ -10,7 +10,7 @@ from typing import Any
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
 from engine.dump.filters import Filters
 from engine.dump.options import DumpOptions, kafka_version_named
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
 from engine.host.ports import FileMissing
 from engine.host.real import RealFiles
 from kctl import exits
@@ -62,6 +62,12 @@ class DumpPlan:
         session = DumpSession(self._files, options, Output(_write_all))
         try:
             session.run(paths)
+        except StorageError as error:
+            # What a missing file's name lacks is not the point.
+            missing = [path for path in paths if path and not self._files.exists(path)]
+            if missing:
+                raise FileMissing(missing[0]) from error
+            raise
         finally:
             summary = session.summary()
             sys.stderr.writelines(f"{line}\n" for line in summary.remarks)
@@ -101,9 +107,6 @@ class DumpPlan:
             parts = files.split(",")
             while len(parts) > 1 and not parts[-1]:
                 parts.pop()
-            # Kafka's tool says of a missing file whatever it first stumbles on.
-            if parts[0] and not self._files.exists(parts[0]):
-                raise FileMissing(parts[0])
             return list(parts)
         if not paths:
             raise WrongUsage('Missing required argument "[files]"')
