@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from errno import ENOSPC
 from typing import Any
 
 from kctl import exits
@@ -11,34 +12,10 @@ from kctl.app import NOUNS, closest, help_text
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run kctl and return its exit code."""
+    """Run kctl and return its exit code; every way out of it ends in one."""
     args = sys.argv[1:] if argv is None else argv
-    if not args or args[0] in ("-h", "--help", "help"):
-        sys.stdout.write(help_text())
-        return exits.OK if args else exits.USAGE
-    if args[0] in ("-V", "--version"):
-        from engine import __version__
-
-        sys.stdout.write(f"kctl {__version__}\n")
-        return exits.OK
-    noun = NOUNS.get(args[0])
-    if noun is None:
-        return _unknown(args[0])
-    return _guarded(args[0], noun.module, args[1:])
-
-
-def _unknown(word: str) -> int:
-    near = closest(word)
-    what = "option" if word.startswith("-") else "command"
-    sys.stderr.write(f"error: no such {what}: {word}\n")
-    sys.stderr.write(f"hint: try `kctl {near}`\n" if near else "hint: `kctl --help` lists them\n")
-    return exits.USAGE
-
-
-def _guarded(name: str, module: str, args: list[str]) -> int:
-    """Run one noun; every way out of it ends in an exit code."""
     try:
-        code = _run(name, module, args)
+        code = _dispatch(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
         return exits.INTERRUPTED
@@ -50,8 +27,32 @@ def _guarded(name: str, module: str, args: list[str]) -> int:
             return _reader_gone()
         raise
     except Exception as error:
-        return _report(error)
+        code = _report(error)
+        _settle_output()
     return code
+
+
+def _dispatch(args: list[str]) -> int:
+    if not args or args[0] in ("-h", "--help", "help"):
+        sys.stdout.write(help_text())
+        return exits.OK if args else exits.USAGE
+    if args[0] in ("-V", "--version"):
+        from engine import __version__
+
+        sys.stdout.write(f"kctl {__version__}\n")
+        return exits.OK
+    noun = NOUNS.get(args[0])
+    if noun is None:
+        return _unknown(args[0])
+    return _run(args[0], noun.module, args[1:])
+
+
+def _unknown(word: str) -> int:
+    near = closest(word)
+    what = "option" if word.startswith("-") else "command"
+    sys.stderr.write(f"error: no such {what}: {word}\n")
+    sys.stderr.write(f"hint: try `kctl {near}`\n" if near else "hint: `kctl --help` lists them\n")
+    return exits.USAGE
 
 
 def _run(name: str, module: str, args: list[str]) -> int:
@@ -68,7 +69,9 @@ def run_typer(app: Any, prog: str, args: list[str]) -> int:
     """Run a Typer application without letting it exit or print tracebacks."""
     from typer.main import get_command
 
-    code = get_command(app).main(args=args, prog_name=prog, standalone_mode=False)
+    from kctl.verbosity import with_verbose
+
+    code = with_verbose(get_command(app)).main(args=args, prog_name=prog, standalone_mode=False)
     return code if isinstance(code, int) else exits.OK
 
 
@@ -92,7 +95,8 @@ def _report(error: Exception) -> int:
         # Files are read and written by ports with errors of their own: this is the output.
         sys.stdout = _nowhere()
         sys.stderr.write(f"error: the output cannot be written: {error.strerror}\n")
-        sys.stderr.write("hint: what was written before is incomplete; make room and run again\n")
+        if error.errno == ENOSPC:
+            sys.stderr.write("hint: what was written before is incomplete; make room, run again\n")
         return exits.FAILED
     return _internal(error)
 
@@ -114,11 +118,19 @@ def _report_usage(error: Any) -> int:
     return int(error.exit_code)
 
 
+def _settle_output() -> None:
+    """Have what is printed beside an error leave; the interpreter would tell in its own words."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = _nowhere()
+
+
 def _nowhere() -> Any:
     """Return a stream for what is still buffered, which the interpreter flushes at its end."""
-    if sys.__stdout__ is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno())
-    return sys.__stdout__
+    stdout = sys.__stdout__ or sys.stdout
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+    return stdout
 
 
 def _internal(error: Exception) -> int:
@@ -137,6 +149,9 @@ def _reader_gone() -> int:
 
 def entry() -> None:
     """Run as a program."""
+    from kctl.standard_streams import prepare_streams
+
+    prepare_streams()
     sys.exit(main())
 
 

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from kctl.app import NOUNS
+from kctl.verbosity import with_verbose
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -35,7 +36,7 @@ def all_commands() -> list[CommandWords]:
 def _command_of(module: str) -> Any:
     from typer.main import get_command
 
-    return get_command(import_module(f"kctl.commands.{module}").app)
+    return with_verbose(get_command(import_module(f"kctl.commands.{module}").app))
 
 
 def _walk(path: str, summary: str, command: Any) -> list[CommandWords]:

@@ -12,6 +12,7 @@ from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.host.real_streams import RealStreams
 from engine.host.streams import Streams
 from kctl.context import choose
+from kctl.verbosity import tell_choice
 
 
 class ClusterOptions(NamedTuple):
@@ -48,6 +49,7 @@ def connect(options: ClusterOptions) -> KafkaClient:
         context=options.context,
         command_config=options.command_config,
     )
+    tell_choice("cluster", choice.bootstrap_servers, choice.source)
     settings = _settings(choice.command_config)
     host = real_host()
     return KafkaClient(
@@ -58,6 +60,16 @@ def connect(options: ClusterOptions) -> KafkaClient:
         settings=settings,
         timeout_ms=max(round(options.timeout_s * 1000), 1),
     )
+
+
+def cluster_named(client: KafkaClient) -> str:
+    """Return which cluster a client talks to, for a question: its id and its addresses.
+
+    The errors are those of asking for metadata.
+    """
+    view = client.brokers_view()
+    addresses = ",".join(map(str, client.bootstrap))
+    return f"cluster {view.cluster_id} at {addresses}" if view.cluster_id else addresses
 
 
 def _settings(path: str | None) -> ClientSettings:

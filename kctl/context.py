@@ -4,13 +4,18 @@
 |---|---|---|
 | `-b` | its addresses | `--command-config`, else that of `--context` |
 | `--context` | its addresses | `--command-config`, else its own |
+| `bootstrap.servers` of `--command-config` | its addresses | that file |
 | `KCTL_BOOTSTRAP_SERVER` | its addresses | `--command-config` |
 | `KCTL_CONTEXT` | that context's | `--command-config`, else its own |
 | the current context | its addresses | `--command-config`, else its own |
 | the embedded cluster, if it runs | its addresses | `--command-config` |
 
+So a flag comes before the file, the file before the environment, that before what is kept. `-v`
+says which one decided.
+
 Addresses that are given directly never meet the credentials of the current context: a password
-must not go to a host that it was not meant for.
+must not go to a host that it was not meant for. So do those in a file: its password goes to the
+hosts that it names itself, unless a flag of the same command line names others.
 
 The file, `$XDG_CONFIG_HOME/kctl/config.yaml` (or what `KCTL_CONFIG` names):
 
@@ -50,8 +55,8 @@ class NoCluster(EngineError):
 
     def __init__(self) -> None:
         super().__init__(
-            "which cluster? There is no -b, no --context, no current context, "
-            "and the embedded cluster does not run"
+            "which cluster? There is no -b, no --context, no bootstrap.servers in a "
+            "--command-config, no current context, and the embedded cluster does not run"
         )
 
 
@@ -153,6 +158,18 @@ def save_profiles(files: Files, path: str, profiles: Profiles) -> None:
     files.replace_file(path, text.encode())
 
 
+def servers_in(files: Files, path: str) -> str | None:
+    """Return the `bootstrap.servers` of a properties file, None if it has none.
+
+    Errors: FileMissing, and those of `parse_properties`.
+    """
+    from engine.config.java_properties import parse_properties
+
+    return (
+        parse_properties(files.read_bytes(path), path).get("bootstrap.servers", "").strip() or None
+    )
+
+
 def choose(
     environment: Mapping[str, str],
     files: Files,
@@ -163,13 +180,17 @@ def choose(
 ) -> Choice:
     """Return the cluster to talk to; raises NoCluster, NoSuchContext, BadContextFile.
 
-    The file of contexts is only read if a context is needed.
+    The file of contexts is only read if a context is needed, `command_config` only where no flag
+    decides; its errors are those of `servers_in`.
     """
     path = profiles_path(environment)
     if bootstrap_server is not None:
         kept = load_profiles(files, path).get(context).command_config if context else None
         return Choice(bootstrap_server, command_config or kept, "-b")
     if context is None:
+        servers = servers_in(files, command_config) if command_config else None
+        if servers:
+            return Choice(servers, command_config, f"bootstrap.servers in {command_config}")
         servers = environment.get("KCTL_BOOTSTRAP_SERVER")
         if servers:
             return Choice(servers, command_config, "KCTL_BOOTSTRAP_SERVER")

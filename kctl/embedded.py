@@ -7,7 +7,11 @@ from collections.abc import Mapping
 
 from kctl.words import UnreadableWord
 
-_BELOW_DATA_HOME = "kctl/cluster"
+
+def data_home(environment: Mapping[str, str]) -> str:
+    """Return the folder of what is kept between commands."""
+    home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"
+    return f"{home}/kctl"
 
 
 def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
@@ -16,8 +20,7 @@ def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
         raise UnreadableWord("a directory", data, "a path")
     if data is not None:
         return os.path.abspath(data)
-    home = environment.get("XDG_DATA_HOME") or f"{environment.get('HOME', '')}/.local/share"
-    return f"{home}/{_BELOW_DATA_HOME}"
+    return f"{data_home(environment)}/cluster"
 
 
 def running_servers(environment: Mapping[str, str]) -> str | None:

@@ -98,6 +98,11 @@ class KafkaClient:
         """Close all connections."""
         self.close()
 
+    @property
+    def bootstrap(self) -> Sequence[Address]:
+        """Return the addresses that the client begins with."""
+        return self._bootstrap
+
     def close(self) -> None:
         """Close all connections."""
         self.links.close()

@@ -25,11 +25,17 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from engine import __version__
-from engine.client.errors import AuthenticationFailed, NoCommonVersion, NotKafka
+from engine.client.errors import (
+    AuthenticationFailed,
+    NoCommonVersion,
+    NotKafka,
+    SaslNotExpected,
+    TlsExpected,
+)
 from engine.client.sasl import SaslConversation
 from engine.errors import api_error
 from engine.host.ports import Buffer
-from engine.kafka_errors import NONE, UNSUPPORTED_VERSION, kafka_error
+from engine.kafka_errors import ILLEGAL_SASL_STATE, NONE, UNSUPPORTED_VERSION, kafka_error
 from engine.limits import CLIENT_FRAME_BYTES_MAX
 from engine.wire import messages
 from engine.wire.codec import message_codec
@@ -53,6 +59,8 @@ SOFTWARE_NAME: Final = "kctl"
 _LENGTH: Final = struct.Struct(">i")
 _INT16: Final = struct.Struct(">h")
 _CORRELATION_ID_MAX: Final = 0x7FFFFFFF
+#: How a record of TLS begins that answers what is none: an alert, or a handshake.
+_TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 
 #: A request: the message, or what makes it once the version is known.
 Message: TypeAlias = "Struct | Callable[[int], Struct]"
@@ -195,6 +203,8 @@ class BrokerConnection:
         if len(self._received) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._received)
+        if self._received.startswith(_TLS_RECORDS):
+            raise TlsExpected
         if not _LENGTH.size <= length <= CLIENT_FRAME_BYTES_MAX:
             raise NotKafka("the length of an answer", bytes(self._received[:16]))
         stop = _LENGTH.size + length
@@ -263,6 +273,8 @@ class BrokerConnection:
 
     def _take_mechanisms(self, message: messages.SaslHandshakeResponse) -> None:
         assert self._sasl is not None
+        if message.error_code == ILLEGAL_SASL_STATE:
+            raise SaslNotExpected(self._sasl.mechanism)
         if message.error_code != NONE:
             offered = ", ".join(message.mechanisms) or "none"
             reason = f"{kafka_error(message.error_code).name}; the broker offers {offered}"

@@ -6,10 +6,12 @@ EngineError
 ├─ ConnectionLost         a connection ended before the response came
 ├─ TimedOut               the response did not come in time
 ├─ AuthenticationFailed   the broker does not accept who we say we are
+│  └─ SaslNotExpected     its listener asks nobody
 ├─ NoCommonVersion        broker and client share no version of an API
 ├─ ClientSettingRefused   a client property that cannot be followed
 └─ WireError
-   └─ NotKafka            bytes that no Kafka broker sends
+   ├─ NotKafka            bytes that no Kafka broker sends
+   └─ TlsExpected         an answer in TLS
 ```
 """
 
@@ -68,6 +70,15 @@ class AuthenticationFailed(EngineError):
         self.reason = reason
 
 
+class SaslNotExpected(AuthenticationFailed):
+    """The listener does not authenticate its clients."""
+
+    hint = "set security.protocol to PLAINTEXT (SSL instead of SASL_SSL) for this listener"
+
+    def __init__(self, mechanism: str) -> None:
+        super().__init__(mechanism, "the listener does not use SASL")
+
+
 class NoCommonVersion(EngineError):
     """The broker does not offer a version of an API that we need; both ranges inclusive."""
 
@@ -102,3 +113,13 @@ class NotKafka(WireError):
         super().__init__(f"not the answer of a Kafka broker: expected {expected}, got {got}")
         self.expected = expected
         self.got = got
+
+
+class TlsExpected(WireError):
+    """A peer answers in TLS what was not said in it."""
+
+    exit_code = _UNREACHABLE_EXIT
+    hint = "set security.protocol to SSL or SASL_SSL in the file of --command-config"
+
+    def __init__(self) -> None:
+        super().__init__("the listener speaks TLS, and it was spoken to without")

@@ -43,6 +43,8 @@ class _Link:
         self.connect_deadline_ms = connect_deadline_ms
         self.queued: dict[object, _Waiting] = {}
         self.in_flight: dict[object, _Waiting] = {}
+        #: Whether a response came since the handshake.
+        self.has_answered = False
 
     @property
     def is_ready(self) -> bool:
@@ -135,16 +137,18 @@ class Links:
         if link is None:
             return
         if event.kind == "closed":
-            self._fail(link, self._closed_error(link, event.reason))
+            error = self._closed_error(link, event.reason)
+            error.hint = event.hint or error.hint
+            self._fail(link, error)
             return
         try:
             if event.kind == "opened":
                 link.connection.opened()
             else:
                 self._take_responses(link, link.connection.receive(event.data))
-        except EngineError as error:
+        except EngineError as failure:
             link.stream.close()
-            self._fail(link, error)
+            self._fail(link, failure)
             return
         if link.is_ready:
             self._send_queued(link)
@@ -152,6 +156,7 @@ class Links:
 
     def _take_responses(self, link: _Link, responses: list[Response]) -> None:
         for response in responses:
+            link.has_answered = True
             link.in_flight.pop(response.token, None)
             self._results.append((response.token, response))
 
@@ -187,7 +192,14 @@ class Links:
         host, port = link.address
         if link.connection.state == "connecting":
             return Unreachable(host, port, reason)
-        return ConnectionLost(host, port, reason)
+        lost = ConnectionLost(host, port, reason)
+        if link.is_ready and not link.has_answered and self._settings.sasl is None:
+            # A broker tells its versions to everyone, and closes at whatever comes next unsaid.
+            lost.hint = (
+                "a listener with SASL ends the connection so: set security.protocol to "
+                "SASL_PLAINTEXT or SASL_SSL, with sasl.mechanism and sasl.jaas.config"
+            )
+        return lost
 
     def _fail(self, link: _Link, error: EngineError) -> None:
         """End a link: every call on it gets the same error."""

@@ -13,8 +13,17 @@
 | `request.timeout.ms`, `socket.connection.setup.timeout.ms` | patience |
 | `retry.backoff.ms`, `retry.backoff.max.ms` | pauses before asking again |
 
-A property that concerns security and cannot be followed is an error; any other that this client
-has no use for (those of consumers and producers) is passed over.
+| property of `ssl.`, `sasl.` or `security.` besides | |
+|---|---|
+| that no client of Kafka's has | refused, in every protocol: a mistyped one would be silence |
+| of Java's client, of a protocol in use | refused as not honoured here |
+| of Java's client, of a protocol that is not in use | passed over, as Java's client does |
+| harmless (`_HARMLESS`) | passed over |
+
+Harmless are choices of Java's TLS library, passwords of stores (PEM files have none), and what is
+for Kerberos, OAuth and logins that are renewed.
+
+Any other that this client has no use for (those of consumers and producers) is passed over.
 """
 
 from __future__ import annotations
@@ -43,6 +52,63 @@ _HARMLESS: Final = frozenset(
         "ssl.keystore.password",
         "ssl.client.auth",
         "security.providers",
+        "sasl.login.class",
+        "sasl.login.connect.timeout.ms",
+        "sasl.login.read.timeout.ms",
+        "sasl.login.retry.backoff.ms",
+        "sasl.login.retry.backoff.max.ms",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.oauthbearer.clock.skew.seconds",
+        "sasl.oauthbearer.expected.audience",
+        "sasl.oauthbearer.expected.issuer",
+        "sasl.oauthbearer.header.urlencode",
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+        "sasl.oauthbearer.jwks.endpoint.url",
+        "sasl.oauthbearer.scope.claim.name",
+        "sasl.oauthbearer.sub.claim.name",
+        "sasl.oauthbearer.token.endpoint.url",
+    )
+)
+#: Security properties of Java's client that would change what is done, and that are not followed.
+_NOT_HONOURED: Final = frozenset(
+    (
+        "ssl.cipher.suites",
+        "ssl.engine.factory.class",
+        "ssl.keystore.certificate.chain",
+        "ssl.keystore.key",
+        "sasl.client.callback.handler.class",
+        "sasl.login.callback.handler.class",
+    )
+)
+#: Those that are followed: of Java's client, and as librdkafka spells them.
+_HONOURED: Final = frozenset(
+    (
+        "security.protocol",
+        "sasl.mechanism",
+        "sasl.mechanisms",
+        "sasl.jaas.config",
+        "sasl.username",
+        "sasl.password",
+        "ssl.truststore.location",
+        "ssl.truststore.type",
+        "ssl.truststore.certificates",
+        "ssl.ca.location",
+        "ssl.keystore.location",
+        "ssl.keystore.type",
+        "ssl.certificate.location",
+        "ssl.key.location",
+        "ssl.key.password",
+        "ssl.endpoint.identification.algorithm",
     )
 )
 
@@ -150,13 +216,30 @@ class _Reader:
         return int(text)
 
     def refuse_the_rest(self, protocol: str) -> None:
-        """Refuse what concerns the security in use and was not understood."""
+        """Refuse what concerns security and was not understood, or is not followed."""
         used = [p for p in _SECURITY_PREFIXES if p != "ssl." or protocol.endswith("SSL")]
         if not protocol.startswith("SASL"):
             used.remove("sasl.")
         for key, value in self._left.items():
-            if key.startswith(tuple(used)) and key not in _HARMLESS and value:
-                raise ClientSettingRefused(key, "…", "kctl's client does not support this property")
+            if not key.startswith(_SECURITY_PREFIXES) or key in _HARMLESS:
+                continue
+            if key in _NOT_HONOURED:
+                if value and key.startswith(tuple(used)):
+                    rule = "this property of Java's client is not honoured here"
+                    raise ClientSettingRefused(key, "…", rule)
+            elif key not in _HONOURED:
+                raise _unknown(key)
+
+
+def _unknown(key: str) -> ClientSettingRefused:
+    """Return the refusal of a property that no client has, with what may be meant."""
+    from difflib import get_close_matches
+
+    refused = ClientSettingRefused(key, "…", "no client of Kafka's has this property")
+    alike = get_close_matches(key, sorted(_HONOURED | _NOT_HONOURED | _HARMLESS), n=1, cutoff=0.7)
+    if alike:
+        refused.hint = f"did you mean {alike[0]}?"
+    return refused
 
 
 def _tls(reader: _Reader) -> TlsSettings:
@@ -176,12 +259,11 @@ def _tls(reader: _Reader) -> TlsSettings:
 def _pem_store(reader: _Reader, store: str) -> str | None:
     """Return the path of a store, which must be PEM: Java's own formats need Java to read."""
     location = reader.text(f"{store}.location")
-    kind = (reader.text(f"{store}.type") or "").upper()
-    is_java = location is not None and location.lower().endswith((".jks", ".p12", ".pfx"))
-    if kind not in ("", "PEM") or (is_java and not kind):
-        raise ClientSettingRefused(
-            f"{store}.location", location, "must be a PEM file: keytool and openssl convert others"
-        )
+    kind = reader.text(f"{store}.type") or ""
+    if kind.upper() not in ("", "PEM"):
+        refused = ClientSettingRefused(f"{store}.type", kind, "kctl's client reads PEM files alone")
+        refused.hint = f"`keytool -list -rfc -keystore {location or 'STORE'}` prints PEM"
+        raise refused
     return location
 
 

@@ -6,20 +6,38 @@ other. Who stops it returns when the process has ended, and its files are in ord
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
-from engine.cluster.data_directory import ClusterInUse, ClusterState, DataDirectory
+from engine.cluster.data_directory import (
+    BadClusterFile,
+    ClusterInUse,
+    ClusterState,
+    DataDirectory,
+)
+from engine.cluster.ownership import (
+    broker_directories,
+    check_start,
+    remove_file,
+    remove_log_dir,
+    set_aside,
+)
 from engine.cluster.plan import ClusterPlan
 from engine.config.key import broker_keys
 from engine.config.value import HIDDEN
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
 from engine.host import processes
-from engine.host.lock_file import is_held
+from engine.host.liveness import answers_end
+from engine.host.lock_file import LockHeld, acquire, is_held
 from engine.host.ports import Clock, FileMissing, Files
 from engine.limits import LOG_TAIL_BYTES
+from engine.log.meta_properties import FILE_NAME as META_FILE
+from engine.log.meta_properties import read_meta_properties
 
 _POLL_MS = 5
+#: How long a process that runs may take until it sees that a connection has ended.
+PROBE_TIMEOUT_S = 2.0
 _PROGRAM = "engine.cluster"
 
 
@@ -40,11 +58,11 @@ class ClusterStatus(NamedTuple):
 class ClusterDidNotStart(EngineError):
     """The process of a cluster ended, or said nothing in time."""
 
-    def __init__(self, path: str, reason: str) -> None:
+    def __init__(self, path: str, reason: str, hint: str | None = None) -> None:
         super().__init__(f"the cluster in {path} did not start: {reason}")
-        self.hint = f"`kctl cluster logs --data {path}` shows what it had to say"
+        self.hint = hint or f"`kctl cluster logs --data {path}` shows what it had to say"
         if reason.startswith("cannot listen"):
-            self.hint = "choose another port (--port 0 takes any), or stop what listens there"
+            self.hint = "choose another port (0 takes any), or stop what listens there"
         self.path = path
         self.reason = reason
 
@@ -57,6 +75,28 @@ class ClusterDidNotStop(EngineError):
         self.hint = f"it may be writing much to its disks: wait, or kill process {pid}"
         self.path = path
         self.pid = pid
+
+
+class ClusterBusy(EngineError):
+    """Somebody else starts, repairs or removes the cluster, and takes long."""
+
+    hint = "wait for it, or allow more time with --timeout SECONDS"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"another command starts or removes the cluster in {path}")
+        self.path = path
+
+
+class RunsOtherwise(EngineError):
+    """A cluster runs already, and in another way than is asked for."""
+
+    def __init__(self, path: str, differences: Collection[str]) -> None:
+        what = ", ".join(differences)
+        super().__init__(f"the cluster in {path} is running already, nothing was changed: {what}")
+        stop = f"`kctl cluster stop --data {path}`"
+        self.hint = f"other settings count from a start on: {stop}, then start it again"
+        self.path = path
+        self.differences = differences
 
 
 class NoClusterThere(EngineError):
@@ -87,14 +127,25 @@ class OtherPlan(EngineError):
         self.path = path
 
 
-def status_of(data: DataDirectory) -> ClusterStatus:
-    """Return what is known of a cluster; not to be asked by who runs it."""
-    return status_as(data, data.state())
+def status_of(data: DataDirectory, timeout_s: float = PROBE_TIMEOUT_S) -> ClusterStatus:
+    """Return what is known of a cluster; not to be asked by who runs it.
+
+    One that does not take part in a connection within the timeout is hung.
+    """
+    state = data.state()
+    running = data.running() if state is ClusterState.RUNNING else None
+    if running is None or running.znode_address is None:
+        return status_as(data, state)
+    host, _, port = running.znode_address.rpartition(":")
+    if not answers_end(host, int(port), timeout_s) and data.state() is ClusterState.RUNNING:
+        state = ClusterState.HUNG
+    return status_as(data, state)
 
 
 def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
     """Return what is known of a cluster that is in this state."""
-    running = data.running() if state is ClusterState.RUNNING else None
+    has_process = state in (ClusterState.RUNNING, ClusterState.HUNG)
+    running = data.running() if has_process else None
     settings = _shown(data.plan() or ClusterPlan())
     if running is None:
         return ClusterStatus(state, None, [], data.path, {}, None, settings)
@@ -118,13 +169,60 @@ def _shown(plan: ClusterPlan) -> dict[str, str]:
     }
 
 
+@contextmanager
+def turn(
+    data: DataDirectory,
+    files: Files,
+    clock: Clock,
+    timeout_s: float,
+    pause: Callable[[int], None],
+) -> Iterator[None]:
+    """Have commands that start, repair or remove a cluster come one after the other.
+
+    Makes the directory. Raises ClusterBusy.
+    """
+    files.make_dir(data.path)
+    deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
+    while True:
+        try:
+            release = acquire(data.start_lock_path)
+            break
+        except LockHeld as error:
+            if clock.monotonic_ms() > deadline_ms:
+                raise ClusterBusy(data.path) from error
+            pause(_POLL_MS)
+    try:
+        yield
+    finally:
+        release()
+
+
+def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
+    """Have a cluster that runs be what a start asks for; raises RunsOtherwise."""
+    kept = data.plan() or ClusterPlan()
+    differences = []
+    if plan.port != kept.port:
+        differences.append(f"it was started with port {kept.port}, not {plan.port}")
+    if plan.zookeeper_port != kept.zookeeper_port:
+        was = kept.zookeeper_port or "any"
+        differences.append(f"it was started with ZooKeeper port {was}, not {plan.zookeeper_port}")
+    for name in sorted({*plan.settings, *kept.settings}):
+        if plan.settings.get(name) != kept.settings.get(name):
+            verb = "sets" if name in kept.settings else "does not set"
+            differences.append(f"it {verb} {name}" + ("" if name in plan.settings else " still"))
+    if differences:
+        raise RunsOtherwise(data.path, differences)
+
+
 def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
     """Start the cluster of a plan, which is kept, and return when that is ready.
 
-    Errors: ClusterInUse, ClusterDidNotStart; the plan is not kept then.
+    For who has the turn. Errors: ClusterInUse, ClusterDidNotStart, those of `check_start`; the
+    plan is not kept then.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
+    check_start(data, files, plan)
     with data.trying(plan) as started:
         command = processes.python_command(_PROGRAM, data.path)
         log_end = _size(files, data.log_path)
@@ -136,7 +234,7 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
     if said is None:
         processes.ask_to_stop(process.pid)
         raise ClusterDidNotStart(data.path, f"not ready after {timeout_s:.0f} s")
-    raise ClusterDidNotStart(data.path, _last_words(files, data.log_path, log_end))
+    raise ClusterDidNotStart(data.path, *_last_words(files, data.log_path, log_end))
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
@@ -144,11 +242,17 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
 
     Raises ClusterDidNotStop.
     """
+    deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     running = data.running()
+    while running is None and is_held(data.lock_path):
+        # It starts: who it is, it says once it is ready.
+        if clock.monotonic_ms() > deadline_ms:
+            raise ClusterBusy(data.path)
+        pause(_POLL_MS)
+        running = data.running()
     if running is None or not is_held(data.lock_path):
         return False
     processes.ask_to_stop(running.pid)
-    deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     while is_held(data.lock_path):
         if clock.monotonic_ms() > deadline_ms:
             raise ClusterDidNotStop(data.path, running.pid)
@@ -178,56 +282,62 @@ def plan_for(
         raise OtherPlan(data.path, "--brokers", kept.broker_count, asked.broker_count)
     return kept._replace(
         port=asked.port if "port" in given else kept.port,
+        zookeeper_port=(asked.zookeeper_port if "zookeeper_port" in given else kept.zookeeper_port),
         settings={**settings, **asked.settings},
     )
 
 
 def directories_that_stay(data: DataDirectory) -> list[str]:
-    """Return the log directories that the settings name: `destroy` removes only its own."""
-    plan = data.plan() or ClusterPlan()
-    named = plan.settings.get("log.dirs") or plan.settings.get("log.dir") or ""
+    """Return the log directories that the settings name: `destroy` removes only its own.
+
+    None are known where the plan is damaged.
+    """
+    plan = _readable_plan(data) or ClusterPlan()
     own = [data.broker_path(broker_id) for broker_id in plan.broker_ids()]
-    paths = [path.strip() for path in named.split(",")]
-    return [path for path in paths if path and path not in own]
+    return [path for path in data.log_dirs(plan) if path not in own]
 
 
-def destroy(data: DataDirectory, files: Files) -> None:
+def destroy(data: DataDirectory, files: Files) -> list[str]:
     """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse.
 
-    What lies in `directories_that_stay` is left.
+    Returns the paths in its directory that were left, because no cluster made them. What lies in
+    `directories_that_stay` is left too.
     """
     state = data.state()
     if state is ClusterState.ABSENT:
         raise NoClusterThere(data.path)
     if state in (ClusterState.RUNNING, ClusterState.STARTING):
         raise ClusterInUse(data.path)
-    plan = data.plan()
+    plan = _readable_plan(data)
+    if plan is None:
+        log_dirs = list(broker_directories(data, files).values())
+    else:
+        log_dirs = [data.broker_path(broker_id) for broker_id in plan.broker_ids()]
     # The plan goes last: as long as it is there, an interrupted removal can be begun again.
-    for broker_id in plan.broker_ids() if plan is not None else []:
-        _remove_tree(files, data.broker_path(broker_id))
-    for path in data.own_files():
-        _remove_file(files, path)
-    if not files.list_dir(data.path):
+    left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]
+    for path in (*set_aside(data, files), *data.own_files()):
+        remove_file(files, path)
+    inside = [f"{data.path}/{name}" for name in files.list_dir(data.path)]
+    if not inside:
         files.remove(data.path)
+    return sorted({*left, *(path for path in inside if path not in log_dirs)})
 
 
-def _remove_tree(files: Files, path: str) -> None:
-    if not files.exists(path):
-        return
-    for name in files.list_dir(path):
-        child = f"{path}/{name}"
-        if files.is_dir(child):
-            _remove_tree(files, child)
-        else:
-            _remove_file(files, child)
-    files.remove(path)
+def cluster_id_of(data: DataDirectory, files: Files) -> str | None:
+    """Return the id of a cluster as its log directories have it, None before its first start."""
+    for path in data.log_dirs(_readable_plan(data) or ClusterPlan()):
+        try:
+            return read_meta_properties(files, f"{path}/{META_FILE}").cluster_id
+        except StorageError:
+            continue
+    return None
 
 
-def _remove_file(files: Files, path: str) -> None:
+def _readable_plan(data: DataDirectory) -> ClusterPlan | None:
     try:
-        files.remove(path)
-    except FileMissing:
-        return
+        return data.plan()
+    except BadClusterFile:
+        return None
 
 
 def _size(files: Files, path: str) -> int:
@@ -237,8 +347,8 @@ def _size(files: Files, path: str) -> int:
         return 0
 
 
-def _last_words(files: Files, path: str, start: int) -> str:
-    """Return the last line that a process wrote behind a position of its log."""
+def _last_words(files: Files, path: str, start: int) -> tuple[str, str | None]:
+    """Return the last line that a process wrote behind a position of its log, and its last hint."""
     file = files.open(path)
     try:
         end = file.size_bytes()
@@ -246,5 +356,6 @@ def _last_words(files: Files, path: str, start: int) -> str:
         lines = file.read_at(begin, end - begin).decode(errors="replace").splitlines()
     finally:
         file.close()
+    hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
     said = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
-    return said[-1] if said else "it said nothing"
+    return said[-1] if said else "it said nothing", hints[-1] if hints else None

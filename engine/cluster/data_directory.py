@@ -1,8 +1,10 @@
 """What lies in a cluster's data directory.
 
 ```
-cluster.json     how the cluster was made: {"brokers": 1, "host": …, "port": 9092, "settings": {…}}
+cluster.json     how the cluster was made: {"brokers": 1, "host": …, "port": 9092, "settings": {…},
+                 "zookeeper_port": 0}               the last is missing in older files
 cluster.lock     locked by the process that runs it
+cluster.start    locked by whoever starts or removes it, for so long
 running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"},
                  "znode_address": "host:port"}      the last is missing in older files
 zookeeper.port   where the metadata store listened last, and will again: {"port": …}
@@ -13,7 +15,7 @@ broker-<id>/     the log directory of a broker
 
 | lock | running.json | cluster.json | state |
 |---|---|---|---|
-| held | there | | running |
+| held | there | | running; hung if it does not answer |
 | held | no | | starting, or stopping |
 | free | there | | crashed: it was killed, the next start recovers |
 | free | no | there | stopped |
@@ -32,6 +34,7 @@ from engine.cluster.plan import ClusterPlan
 from engine.errors import EngineError, StorageError
 from engine.host.lock_file import is_held
 from engine.host.ports import FileMissing, Files
+from engine.host.replace import TEMPORARY_SUFFIX
 from engine.naming import STORE_FILE
 
 
@@ -39,6 +42,8 @@ class ClusterState(Enum):
     """What a data directory says of its cluster."""
 
     RUNNING = "running"
+    #: Its process is there and does not answer: `daemon.status_of` finds that out.
+    HUNG = "hung"
     STARTING = "starting"
     CRASHED = "crashed"
     STOPPED = "stopped"
@@ -48,10 +53,10 @@ class ClusterState(Enum):
 class BadClusterFile(StorageError):
     """A file of a data directory is not what it should be."""
 
-    hint = "restore it, or destroy the cluster and make it anew"
-
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
+        folder = path.rpartition("/")[0]
+        self.hint = f"`kctl cluster repair --data {folder}` writes it anew from what is beside it"
         self.path = path
         self.reason = reason
 
@@ -83,9 +88,10 @@ class DataDirectory:
         self._files = files
         self.path = path
         self.lock_path = f"{path}/cluster.lock"
+        self.start_lock_path = f"{path}/cluster.start"
         self.log_path = f"{path}/cluster.log"
         self.store_path = f"{path}/{STORE_FILE}"
-        self._plan_path = f"{path}/cluster.json"
+        self.plan_path = f"{path}/cluster.json"
         self._running_path = f"{path}/running.json"
         self._znode_port_path = f"{path}/zookeeper.port"
 
@@ -95,9 +101,20 @@ class DataDirectory:
 
     def own_files(self) -> list[str]:
         """Return the files beside the brokers' directories, the plan last."""
-        store = [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
-        beside = [self._znode_port_path, self._running_path, self.log_path, self.lock_path]
-        return [*store, *beside, self._plan_path]
+        replaced = [self._znode_port_path, self._running_path]
+        half = [f"{path}{TEMPORARY_SUFFIX}" for path in (*replaced, self.plan_path)]
+        locks = [self.lock_path, self.start_lock_path]
+        return [*self.store_files(), *half, *replaced, self.log_path, *locks, self.plan_path]
+
+    def store_files(self) -> list[str]:
+        """Return the files of the metadata store, whether they are there or not."""
+        return [f"{self.store_path}{suffix}" for suffix in ("", "-wal", "-shm", "-journal")]
+
+    def log_dirs(self, plan: ClusterPlan) -> list[str]:
+        """Return the log directories of a plan's brokers: those that it names, or our own."""
+        named = plan.settings.get("log.dirs") or ""
+        paths = [path.strip() for path in named.split(",") if path.strip()]
+        return paths or [self.broker_path(broker_id) for broker_id in plan.broker_ids()]
 
     def state(self) -> ClusterState:
         """Return what the files and the lock say; not to be asked by who holds the lock."""
@@ -106,12 +123,12 @@ class DataDirectory:
             return ClusterState.RUNNING if is_known else ClusterState.STARTING
         if is_known:
             return ClusterState.CRASHED
-        has_plan = self._files.exists(self._plan_path)
+        has_plan = self._files.exists(self.plan_path)
         return ClusterState.STOPPED if has_plan else ClusterState.ABSENT
 
     def plan(self) -> ClusterPlan | None:
         """Return how the cluster was made, None if there is none; raises BadClusterFile."""
-        content = self._read(self._plan_path)
+        content = self._read(self.plan_path)
         if content is None:
             return None
         try:
@@ -120,9 +137,10 @@ class DataDirectory:
                 str(content["host"]),
                 int(content["port"]),
                 {str(key): str(value) for key, value in content["settings"].items()},
+                int(content.get("zookeeper_port", 0)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise BadClusterFile(self._plan_path, f"not the plan of a cluster: {error}") from error
+            raise BadClusterFile(self.plan_path, f"not the plan of a cluster: {error}") from error
 
     def write_plan(self, plan: ClusterPlan) -> None:
         """Keep how the cluster is made, for its next starts."""
@@ -132,8 +150,9 @@ class DataDirectory:
             "host": plan.host,
             "port": plan.port,
             "settings": plan.settings,
+            "zookeeper_port": plan.zookeeper_port,
         }
-        self._write(self._plan_path, content)
+        self._write(self.plan_path, content)
 
     @contextmanager
     def trying(self, plan: ClusterPlan) -> Iterator[Callable[[], None]]:

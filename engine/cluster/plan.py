@@ -35,6 +35,8 @@ class ClusterPlan(NamedTuple):
     host: str = "127.0.0.1"
     port: int = 9092
     settings: dict[str, str] = {}  # noqa: RUF012 (never changed in place)
+    #: Where the metadata store listens as ZooKeeper; 0 for where it did last, or any.
+    zookeeper_port: int = 0
 
     def broker_ids(self) -> list[int]:
         """Return the ids of the brokers."""

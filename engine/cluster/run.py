@@ -25,6 +25,7 @@ from engine.broker.host import BrokerHost, real_directory_lock
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
 from engine.cluster.ensemble import Ensemble
+from engine.cluster.ownership import check_start
 from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
@@ -160,6 +161,7 @@ def run_cluster(
     """
     check_plan(plan)
     process = Process()
+    check_start(data, process.files, plan)
     process.files.make_dir(data.path)
     try:
         release = acquire(data.lock_path)
@@ -185,7 +187,7 @@ def _run_cluster(
 ) -> None:
     store = MetadataStore(data.store_path, process.clock, process.loop)
     try:
-        znode_port = _listen_again(process, data, store, plan.host)
+        znode_port = _listen_again(process, data, store, plan)
         znode_address = f"{plan.host}:{znode_port}"
 
         def settings_of(broker_id: int) -> BrokerSettings:
@@ -212,9 +214,16 @@ def _run_cluster(
         store.close()
 
 
-def _listen_again(process: Process, data: DataDirectory, store: MetadataStore, host: str) -> int:
-    """Serve ZooKeeper's clients where the last run did; elsewhere if others listen there now."""
-    network, entropy = process.network, process.host.entropy
+def _listen_again(
+    process: Process, data: DataDirectory, store: MetadataStore, plan: ClusterPlan
+) -> int:
+    """Serve ZooKeeper's clients where the plan says, else where the last run did.
+
+    Where only the last run says it, another port is taken if others listen there now.
+    """
+    network, entropy, host = process.network, process.host.entropy, plan.host
+    if plan.zookeeper_port:
+        return store.listen(network, host, plan.zookeeper_port, entropy)
     try:
         port = store.listen(network, host, data.znode_port(), entropy)
     except CannotListen as error:

@@ -297,6 +297,11 @@ class MemoryFiles:
         self._check_power()
         return isinstance(self._find(path), Folder)
 
+    def is_link(self, path: str) -> bool:
+        """Tell that nothing here is a symbolic link."""
+        self._check_power()
+        return False
+
     def size_bytes(self, path: str) -> int:
         """Return a file's size without opening it."""
         return len(self._file(path).live)

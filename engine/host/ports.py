@@ -135,6 +135,10 @@ class Files(Protocol):
         """Tell whether the path is a directory."""
         ...
 
+    def is_link(self, path: str) -> bool:
+        """Tell whether the path itself is a symbolic link, wherever that leads."""
+        ...
+
     def size_bytes(self, path: str) -> int:
         """Return a file's size without opening it."""
         ...

@@ -235,6 +235,10 @@ class RealFiles:
         """Tell whether the path is a directory."""
         return os.path.isdir(path)
 
+    def is_link(self, path: str) -> bool:
+        """Tell whether the path itself is a symbolic link, wherever that leads."""
+        return os.path.islink(path)
+
     def size_bytes(self, path: str) -> int:
         """Return a file's size without opening it."""
         return self._stat(path).st_size

@@ -6,7 +6,6 @@ turn, and only when the last one fails is the stream closed.
 
 from __future__ import annotations
 
-import errno
 import os
 import selectors
 import socket
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.host.ports import Buffer
 from engine.host.streams import Stream, StreamEvent, TlsSettings
+from engine.host.tls import Failure, tls_context, tls_failure
 from engine.limits import RECEIVE_BYTES
 
 if TYPE_CHECKING:
@@ -29,10 +29,12 @@ class RealStream:
     """One socket, from the first address tried to its close."""
 
     def __init__(self, owner: RealStreams, host: str, port: int, tls: TlsSettings | None) -> None:
+        """Raises BadTlsFile."""
         self.host = host
         self.port = port
         self._owner = owner
         self._tls = tls
+        self._context = None if tls is None else tls_context(tls)
         self._addresses: deque[tuple[Any, ...]] = deque()
         self._socket: socket.socket | None = None
         self._phase = "connecting"
@@ -96,15 +98,14 @@ class RealStream:
         problem = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if problem:
             self._try_next(os.strerror(problem))
-        elif self._tls is None:
+        elif self._context is None:
             self._become_open()
         else:
-            self._start_tls(self._tls)
+            self._start_tls(self._context)
 
-    def _start_tls(self, tls: TlsSettings) -> None:
+    def _start_tls(self, context: ssl.SSLContext) -> None:
         assert self._socket is not None
         self._phase = "handshake"
-        context = tls_context(tls)
         self._owner.forget(self._socket)
         self._socket = context.wrap_socket(
             self._socket, server_hostname=self.host, do_handshake_on_connect=False
@@ -135,15 +136,21 @@ class RealStream:
             self._flush()
             self._receive()
 
-    def fail(self, reason: str) -> None:
+    def fail(self, error: OSError) -> None:
         """End after an error; while connecting, the next address is tried."""
         if self._phase == "connecting":
-            self._try_next(reason)
+            self._try_next(error.strerror or str(error))
         elif self._phase != "closed":
-            if self._phase == "handshake":
-                reason = f"TLS: {reason}"
-            self.close()
-            self._owner.report_closed(self, reason)
+            failure = Failure(error.strerror or str(error))
+            if self._tls is not None:
+                is_handshake = self._phase == "handshake"
+                failure = tls_failure(error, self._tls, is_handshake=is_handshake)
+            self.end(failure)
+
+    def end(self, failure: Failure) -> None:
+        """Close, and tell why."""
+        self.close()
+        self._owner.report_closed(self, failure.reason, failure.hint)
 
     def _receive(self) -> None:
         while self._socket is not None:
@@ -151,7 +158,7 @@ class RealStream:
             if data is None:
                 return
             if not data:
-                self.fail("the broker closed it")
+                self.end(Failure("the broker closed it"))
                 return
             self._owner.report(StreamEvent(self, "received", data))
             if len(data) < RECEIVE_BYTES and self._tls is None:
@@ -204,7 +211,7 @@ class RealStreams:
         self._events: list[StreamEvent] = []
 
     def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
-        """Start connecting; failures arrive as a `closed` event."""
+        """Start connecting; failures arrive as a `closed` event. Raises BadTlsFile."""
         stream = RealStream(self, host, port, tls)
         self.attempt(stream, stream.start)
         return stream
@@ -230,15 +237,15 @@ class RealStreams:
         try:
             operate()
         except OSError as error:
-            stream.fail(_reason(error))
+            stream.fail(error)
 
     def report(self, event: StreamEvent) -> None:
         """Keep an event for the next `wait`."""
         self._events.append(event)
 
-    def report_closed(self, stream: RealStream, reason: str) -> None:
+    def report_closed(self, stream: RealStream, reason: str, hint: str | None = None) -> None:
         """Keep the event of a stream's end."""
-        self.report(StreamEvent(stream, "closed", reason=reason))
+        self.report(StreamEvent(stream, "closed", reason=reason, hint=hint))
 
     def watch(self, watched: socket.socket, wanted: int, stream: RealStream) -> None:
         """Wait for a socket from now on."""
@@ -252,28 +259,3 @@ class RealStreams:
         """Stop waiting for a socket."""
         if watched in self._selector.get_map():
             self._selector.unregister(watched)
-
-
-def tls_context(tls: TlsSettings) -> ssl.SSLContext:
-    """Return the TLS context of settings; `OSError` for files that cannot be used."""
-    import ssl
-
-    for path in (tls.ca_path, tls.certificate_path, tls.key_path):
-        # OpenSSL does not say which file it misses.
-        if path is not None and not os.access(path, os.R_OK):
-            raise FileNotFoundError(errno.ENOENT, f"{path} cannot be read")
-    context = ssl.create_default_context(cafile=tls.ca_path, cadata=tls.ca_pem)
-    if not tls.verifies_host:
-        context.check_hostname = False
-    if tls.certificate_path is not None:
-        # Without a callback OpenSSL would ask for a missing password on the terminal.
-        password = tls.key_password or ""
-        context.load_cert_chain(tls.certificate_path, tls.key_path, password)
-    return context
-
-
-def _reason(error: OSError) -> str:
-    verification = getattr(error, "verify_message", None)
-    if verification:
-        return f"the broker's certificate is not trusted: {verification}"
-    return error.strerror or str(error)

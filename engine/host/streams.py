@@ -39,19 +39,26 @@ class Stream(Protocol):
 
 
 class StreamEvent(NamedTuple):
-    """What happened to a stream: `data` of what was received, `reason` of why it closed."""
+    """What happened to a stream: `data` of what was received, `reason` of why it closed.
+
+    `hint` is what to do about it, where the reason alone says that.
+    """
 
     stream: Stream
     kind: Literal["opened", "received", "closed"]
     data: bytes = b""
     reason: str = ""
+    hint: str | None = None
 
 
 class Streams(Protocol):
     """Opens streams and waits for what happens to them."""
 
     def connect(self, host: str, port: int, tls: TlsSettings | None = None) -> Stream:
-        """Start connecting; failures arrive as a `closed` event."""
+        """Start connecting; failures arrive as a `closed` event.
+
+        Raises BadTlsFile for files of the settings that cannot be used.
+        """
         ...
 
     def wait(self, timeout_ms: int) -> list[StreamEvent]:

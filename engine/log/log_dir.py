@@ -137,7 +137,7 @@ def read_log_dir(files: Files, path: str) -> LogDir:
     partitions = []
     unknown = []
     for name in names:
-        if name.removesuffix(TEMPORARY_SUFFIX) in _KNOWN:
+        if is_side_file(name):
             continue
         directory = _directory(name)
         if directory is None or not files.is_dir(f"{path}/{name}"):
@@ -147,6 +147,11 @@ def read_log_dir(files: Files, path: str) -> LogDir:
                 PartitionFolder(directory, list_partition_files(files, f"{path}/{name}"))
             )
     return LogDir(path, read_state(files, path, names), tuple(partitions), tuple(unknown))
+
+
+def is_side_file(name: str) -> bool:
+    """Tell whether a name in a log directory is one that brokers give beside the partitions."""
+    return name.removesuffix(TEMPORARY_SUFFIX) in _KNOWN
 
 
 def read_state(files: Files, path: str, names: Iterable[str]) -> LogDirState:

@@ -13,6 +13,7 @@ ZnodeError
 └─ ConnectionLost              -4
 StorageError
 └─ ZnodeStoreFailed            -1   SYSTEMERROR: the journal cannot be written or read
+   └─ ZnodeStoreDamaged             its file is not what it should be
 ```
 
 Source: org.apache.zookeeper.KeeperException.Code.
@@ -23,6 +24,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.errors import StorageError, ZnodeError
+
+#: What commands exit with when they are told something that cannot be, and when nobody answers.
+_USAGE_EXIT = 2
+_UNREACHABLE_EXIT = 3
 
 
 class NodeError(ZnodeError):
@@ -89,6 +94,7 @@ class InvalidZnodePath(NodeError):
     """A path breaks ZooKeeper's rules."""
 
     code = -8
+    exit_code = _USAGE_EXIT
 
 
 class ZnodeLimitExceeded(NodeError):
@@ -116,6 +122,8 @@ class ZnodeConnectionLost(ZnodeError):
     """No answer came: the operation may or may not have been done."""
 
     code: ClassVar[int] = -4
+    exit_code = _UNREACHABLE_EXIT
+    hint = "check that ZooKeeper runs, and its address and port"
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"the metadata store does not answer: {reason}")
@@ -132,3 +140,7 @@ class ZnodeStoreFailed(StorageError):
         self.path = path
         self.operation = operation
         self.reason = reason
+
+
+class ZnodeStoreDamaged(ZnodeStoreFailed):
+    """The file of an embedded store is there, and is not one, or not a whole one."""

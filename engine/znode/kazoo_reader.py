@@ -2,30 +2,59 @@
 
 Changes are found by comparing: each event makes a new picture of the node and its children, with
 every watch set again before. Two changes of a node that come close together are one then.
+
+All that is asked within a `with` is answered by one deadline, that of the time-out, whatever
+hangs: a look-up of a name, a server that accepts and says nothing, a process that was stopped.
+Kazoo's threads are left to themselves then. A watch has a deadline for each of its pictures alone:
+when the connection is lost, or the session with it, another is waited for so long.
 """
 
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from logging import CRITICAL, Logger
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
+from kazoo.protocol.states import KazooState
 
-from engine.errors import ZnodeError
+from engine.errors import ConfigError, ZnodeError
+from engine.host.ports import Clock
 from engine.limits import ZOOKEEPER_TOOL_SESSION_MS
-from engine.znode.errors import NoNode
+from engine.znode.errors import NoNode, SessionExpired, ZnodeConnectionLost
 from engine.znode.kazoo_client import ZookeeperAddress, stat_of
 from engine.znode.kazoo_errors import engine_error
 from engine.znode.model import ANY_VERSION, Stat
 from engine.znode.names import ROOT, check_path
 
 _UNREACHABLE_EXIT = 3
+_USAGE_EXIT = 2
+#: How long a command waits for the farewell of a server that has answered all else.
+_CLOSE_S = 1.0
 _NO_NODE_HINT = "`kctl znode tree` shows what is there"
+
+
+def _ignore() -> None:
+    """Stand for a listener where nobody listens."""
+
+
+class _QuietHandler(SequentialThreadingHandler):  # type: ignore[misc]
+    """Kazoo's threads, which end without a traceback when they were left to themselves."""
+
+    def spawn(self, func: Callable[..., object], *args: Any, **kwargs: Any) -> Any:
+        """Start a thread; what it fails with is seen by who waits for its work."""
+
+        def run(*own: Any, **named: Any) -> None:
+            with suppress(Exception):
+                func(*own, **named)
+
+        return super().spawn(run, *args, **kwargs)
 
 
 class ZookeeperUnreachable(ZnodeError):
@@ -65,25 +94,48 @@ class NodeChange(NamedTuple):
 class ZnodeReader:
     """A session for looking, closed by leaving its `with`."""
 
-    def __init__(self, connect: str, timeout_s: float) -> None:
+    def __init__(self, connect: str, timeout_s: float, clock: Clock) -> None:
         """Take `host:port,…/chroot`; raises ConfigError."""
-        self._address = ZookeeperAddress(connect)
+        try:
+            self._address = ZookeeperAddress(connect)
+        except ConfigError as error:
+            error.exit_code = _USAGE_EXIT  # type: ignore[attr-defined]
+            raise
         self._timeout_s = timeout_s
+        self._clock = clock
+        self._deadline_ms = 0
         self._kazoo = KazooClient(
             self._address.servers,
             timeout=ZOOKEEPER_TOOL_SESSION_MS / 1000,
+            handler=_QuietHandler(),
             # What goes wrong is an error of ours; nothing else is for the user.
             logger=Logger("zookeeper", CRITICAL + 1),
         )
 
+    @property
+    def address(self) -> str:
+        """Return where the ensemble is, with the chroot."""
+        return str(self._address)
+
     def __enter__(self) -> ZnodeReader:
         """Connect; raises ZookeeperUnreachable."""
-        try:
-            self._kazoo.start(self._timeout_s)
-        except KazooTimeoutError as error:
-            raise ZookeeperUnreachable(str(self._address), self._timeout_s) from error
+        self._begin()
+        self._connect()
         self._kazoo.chroot = self._address.chroot
         return self
+
+    def _connect(self) -> None:
+        self._kazoo.start_async().wait(self._left_s())
+        if not self._kazoo.connected:
+            self._let_go(0)
+            raise ZookeeperUnreachable(str(self._address), self._timeout_s)
+
+    def _begin(self) -> None:
+        """Have the time-out count from now on."""
+        self._deadline_ms = self._clock.monotonic_ms() + round(self._timeout_s * 1000)
+
+    def _left_s(self) -> float:
+        return max(self._deadline_ms - self._clock.monotonic_ms(), 0) / 1000
 
     def __exit__(
         self,
@@ -91,9 +143,21 @@ class ZnodeReader:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the session."""
-        self._kazoo.stop()
-        self._kazoo.close()
+        """Close the session; a server that does not answer to that is left."""
+        self._let_go(min(self._left_s(), _CLOSE_S) if kind is None else 0)
+
+    def _let_go(self, wait_s: float) -> None:
+        """Begin to close kazoo's client, on a thread: it waits for a server that may hang."""
+
+        def stop() -> None:
+            # What is wrong with a session that nobody needs any more is nothing to tell.
+            with suppress(Exception):
+                self._kazoo.stop()
+                self._kazoo.close()
+
+        closing = threading.Thread(target=stop, name="zookeeper-close", daemon=True)
+        closing.start()
+        closing.join(wait_s)
 
     def get(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raises NoNode."""
@@ -133,18 +197,55 @@ class ZnodeReader:
         for child in children:
             yield from self._below(TreeNode(child.path, node.depth + 1, child.stat), depth_max)
 
-    def changes(self, path: str) -> Iterator[NodeChange]:
-        """Return what happens to a node and its children from now on, as it comes."""
+    def changes(
+        self,
+        path: str,
+        on_lost: Callable[[], None] = _ignore,
+        on_new_session: Callable[[], None] = _ignore,
+    ) -> Iterator[NodeChange]:
+        """Return what happens to a node and its children from now on, as it comes.
+
+        When the connection is lost, `on_lost` is told; when it comes back, what is different since
+        the last picture is returned as if it had just come. `on_new_session` is told first if the
+        session was lost too. Raises ZookeeperUnreachable if it does not come back in time.
+        """
         check_path(path)
         events: queue.SimpleQueue[object] = queue.SimpleQueue()
         before = self._picture(path, events.put)
+        session = self._kazoo.client_id
         while True:
             events.get()
             while not events.empty():
                 events.get()
-            after = self._picture(path, events.put)
+            self._begin()
+            if not self._kazoo.connected:
+                on_lost()
+            after = self._picture_again(path, events.put)
+            if self._kazoo.client_id != session:
+                session = self._kazoo.client_id
+                on_new_session()
             yield from changes_between(before, after)
             before = after
+
+    def _picture_again(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
+        """Return a picture as soon as the connection is there; raises ZookeeperUnreachable."""
+        while True:
+            back = threading.Event()
+
+            def note(state: str, back: threading.Event = back) -> None:
+                if state == KazooState.CONNECTED:
+                    back.set()
+
+            self._kazoo.add_listener(note)
+            try:
+                if not self._kazoo.connected and not back.wait(self._left_s()):
+                    raise ZookeeperUnreachable(str(self._address), self._timeout_s)
+                return self._picture(path, on_event)
+            except (ZnodeConnectionLost, SessionExpired):
+                if not self._left_s():
+                    raise
+            finally:
+                self._kazoo.remove_listener(note)
 
     def _picture(self, path: str, on_event: Callable[[object], None]) -> dict[str, Stat]:
         """Return the node and its children, and have what changes from here on told."""
@@ -169,7 +270,7 @@ class ZnodeReader:
 
     def _wait(self, request: Any, path: str) -> Any:
         try:
-            return request.get(timeout=self._timeout_s)
+            return request.get(timeout=self._left_s())
         except KazooTimeoutError as error:
             raise ZookeeperUnreachable(str(self._address), self._timeout_s) from error
         except KazooException as error:

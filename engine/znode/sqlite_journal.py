@@ -15,10 +15,11 @@ After a failure nothing more is accepted: what a failed sync left is unknown (L9
 
 from __future__ import annotations
 
+import posixpath
 import sqlite3
 from collections.abc import Mapping
 
-from engine.znode.errors import ZnodeStoreFailed
+from engine.znode.errors import ZnodeStoreDamaged, ZnodeStoreFailed
 from engine.znode.journal import Stored
 from engine.znode.tree import Node
 
@@ -35,6 +36,30 @@ INSERT INTO progress VALUES (1, 0);
 _PUT_NODE = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
+#: What SQLite says of a file that is damaged, or is no database of ours.
+_DAMAGED = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR))
+_HINTS = {
+    sqlite3.SQLITE_READONLY: "make the file and its folder writable for the user that runs this",
+    sqlite3.SQLITE_CANTOPEN: "make the file and its folder writable for the user that runs this",
+    sqlite3.SQLITE_BUSY: "another process has it open: stop that, or use another directory",
+    sqlite3.SQLITE_FULL: "make room on the disk",
+}
+_PRIMARY_CODE = 0xFF
+
+
+def failure(path: str, operation: str, error: sqlite3.Error) -> ZnodeStoreFailed:
+    """Return what an error of SQLite's means, with what to do about it."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & _PRIMARY_CODE
+    if code in _DAMAGED:
+        damaged = ZnodeStoreDamaged(path, operation, str(error))
+        folder = posixpath.dirname(path)
+        damaged.hint = f"`kctl cluster repair --data {folder}` writes it anew from the logs"
+        return damaged
+    failed = ZnodeStoreFailed(path, operation, str(error))
+    failed.hint = _HINTS.get(code)
+    return failed
+
+
 class SqliteJournal:
     """A journal in a file of SQLite's format."""
 
@@ -44,12 +69,12 @@ class SqliteJournal:
         try:
             self._database = sqlite3.connect(path, timeout=0, isolation_level=None)
         except sqlite3.Error as error:
-            raise ZnodeStoreFailed(path, "open", str(error)) from error
+            raise failure(path, "open", error) from error
         try:
             self._prepare()
         except sqlite3.Error as error:
             self._database.close()
-            raise ZnodeStoreFailed(path, "open", str(error)) from error
+            raise failure(path, "open", error) from error
         except BaseException:
             self._database.close()
             raise
@@ -62,7 +87,7 @@ class SqliteJournal:
             sessions = dict(execute("SELECT id, timeout_ms FROM sessions").fetchall())
             (zxid,) = execute("SELECT zxid FROM progress").fetchone()
         except sqlite3.Error as error:
-            raise ZnodeStoreFailed(self._path, "read", str(error)) from error
+            raise failure(self._path, "read", error) from error
         return Stored(nodes, sessions, zxid)
 
     def commit(
@@ -85,7 +110,7 @@ class SqliteJournal:
             execute("UPDATE progress SET zxid = ?", (zxid,))
             execute("COMMIT")
         except sqlite3.Error as error:
-            raise ZnodeStoreFailed(self._path, "write", str(error)) from error
+            raise failure(self._path, "write", error) from error
 
     def close(self) -> None:
         """Release the file; closing twice is allowed."""

@@ -40,6 +40,16 @@ def start(
             help="Where the first broker listens, 9092 if not given; 0 for any that is free.",
         ),
     ] = None,
+    zookeeper_port: Annotated[
+        int | None,
+        typer.Option(
+            "--zookeeper-port",
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Where the metadata store listens as ZooKeeper; 0 for where it did last, or any.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -69,7 +79,15 @@ def start(
     from kctl.commands.cluster_work import StartRequest, start_cluster
 
     request = StartRequest(
-        data, brokers, port, settings or [], unset or [], foreground, timeout, output
+        data,
+        brokers,
+        port,
+        zookeeper_port,
+        settings or [],
+        unset or [],
+        foreground,
+        timeout,
+        output,
     )
     return start_cluster(request)
 
@@ -84,10 +102,38 @@ def stop(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
 
 @app.command("status", epilog="Example: kctl cluster status -o json")
 def status(data: _Data = None, output: Output = "table") -> int:
-    """Show whether the cluster runs, and where."""
+    """Show whether the cluster runs, and where; the exit code is 0 only if it does."""
     from kctl.commands.cluster_work import show_status
 
     return show_status(data, output)
+
+
+@app.command("list", epilog="Example: kctl cluster list -o wide")
+def list_(output: Output = "table") -> int:
+    """List the clusters that were started here: their directories, states and addresses."""
+    from kctl.commands.cluster_work import list_clusters
+
+    return list_clusters(output)
+
+
+@app.command("repair", epilog="Example: kctl cluster repair --data /tmp/rehearsal --dry-run")
+def repair(
+    data: _Data = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Show what would be written; change nothing. Exit code 5."),
+    ] = False,
+    yes: Yes = False,
+    timeout: _StopTimeout = 60.0,
+    output: Output = "table",
+) -> int:
+    """Write lost or damaged metadata anew from the log directories. Shows it and asks first.
+
+    Topics come back with their ids, partitions and records; settings of topics are not known there.
+    """
+    from kctl.commands.cluster_repair import RepairRequest, repair_cluster
+
+    return repair_cluster(RepairRequest(data, dry_run, yes, timeout, output))
 
 
 @app.command("logs", epilog="Example: kctl cluster logs -n 20 --follow")
@@ -113,7 +159,7 @@ def destroy(
     yes: Yes = False,
     timeout: _StopTimeout = 60.0,
 ) -> int:
-    """Stop the cluster and remove all its data."""
+    """Stop the cluster and remove all that it made; other files in its directory stay."""
     from kctl.commands.cluster_work import destroy_cluster
 
     return destroy_cluster(data, timeout, yes=yes)

@@ -9,7 +9,7 @@ _LISTS = {"--set": "settings", "--unset": "unset"}
 #: Those with a text, and what they are called.
 _TEXTS = {"--data": "data", "-o": "output", "--output": "output"}
 #: Those with a whole number, and the least and the largest one.
-_NUMBERS = {"--brokers": (1, 1 << 31), "--port": (0, 65535)}
+_NUMBERS = {"--brokers": (1, 1 << 31), "--port": (0, 65535), "--zookeeper-port": (0, 65535)}
 TIMEOUT_S = 300.0
 
 
@@ -21,7 +21,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
         "foreground": False,
         "timeout_s": TIMEOUT_S,
     }
-    asked.update(data=None, brokers=None, port=None, output="table")
+    asked.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
     left = iter(words)
     for word in left:
         if word == "--foreground":
@@ -38,7 +38,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
             least, largest = _NUMBERS[word]
             if not least <= int(value) <= largest:
                 return None
-            asked[word[2:]] = int(value)
+            asked[word[2:].replace("-", "_")] = int(value)
         else:
             return None
     return asked

@@ -5,23 +5,26 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from engine.cluster import daemon
 from engine.cluster.daemon import ClusterStatus, NoClusterThere
 from engine.cluster.data_directory import ClusterState, DataDirectory
+from engine.cluster.ownership import check_start
 from engine.cluster.plan import ClusterPlan, check_plan
 from engine.config.key import broker_keys
-from engine.errors import ConfigError
+from engine.errors import ConfigError, StorageError
 from engine.host.ports import FileMissing
 from engine.host.real import RealClock, RealFiles
 from engine.limits import COPY_CHUNK_BYTES
 from kctl import exits
-from kctl.asking import confirm, say
+from kctl.asking import confirm, report_error, say
 from kctl.commands.setting_words import hint_on_settings, settings_of
 from kctl.embedded import cluster_path
 from kctl.hints import did_you_mean
-from kctl.render import Column, check_format, write_object
+from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
+from kctl.render import Column, check_format, write_object, write_rows
 
 STATUS_COLUMNS = (
     Column("state", "STATE"),
@@ -30,6 +33,14 @@ STATUS_COLUMNS = (
     Column("data", "DATA"),
     Column("brokers", "BROKERS", wide=True),
     Column("zookeeper", "ZOOKEEPER", wide=True),
+    Column("settings", "SETTINGS", wide=True),
+)
+LIST_COLUMNS = (
+    Column("data", "DATA", is_name=True),
+    Column("state", "STATE"),
+    Column("bootstrap_servers", "SERVERS"),
+    Column("zookeeper", "ZOOKEEPER"),
+    Column("pids", "PIDS", wide=True),
     Column("settings", "SETTINGS", wide=True),
 )
 _FOLLOW_PAUSE_S = 0.2
@@ -41,6 +52,7 @@ class StartRequest(NamedTuple):
     data: str | None
     brokers: int | None
     port: int | None
+    zookeeper_port: int | None
     settings: list[str]
     unset: list[str]
     foreground: bool
@@ -55,23 +67,36 @@ def _directory(data: str | None) -> DataDirectory:
 def start_cluster(request: StartRequest) -> int:
     """Start a cluster here or as a process of its own."""
     check_format(request.output)
-    data = _directory(request.data)
+    data, files = _directory(request.data), RealFiles()
     plan = _plan(data, request)
-    if request.foreground:
-        from engine.cluster.run import log_to_stderr, run_cluster
-
-        log_to_stderr()
-        run_cluster(data, plan, lambda: _show_own(data, request.output))
-        return exits.OK
     _check(plan)
-    if data.state() is ClusterState.RUNNING:
-        say(f"the cluster in {data.path} is running already")
-        if plan != data.plan():
-            stop = f"`kctl cluster stop --data {data.path}`"
-            say(f"hint: other settings count from a start on: stop it first, {stop}")
-    else:
-        daemon.start(data, RealFiles(), plan, request.timeout_s)
+    check_start(data, files, plan)
+    with ExitStack() as turn:
+        turn.enter_context(daemon.turn(data, files, RealClock(), request.timeout_s, _pause))
+        # Another start may have made it while this one waited.
+        plan = _plan(data, request)
+        note_cluster(files, os.environ, data.path)
+        if request.foreground:
+            _run_here(data, plan, turn, request.output)
+            return exits.OK
+        if data.state() is ClusterState.RUNNING:
+            daemon.check_running(data, plan)
+            say(f"the cluster in {data.path} is running already")
+        else:
+            daemon.start(data, files, plan, request.timeout_s)
     return _show(daemon.status_of(data), request.output)
+
+
+def _run_here(data: DataDirectory, plan: ClusterPlan, turn: ExitStack, output: str) -> None:
+    """Run a cluster until a signal; the turn ends once it has started."""
+    from engine.cluster.run import log_to_stderr, run_cluster
+
+    def ready() -> None:
+        turn.close()
+        _show_own(data, output)
+
+    log_to_stderr()
+    run_cluster(data, plan, ready)
 
 
 def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
@@ -83,6 +108,9 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     if request.port is not None:
         plan = plan._replace(port=request.port)
         given.add("port")
+    if request.zookeeper_port is not None:
+        plan = plan._replace(zookeeper_port=request.zookeeper_port)
+        given.add("zookeeper_port")
     return daemon.plan_for(data, plan, frozenset(given), request.unset)
 
 
@@ -116,8 +144,34 @@ def _pause(duration_ms: int) -> None:
 
 
 def show_status(data: str | None, output: str) -> int:
-    """Print what is known of a cluster; it is an answer too that it does not run."""
-    return _show(daemon.status_of(_directory(data)), output)
+    """Print what is known of a cluster; the exit code says whether it runs."""
+    check_format(output)
+    status = daemon.status_of(_directory(data))
+    _show(status, output)
+    if status.state is ClusterState.HUNG:
+        say(f"process {status.pids[0]} is there and does not answer")
+        say(f"hint: `kill -CONT {status.pids[0]}` if it was stopped; else kill it and start again")
+        return exits.UNREACHABLE
+    return exits.OK if status.state is ClusterState.RUNNING else exits.FAILED
+
+
+def list_clusters(output: str) -> int:
+    """Print a row for each data directory that is known and has a cluster."""
+    check_format(output)
+    rows = []
+    for path in known_clusters(RealFiles(), os.environ):
+        try:
+            rows.append(_row(daemon.status_of(DataDirectory(RealFiles(), path))))
+        except StorageError as error:
+            rows.append({"data": path, "state": "damaged"})
+            report_error(error)
+    rows = [row for row in rows if row["state"] != ClusterState.ABSENT.value]
+    write_rows(LIST_COLUMNS, rows, output)
+    return exits.OK
+
+
+def _row(status: ClusterStatus) -> dict[str, Any]:
+    return {**status._asdict(), "state": status.state.value}
 
 
 def _show_own(data: DataDirectory, output: str) -> None:
@@ -127,8 +181,7 @@ def _show_own(data: DataDirectory, output: str) -> None:
 
 
 def _show(status: ClusterStatus, output: str) -> int:
-    row: dict[str, Any] = {**status._asdict(), "state": status.state.value}
-    write_object(STATUS_COLUMNS, row, output)
+    write_object(STATUS_COLUMNS, _row(status), output)
     return exits.OK
 
 
@@ -168,18 +221,31 @@ def _start_of_last_lines(file: Any, line_count: int) -> int:
 
 
 def destroy_cluster(data: str | None, timeout_s: float, *, yes: bool) -> int:
-    """Stop a cluster and remove all of it."""
-    directory = _directory(data)
-    if directory.state() is ClusterState.ABSENT:
+    """Stop a cluster and remove what it made."""
+    directory, files = _directory(data), RealFiles()
+    state = directory.state()
+    if state is ClusterState.ABSENT:
         raise NoClusterThere(directory.path)
     stays = daemon.directories_that_stay(directory)
-    what = f"remove the cluster in {directory.path} with all its data"
+    what = f"remove the cluster in {directory.path} ({_named(directory)}) with all its data"
     if stays:
         what = f"{what} but that in {', '.join(stays)}"
     confirm(what, yes=yes, can_be_tried=False)
     daemon.stop(directory, RealClock(), timeout_s, _pause)
-    daemon.destroy(directory, RealFiles())
+    with daemon.turn(directory, files, RealClock(), timeout_s, _pause):
+        left = daemon.destroy(directory, files)
+    forget_cluster(files, os.environ, directory.path)
     say(f"the cluster in {directory.path} is gone")
     for path in stays:
         say(f"note: its log directory {path} stays")
+    for path in left:
+        say(f"note: {path} is not the cluster's and stays")
     return exits.OK
+
+
+def _named(directory: DataDirectory) -> str:
+    """Return which cluster a directory has: its id and where it listens, as far as is known."""
+    status = daemon.status_of(directory)
+    cluster_id = daemon.cluster_id_of(directory, RealFiles())
+    where = f"at {status.bootstrap_servers}" if status.bootstrap_servers else status.state.value
+    return f"{cluster_id} {where}" if cluster_id else where

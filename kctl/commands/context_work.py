@@ -10,7 +10,15 @@ from engine.config.java_properties import parse_properties
 from engine.host.real import RealFiles
 from kctl import exits
 from kctl.asking import say
-from kctl.context import Profile, Profiles, choose, load_profiles, profiles_path, save_profiles
+from kctl.context import (
+    Profile,
+    Profiles,
+    choose,
+    load_profiles,
+    profiles_path,
+    save_profiles,
+    servers_in,
+)
 from kctl.render import Column, write_object, write_rows
 from kctl.words import UnreadableWord
 
@@ -56,8 +64,11 @@ def set_context(name: str, bootstrap: str | None, command_config: str | None, *,
     profiles = _load()
     before = profiles.by_name.get(name)
     servers = bootstrap or (before.bootstrap_servers if before else None)
+    if servers is None and command_config:
+        servers = servers_in(RealFiles(), command_config)
     if servers is None:
-        raise UnreadableWord("a whole context", name, "-b HOST:PORT")
+        expected = "-b HOST:PORT, or bootstrap.servers in --command-config"
+        raise UnreadableWord("a whole context", name, expected)
     parse_addresses(servers)
     properties = before.command_config if before else None
     if command_config is not None:

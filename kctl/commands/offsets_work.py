@@ -12,7 +12,7 @@ from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.model import TopicPartition
 from kctl.asking import confirm, report_error
 from kctl.commands.offset_points import Point, PointKind, parse_point, resolve
-from kctl.connect import ClusterOptions, connect
+from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_partitions
@@ -136,7 +136,8 @@ def delete_records(options: ClusterOptions, request: DeleteRequest) -> int:
             row["result"] = "would be deleted"
         if rows and not request.dry_run:
             lost = sum(row["offsets_lost"] for row in rows)
-            what = f"Delete up to {counted(lost, 'record')} of {counted(len(rows), 'partition')}"
+            count = f"{counted(lost, 'record')} of {counted(len(rows), 'partition')}"
+            what = f"Delete up to {count} of {cluster_named(client)}"
             confirm(what, yes=request.yes)
             rows, lost_rows = _delete(client, rows)
             failures += lost_rows

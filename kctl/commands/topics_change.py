@@ -23,7 +23,7 @@ from engine.client.topic_admin import (
 )
 from engine.client.topic_admin import create_topics as ask_to_create
 from engine.client.topic_admin import delete_topics as ask_to_delete
-from engine.errors import ApiError, EngineError
+from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import INVALID_PARTITIONS, TOPIC_ALREADY_EXISTS, UNKNOWN_TOPIC_OR_PARTITION
 from kctl import exits
 from kctl.asking import confirm, report_error, say
@@ -31,7 +31,7 @@ from kctl.commands.setting_checks import unset_errors, with_hint
 from kctl.commands.setting_words import parse_setting, settings_of
 from kctl.commands.topics_settle import await_created, await_deleted, await_partitions
 from kctl.commands.topics_show import topic_id_text
-from kctl.connect import ClusterOptions, connect
+from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.selection import select_topics
@@ -39,6 +39,8 @@ from kctl.words import UnreadableWord, counted
 
 # A topic that is not there yet, in hints.
 _ANY_TOPIC = Resource(ConfigResourceType.TOPIC, "TOPIC")
+
+_ONLY_GROWS = "partitions can be added and never taken away: give a larger number"
 
 CREATE_COLUMNS = (
     Column("name", "TOPIC"),
@@ -209,18 +211,38 @@ def _grow(
     rows: list[dict[str, Any]],
 ) -> int:
     total = request.partitions or 0
+    topics, failures = _growing(topics, total)
+    if not topics:
+        return failures
     if not request.dry_run:
         names = _few([topic.name for topic in topics])
-        confirm(f"Grow {names} to {counted(total, 'partition')}, for good", yes=request.yes)
+        where = cluster_named(client)
+        what = f"Grow {names} of {where} to {counted(total, 'partition')}, for good"
+        confirm(what, yes=request.yes)
     wanted = {topic.name: NewPartitions(total, added) for topic in topics}
     results = create_partitions(client, wanted, validate_only=request.dry_run)
     if not request.dry_run:
         await_partitions(client, {n: total for n, error in results.items() if error is None})
     for error in results.values():
         if error is not None and error.code == INVALID_PARTITIONS:
-            error.hint = "partitions can be added and never taken away: give a larger number"
+            error.hint = _ONLY_GROWS
     changes = {t.name: f"partitions {len(t.partitions)} -> {total}" for t in topics}
-    return _collect(results, changes, rows, dry_run=request.dry_run)
+    return failures + _collect(results, changes, rows, dry_run=request.dry_run)
+
+
+def _growing(topics: list[TopicView], total: int) -> tuple[list[TopicView], int]:
+    """Return the topics that have fewer partitions, and how many have not (told)."""
+    growing = []
+    for topic in topics:
+        count = len(topic.partitions)
+        if count < total:
+            growing.append(topic)
+            continue
+        has = "has so many already" if count == total else f"has {count} already"
+        error = api_error(INVALID_PARTITIONS, f"{counted(total, 'partition')}: it {has}")
+        error.hint = _ONLY_GROWS
+        report_error(error, topic.name)
+    return growing, len(topics) - len(growing)
 
 
 def _configure(
@@ -297,7 +319,8 @@ def delete_topics(options: ClusterOptions, request: DeleteRequest) -> int:
         if topics and not request.dry_run:
             count = sum(len(topic.partitions) for topic in topics)
             names = _few([topic.name for topic in topics])
-            confirm(f"Delete {names} with {counted(count, 'partition')}", yes=request.yes)
+            what = f"Delete {names} with {counted(count, 'partition')} of {cluster_named(client)}"
+            confirm(what, yes=request.yes)
             results = ask_to_delete(client, list(results))
             await_deleted(client, [n for n, error in results.items() if error is None])
     rows = []

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.errors import EngineError
-from engine.host.real import RealFiles
+from engine.host.real import RealClock, RealFiles
 from engine.znode.kazoo_reader import NodeChange, TreeNode, ZnodeReader
 from engine.znode.model import Stat
 from kctl import exits
@@ -18,6 +18,7 @@ from kctl.asking import say
 from kctl.commands.znode_tree import write_tree
 from kctl.embedded import cluster_path
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
+from kctl.verbosity import tell_choice
 
 _RAW = "raw"
 _FLUSHED = (*TABLES, "ndjson", "csv", "name")
@@ -78,13 +79,16 @@ def _reader(store: Store) -> ZnodeReader:
     if store.zookeeper is not None:
         if store.data is not None:
             raise TwoStores
-        return ZnodeReader(store.zookeeper, store.timeout_s)
+        tell_choice("metadata store", store.zookeeper, "-z")
+        return ZnodeReader(store.zookeeper, store.timeout_s, RealClock())
     directory = DataDirectory(RealFiles(), cluster_path(os.environ, store.data))
     is_running = directory.state() is ClusterState.RUNNING
     running = directory.running() if is_running else None
     if running is None or running.znode_address is None:
         raise NoStore(directory.path)
-    return ZnodeReader(running.znode_address, store.timeout_s)
+    source = f"the embedded cluster in {directory.path}"
+    tell_choice("metadata store", running.znode_address, source)
+    return ZnodeReader(running.znode_address, store.timeout_s, RealClock())
 
 
 def list_children(store: Store, path: str, output: str) -> int:
@@ -164,7 +168,8 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
     # Rows of a table are aligned when all are known; here each is printed when it comes.
     writer = None if output in TABLES else RowWriter(CHANGE_COLUMNS, output)
     with _reader(store) as reader:
-        changes = reader.changes(path)
+        gap = _Gap()
+        changes = reader.changes(path, gap.lost, gap.new_session)
         try:
             for change in islice(changes, count):
                 if writer is None:
@@ -177,6 +182,23 @@ def watch_changes(store: Store, path: str, count: int | None, output: str) -> in
             if writer is not None:
                 writer.close()
     return exits.OK
+
+
+class _Gap:
+    """Tells a person what a watch may not have seen."""
+
+    def __init__(self) -> None:
+        self._lost_ms: int | None = None
+
+    def lost(self) -> None:
+        """Say that the connection is lost."""
+        self._lost_ms = RealClock().wall_ms()
+        say("the connection is lost; waiting for it")
+
+    def new_session(self) -> None:
+        """Say that the session was lost too, and what that means."""
+        since = "" if self._lost_ms is None else f" since {_time(self._lost_ms)}"
+        say(f"its session expired, a new one was taken: what came and went{since} is missed")
 
 
 def _change_row(change: NodeChange) -> dict[str, Any]:

@@ -41,7 +41,10 @@ class Shell:
         return done.stdout
 
     def status(self, *words: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.ok("cluster", "status", "-o", "json", *words))
+        """Return what `cluster status` prints; its exit code is 0 only for one that runs."""
+        found: dict[str, Any] = json.loads(
+            self.run("cluster", "status", "-o", "json", *words).stdout
+        )
         return found
 
     def popen(self, *words: str, stdin: int = subprocess.PIPE) -> subprocess.Popen[str]:

@@ -150,6 +150,39 @@ class TestContext:
         assert "127.0.0.1:2" in run("topics", "list", "--context", "two")[2]
         assert "127.0.0.1:4" in run("topics", "list", "-b", "127.0.0.1:4", "--context", "two")[2]
 
+    def test_a_flag_goes_before_the_file_and_the_file_before_all_else(
+        self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "client.properties"
+        path.write_text("bootstrap.servers=127.0.0.1:5\n")
+        run("context", "set", "two", "-b", "127.0.0.1:2")
+        monkeypatch.setenv("KCTL_BOOTSTRAP_SERVER", "127.0.0.1:3")
+
+        def decided(*words: str) -> str:
+            code, _, err = run("topics", "list", "-v", "--command-config", str(path), *words)
+            assert exits.UNREACHABLE == code
+            return err.splitlines()[0]
+
+        assert f"cluster: 127.0.0.1:5 (by bootstrap.servers in {path})" == decided()
+        assert "cluster: 127.0.0.1:4 (by -b)" == decided("-b", "127.0.0.1:4")
+        assert "cluster: 127.0.0.1:2 (by --context two)" == decided("--context", "two")
+        path.write_text("client.id=me\n")
+        assert "cluster: 127.0.0.1:3 (by KCTL_BOOTSTRAP_SERVER)" == decided()
+        monkeypatch.delenv("KCTL_BOOTSTRAP_SERVER")
+        assert "cluster: 127.0.0.1:2 (by current context two)" == decided()
+
+    def test_a_file_that_says_where_the_cluster_is_makes_a_context(
+        self, run: Run, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "client.properties"
+        path.write_text("bootstrap.servers=127.0.0.1:5\n")
+        assert 0 == run("context", "set", "five", "--command-config", str(path))[0]
+        assert "127.0.0.1:5" in run("context", "show", "five")[1]
+
+    def test_without_v_nothing_is_told(self, run: Run) -> None:
+        assert "cluster: " in run("topics", "list", "-v", "-b", NOWHERE)[2]
+        assert "cluster: " not in run("topics", "list", "-b", NOWHERE)[2]
+
     def test_addresses_given_directly_do_not_meet_the_current_contexts_secrets(
         self, run: Run, tmp_path: Path
     ) -> None:

@@ -267,7 +267,7 @@ def test_a_zookeeper_that_is_not_there_is_said_in_words(shell: Shell, tmp_path: 
         f"log.dirs={tmp_path / 'logs'}\n"
     )
     refused = shell.run("broker", "run", "--config", str(config))
-    assert refused.returncode == 1
+    assert refused.returncode == 3
     assert "no server of 127.0.0.1:1 within 300 ms" in refused.stderr
     for more in ("zookeeper.connect=a:b", "zookeeper.set.acl=true"):
         wrong = shell.run("broker", "run", "--config", str(config), "--set", more)

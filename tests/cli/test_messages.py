@@ -41,7 +41,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         ("topics create t -c retnetion.ms=7", 1, "did you mean retention.ms?"),
         ("topics alter clicks --delete-config segmnet.ms", 1, "did you mean segment.ms?"),
         ("topics alter clicks -c segment.bytes=1g", 1, "1g is 1073741824"),
-        ("topics delete clicks", 2, "Delete clicks with 1 partition: needs a yes"),
+        ("topics delete clicks", 2, "Delete clicks with 1 partition of cluster "),
+        ("topics delete clicks", 2, "needs a yes, and stdin is no terminal; nothing was changed"),
         ("configs describe --topic clicks no.such", 1, "topic clicks: there is no setting no.such"),
         ("configs describe --broker 1 num.io.thread", 1, "did you mean num.io.threads?"),
         ("configs set --topic clicks retention.ms=7d", 1, "7d is 604800000"),
@@ -49,7 +50,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedCluste
         ("configs set --broker-logger 1 no.such=INFO", 1, "--broker-logger 1` shows the loggers"),
         ("configs unset --topic clicks no.such", 1, "there is no setting no.such"),
         ("records delete clicks --before 5 --dry-run", 1, "5 lies behind the end, 0"),
-        ("records delete clicks:0 --before end", 2, "Delete up to 0 records of 1 partition: needs"),
+        ("records delete clicks:0 --before end", 2, "0 records of 1 partition of cluster "),
+        ("topics alter clicks -p 1", 1, "it has so many already"),
+        ("topics alter clicks -p 0 -y", 2, "0 is not in the range"),
         ("topics alter clicks -p 1 -y", 1, "give a larger number"),
         ("topics create t -p 100001", 1, "INVALID_PARTITIONS"),
         ("brokers log-dirs --topic clikcs", 1, "did you mean clicks?"),
@@ -99,9 +102,10 @@ def test_a_noun_alone_prints_its_usage() -> None:
 def test_a_cluster_that_runs_says_when_other_settings_count(cluster: EmbeddedCluster) -> None:
     words = ["cluster", "start", "--data", str(cluster.data)]
     assert "hint" not in run_kctl(words, Path.cwd())[2]
-    code, _, err = run_kctl([*words, "--set", "num.partitions=3"], Path.cwd())
-    assert exits.OK == code
-    assert "stop it first" in err
+    code, out, err = run_kctl([*words, "--set", "num.partitions=3"], Path.cwd())
+    assert (exits.FAILED, b"") == (code, out)
+    assert "nothing was changed: it does not set num.partitions" in err
+    assert "hint: other settings count from a start on: `kctl cluster stop" in err
 
 
 def test_a_cluster_in_a_place_that_is_no_directory_says_so(tmp_path: Path) -> None:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.shell import Shell
+
+DEADLINE_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +81,11 @@ def test_changes_are_told_as_they_come(shell: Shell) -> None:
         reader.start()
         number = 0
         # Nothing says when the watch is set: change until it is told.
+        deadline = time.monotonic() + DEADLINE_S
         while watching.poll() is None:
+            if time.monotonic() > deadline:
+                watching.kill()
+                pytest.fail("no change was told")
             number += 1
             shell.ok("configs", "set", "--topic", "clicks", f"retention.ms={1000 + number}")
         reader.join()
@@ -101,4 +111,54 @@ def test_errors_say_what_to_try(shell: Shell, tmp_path: Path) -> None:
     none = shell.run("znode", "ls", "--data", str(tmp_path))
     assert (none.returncode, "kctl cluster start" in none.stderr) == (2, True)
     assert shell.run("znode", "ls", "-o", "xml").returncode == 2
-    assert shell.run("znode", "ls", "-z", "a:b").returncode == 1
+    assert shell.run("znode", "ls", "-z", "a:b").returncode == 2
+    assert shell.run("znode", "ls", "no/slash").returncode == 2
+
+
+def test_a_command_is_over_after_its_time_whatever_hangs(shell: Shell) -> None:
+    pid = shell.status()["pids"][0]
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            for words in (["-z", address], []):
+                begun = time.monotonic()
+                done = shell.run("znode", "tree", *words, "--timeout", "0.5")
+                assert (3, "") == (done.returncode, done.stdout)
+                # What is left is the start of the interpreter.
+                assert time.monotonic() - begun < 3
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_watch_outlives_its_session_and_says_what_is_missed(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "t")
+    with shell.popen("znode", "watch", "/config/topics", "-n", "2", "-o", "ndjson") as watching:
+        assert watching.stdout is not None and watching.stderr is not None
+        told: list[str] = []
+        reader = threading.Thread(target=lambda: told.extend(watching.stdout or ()))
+        reader.start()
+        _change_until(shell, lambda: bool(told))
+        shell.ok("cluster", "stop")
+        shell.ok("cluster", "start")
+        _change_until(shell, lambda: watching.poll() is not None)
+        reader.join()
+        said = watching.stderr.read()
+    assert (0, ["changed", "changed"]) == (
+        watching.returncode,
+        [json.loads(line)["event"] for line in told],
+    )
+    assert "the connection is lost" in said
+    assert "its session expired, a new one was taken: what came and went since 2" in said
+    shell.run("cluster", "destroy", "-y")
+
+
+def _change_until(shell: Shell, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    number = 0
+    while not condition():
+        assert time.monotonic() < deadline
+        number += 1
+        shell.ok("configs", "set", "--topic", "t", f"retention.ms={1000 + number}")

@@ -115,6 +115,17 @@ class TestController:
             create_topics(cluster.client(), [NewTopic("n", 1, 1)])
         assert 1 == len(asked)
 
+    def test_a_listener_that_closes_at_the_first_request_may_want_sasl(self) -> None:
+        cluster = FakeCluster()
+
+        def closes(body: Any, version: int, address: tuple[str, int]) -> Any:
+            cluster.events.append(StreamEvent(cluster.opened[-1], "closed", reason="gone"))
+
+        cluster.handlers["Metadata"] = closes
+        with pytest.raises(ConnectionLost) as caught:
+            cluster.client().view(None)
+        assert "a listener with SASL ends the connection so" in str(caught.value.hint)
+
     def test_no_controller_at_all_is_waited_for_and_then_told(self) -> None:
         cluster = FakeCluster()
         cluster.controller = -1

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 
 from engine.client.connection import AUTHENTICATING, NEGOTIATING, READY, BrokerConnection, Response
-from engine.client.errors import AuthenticationFailed, NoCommonVersion, NotKafka
+from engine.client.errors import (
+    AuthenticationFailed,
+    NoCommonVersion,
+    NotKafka,
+    SaslNotExpected,
+    TlsExpected,
+)
 from engine.client.sasl import PlainConversation
 from engine.wire.codec import message_codec
 from engine.wire.errors import MalformedMessage
@@ -157,12 +163,20 @@ def test_an_answer_that_nobody_asked_for_ends_the_connection() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"HTTP/1.1 400 Bad Request", b"\x15\x03\x03\x00\x02\x02\x46", b"\xff\xff\xff\xff", bytes(4)],
+    [b"HTTP/1.1 400 Bad Request", b"\xff\xff\xff\xff", bytes(4)],
 )
 def test_another_protocol_is_told_from_its_first_bytes(data: bytes) -> None:
     connection = BrokerConnection("me")
     connection.opened()
     with pytest.raises(NotKafka, match="length of an answer"):
+        connection.receive(data)
+
+
+@pytest.mark.parametrize("data", [b"\x15\x03\x03\x00\x02\x02\x46", b"\x16\x03\x01\x00\x02"])
+def test_an_answer_in_tls_is_called_that(data: bytes) -> None:
+    connection = BrokerConnection("me")
+    connection.opened()
+    with pytest.raises(TlsExpected, match="the listener speaks TLS"):
         connection.receive(data)
 
 
@@ -211,6 +225,12 @@ class TestSasl:
                 error_code=33,
                 mechanisms=["GSSAPI", "SCRAM-SHA-256"],
             )
+
+    def test_a_listener_that_asks_nobody_is_called_that(self) -> None:
+        _, peer = self.start()
+        ((_, _, correlation_id, _),) = peer.asked()
+        with pytest.raises(SaslNotExpected, match="the listener does not use SASL"):
+            peer.say("SaslHandshake", 1, correlation_id, error_code=34)
 
     def test_a_wrong_password_is_told_in_the_brokers_words(self) -> None:
         _, peer = self.start()

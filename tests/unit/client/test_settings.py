@@ -57,7 +57,10 @@ def test_sasl_over_tls() -> None:
         ({"security.protocol": "SASL_SSL"}, "GSSAPI"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}, "OAUTHBEARER"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config"),
-        ({"security.protocol": "SSL", "ssl.truststore.location": "a.jks"}, "PEM"),
+        ({"security.protocol": "SSL", "ssl.truststore.type": "jks"}, "reads PEM files alone"),
+        ({"ssl.trustore.location": "a"}, "no client of Kafka's has this property"),
+        ({"sasl.jaas.confg": "a"}, "no client of Kafka's has this property"),
+        ({"security.protcol": "SSL"}, "no client of Kafka's has this property"),
         ({"security.protocol": "SSL", "ssl.keystore.key": "-----"}, "ssl.keystore.key"),
         ({"security.protocol": "SSL", "ssl.cipher.suites": "X"}, "ssl.cipher.suites"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms"),
@@ -70,3 +73,24 @@ def test_what_cannot_be_followed_is_refused(properties: dict[str, str], named: s
 
 def test_security_that_is_not_in_use_does_not_matter() -> None:
     client_settings({"sasl.mechanism": "GSSAPI", "ssl.cipher.suites": "X"})
+
+
+def test_a_mistyped_property_is_answered_with_the_nearest() -> None:
+    with pytest.raises(ClientSettingRefused) as caught:
+        client_settings({"ssl.trustore.location": "a"})
+    assert "did you mean ssl.truststore.location?" == caught.value.hint
+
+
+def test_what_changes_nothing_here_is_passed_over() -> None:
+    settings = client_settings(
+        {
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.jaas.config": JAAS,
+            "ssl.enabled.protocols": "TLSv1.3",
+            "ssl.truststore.password": "unused",
+            "sasl.kerberos.service.name": "kafka",
+            "sasl.login.refresh.window.factor": "0.8",
+        }
+    )
+    assert settings.tls is not None

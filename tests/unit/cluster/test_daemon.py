@@ -128,7 +128,7 @@ def test_only_what_is_the_clusters_is_removed(data: DataDirectory, tmp_path: Pat
     (partition / "00000000000000000000.log").write_bytes(b"x")
     mine = tmp_path / "cluster" / "notes.txt"
     mine.write_text("mine")
-    daemon.destroy(data, FILES)
+    assert [str(mine)] == daemon.destroy(data, FILES)
     assert [path.name for path in (tmp_path / "cluster").iterdir()] == ["notes.txt"]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine.host.real_streams import RealStreams
-from engine.host.streams import StreamEvent, TlsSettings
+from engine.host.streams import StreamEvent
 
 WAIT_MS = 10_000
 
@@ -118,19 +118,3 @@ def test_a_closed_stream_has_no_more_events(
     # Let the listener's thread go.
     other = streams.connect("127.0.0.1", stream.port)  # type: ignore[attr-defined]
     other.close()
-
-
-def test_a_missing_certificate_file_is_named(
-    streams: RealStreams, serve: Callable[..., int]
-) -> None:
-    port = serve(lambda connection: None)
-    streams.connect("127.0.0.1", port, TlsSettings(ca_path="/no/such.pem"))
-    assert "TLS: /no/such.pem cannot be read" == until(streams, "closed")[-1].reason
-
-
-def test_a_peer_without_tls_fails_the_handshake(
-    streams: RealStreams, serve: Callable[..., int]
-) -> None:
-    port = serve(lambda connection: connection.sendall(b"\0\0\0\x05hello, this is not TLS"))
-    streams.connect("127.0.0.1", port, TlsSettings())
-    assert until(streams, "closed")[-1].reason.startswith("TLS: ")

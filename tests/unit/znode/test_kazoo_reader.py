@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from engine.host.real import RealClock
 from engine.znode.errors import NoNode
-from engine.znode.kazoo_reader import NodeChange, ZnodeReader, changes_between
+from engine.znode.kazoo_reader import (
+    NodeChange,
+    ZnodeReader,
+    ZookeeperUnreachable,
+    changes_between,
+)
 from engine.znode.model import Create, Delete, Operation, SetData, Stat
 from tests.unit.znode.stores import TIMEOUT_MS
 from tests.unit.znode.zookeeper_loop import LoopServer
@@ -52,7 +59,7 @@ class Watched:
         """Return the first changes; each step is done when the one before it was told."""
 
         def run() -> None:
-            with ZnodeReader(f"127.0.0.1:{self.server.port}", 20) as reader:
+            with ZnodeReader(f"127.0.0.1:{self.server.port}", 20, RealClock()) as reader:
                 for change in reader.changes(path):
                     self.changes.append(change)
                     if len(self.changes) == count:
@@ -94,7 +101,7 @@ def test_a_node_that_is_not_there_is_said_to_be_missing(watched: Watched) -> Non
     failures: list[NoNode] = []
 
     def run() -> None:
-        with ZnodeReader(f"127.0.0.1:{watched.server.port}", 20) as reader:
+        with ZnodeReader(f"127.0.0.1:{watched.server.port}", 20, RealClock()) as reader:
             try:
                 reader.stat("/none")
             except NoNode as error:
@@ -104,3 +111,89 @@ def test_a_node_that_is_not_there_is_said_to_be_missing(watched: Watched) -> Non
     tool.start()
     watched.server.until(lambda: not tool.is_alive())
     assert ["/none"] == [error.path for error in failures]
+
+
+def _seconds_until_unreachable(address: str) -> float:
+    clock = RealClock()
+    begun_ms = clock.monotonic_ms()
+    with (
+        pytest.raises(ZookeeperUnreachable, match=r"within 0\.3 s"),
+        ZnodeReader(address, 0.3, clock),
+    ):
+        raise AssertionError("nobody answers there")
+    return (clock.monotonic_ms() - begun_ms) / 1000
+
+
+def test_a_server_that_accepts_and_says_nothing_costs_the_time_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        assert _seconds_until_unreachable(f"127.0.0.1:{silent.getsockname()[1]}") < 1
+
+
+def test_a_name_that_nobody_looks_up_costs_the_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    answered = threading.Event()
+
+    def look_up(*_arguments: object, **_named: object) -> list[object]:
+        answered.wait(20)
+        raise OSError("nobody knows the name")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    try:
+        assert _seconds_until_unreachable("slow.example:2181") < 1
+    finally:
+        answered.set()
+
+
+def test_a_server_that_falls_silent_costs_the_time_out_once(watched: Watched) -> None:
+    clock = RealClock()
+    taken: list[float] = []
+
+    def run() -> None:
+        with (
+            pytest.raises(ZookeeperUnreachable),
+            ZnodeReader(f"127.0.0.1:{watched.server.port}", 0.5, clock) as reader,
+        ):
+            connected.set()
+            silent.wait(20)
+            begun_ms = clock.monotonic_ms()
+            try:
+                list(reader.tree("/", None))
+            finally:
+                taken.append((clock.monotonic_ms() - begun_ms) / 1000)
+
+    connected, silent = threading.Event(), threading.Event()
+    tool = threading.Thread(target=run)
+    tool.start()
+    watched.server.until(connected.is_set)
+    # The loop does not turn any more.
+    silent.set()
+    tool.join(20)
+    assert not tool.is_alive()
+    assert taken[0] < 1.5
+
+
+def test_a_watch_goes_on_in_a_new_session_and_says_so(watched: Watched) -> None:
+    told: list[str] = []
+
+    def run() -> None:
+        with ZnodeReader(f"127.0.0.1:{watched.server.port}", 20, RealClock()) as reader:
+            changes = reader.changes(
+                "/w", lambda: told.append("lost"), lambda: told.append("new session")
+            )
+            for change in changes:
+                told.append(change.event)
+                if len(watched.changes) == 1:
+                    return
+                watched.changes.append(change)
+
+    tool = threading.Thread(target=run)
+    tool.start()
+    server = watched.server
+    server.until(lambda: server.store.watch_count == 1)
+    watched.apply(Create("/w"))
+    server.until(lambda: told == ["created"] and server.store.watch_count == 2)
+    (session_id,) = [each for each in server.store.session_ids() if each != watched.me]
+    server.store.close_session(session_id)
+    watched.apply(SetData("/w", b"unseen"))
+    server.connections[-1].close("cut by the test")
+    server.until(lambda: not tool.is_alive())
+    assert ["created", "lost", "new session", "changed"] == told

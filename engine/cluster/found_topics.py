@@ -1,0 +1,183 @@
+"""What a cluster's log directories say of its topics, without its metadata store.
+
+| of | from |
+|---|---|
+| cluster and broker | meta.properties |
+| topics and their partitions | the names of partition directories; how many: the highest number |
+| topic id | partition.metadata; where directories differ, the id of most of them |
+| leader epoch | the last one in leader-epoch-checkpoint |
+| producer ids in use | the snapshots |
+
+What waits for removal, is moved or is set aside counts for nothing. A file that cannot be read
+costs what it says alone, and `problems` names it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.errors import StorageError
+from engine.host.ports import Files
+from engine.log import leader_epoch_checkpoint, partition_metadata
+from engine.log.leader_epoch_checkpoint import read_leader_epochs
+from engine.log.log_dir import PartitionFolder, read_log_dir
+from engine.log.partition_metadata import read_partition_metadata
+from engine.log.producer_snapshot import read_producer_snapshot
+from engine.naming import CLUSTER_METADATA_TOPIC, DirectoryKind, FileKind, SegmentFileName
+
+#: No producer id is known.
+NO_PRODUCER_ID = -1
+
+
+class FoundReplica(NamedTuple):
+    """One partition directory; the id and the epoch are None where no file says them."""
+
+    topic: str
+    partition: int
+    broker_id: int
+    path: str
+    topic_id: str | None
+    leader_epoch: int | None
+    log_bytes: int
+
+
+class FoundTopic(NamedTuple):
+    """A topic by its replicas, those of a partition in the order of what they hold, most first."""
+
+    name: str
+    topic_id: str | None
+    partitions: Mapping[int, tuple[FoundReplica, ...]]
+
+    @property
+    def partition_count(self) -> int:
+        """Return how many partitions there are, those that nobody holds among them."""
+        return max(self.partitions) + 1
+
+    @property
+    def log_bytes(self) -> int:
+        """Return what one replica of each partition holds."""
+        return sum(replicas[0].log_bytes for replicas in self.partitions.values())
+
+
+class FoundCluster(NamedTuple):
+    """All that the log directories say."""
+
+    #: In the order of how many directories say them.
+    cluster_ids: tuple[str, ...]
+    topics: tuple[FoundTopic, ...]
+    producer_id_max: int
+    problems: tuple[str, ...]
+
+
+class _Reading:
+    """Collects what log directories say."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.cluster_ids: list[str] = []
+        self.replicas: list[FoundReplica] = []
+        self.producer_id_max = NO_PRODUCER_ID
+        self.problems: list[str] = []
+
+    def read(self, broker_id: int, path: str) -> None:
+        """Take one log directory; the broker's id counts where meta.properties has none."""
+        log_dir = read_log_dir(self._files, path)
+        self.problems += [str(problem) for problem in log_dir.state.problems]
+        meta = log_dir.state.meta
+        if meta is not None:
+            broker_id = broker_id if meta.node_id is None else meta.node_id
+            self.cluster_ids += [] if meta.cluster_id is None else [meta.cluster_id]
+        for folder in log_dir.partitions:
+            name = folder.directory
+            if name is None or name.kind is not DirectoryKind.LIVE:
+                continue
+            if name.topic != CLUSTER_METADATA_TOPIC:
+                self._read_partition(broker_id, folder)
+
+    def _read_partition(self, broker_id: int, folder: PartitionFolder) -> None:
+        assert folder.directory is not None
+        topic_id = leader_epoch = None
+        try:
+            if partition_metadata.FILE_NAME in folder.files.side_files:
+                path = folder.files.file_path(partition_metadata.FILE_NAME)
+                topic_id = read_partition_metadata(self._files, path).topic_id
+        except StorageError as error:
+            self.problems.append(str(error))
+        try:
+            if leader_epoch_checkpoint.FILE_NAME in folder.files.side_files:
+                path = folder.files.file_path(leader_epoch_checkpoint.FILE_NAME)
+                epochs = read_leader_epochs(self._files, path)
+                leader_epoch = epochs[-1].epoch if epochs else None
+        except StorageError as error:
+            self.problems.append(str(error))
+        self._read_snapshots(folder)
+        self.replicas.append(
+            FoundReplica(
+                folder.directory.topic,
+                folder.directory.partition,
+                broker_id,
+                folder.files.path,
+                topic_id,
+                leader_epoch,
+                folder.files.log_bytes,
+            )
+        )
+
+    def _read_snapshots(self, folder: PartitionFolder) -> None:
+        for offset in folder.files.snapshots:
+            name = SegmentFileName(offset, FileKind.SNAPSHOT).name
+            try:
+                entries = read_producer_snapshot(self._files, folder.files.file_path(name))
+            except StorageError as error:
+                self.problems.append(str(error))
+                continue
+            ids = [self.producer_id_max, *(entry.producer_id for entry in entries)]
+            self.producer_id_max = max(ids)
+
+
+def find_cluster(files: Files, log_dirs: Iterable[tuple[int, str]]) -> FoundCluster:
+    """Return what log directories say; each comes with the id of the broker it is thought of."""
+    reading = _Reading(files)
+    for broker_id, path in log_dirs:
+        if files.is_dir(path):
+            reading.read(broker_id, path)
+    topics = topics_of(reading.replicas, reading.problems)
+    cluster_ids = tuple(name for name, _ in Counter(reading.cluster_ids).most_common())
+    return FoundCluster(cluster_ids, topics, reading.producer_id_max, tuple(reading.problems))
+
+
+def topics_of(replicas: Iterable[FoundReplica], problems: list[str]) -> tuple[FoundTopic, ...]:
+    """Return the topics by name; replicas of another topic id are left out, and named."""
+    by_topic: dict[str, list[FoundReplica]] = {}
+    for replica in replicas:
+        by_topic.setdefault(replica.topic, []).append(replica)
+    return tuple(_topic(name, group, problems) for name, group in sorted(by_topic.items()))
+
+
+def _topic(name: str, replicas: list[FoundReplica], problems: list[str]) -> FoundTopic:
+    votes = Counter(replica.topic_id for replica in replicas if replica.topic_id is not None)
+    topic_id = max(votes, key=lambda one: (votes[one], one), default=None)
+    partitions: dict[int, list[FoundReplica]] = {}
+    for replica in replicas:
+        if replica.topic_id not in (None, topic_id):
+            problems.append(
+                f"{replica.path}: topic id {replica.topic_id}, and {topic_id} in most others of "
+                f"{name}: it is left out, and a broker does not serve it"
+            )
+            continue
+        partitions.setdefault(replica.partition, []).append(replica)
+    return FoundTopic(
+        name,
+        topic_id,
+        {
+            number: tuple(sorted(group, key=_fullness, reverse=True))
+            for number, group in sorted(partitions.items())
+        },
+    )
+
+
+def _fullness(replica: FoundReplica) -> tuple[int, int, int]:
+    epoch = -1 if replica.leader_epoch is None else replica.leader_epoch
+    return epoch, replica.log_bytes, -replica.broker_id

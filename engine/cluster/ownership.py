@@ -1,0 +1,143 @@
+"""What in a data directory is the cluster's: a start takes over nothing else, a removal neither.
+
+| in the directory | a first start | `destroy` |
+|---|---|---|
+| files of `DataDirectory` | goes on: an earlier start left them | removes them |
+| a store or `broker-<id>/`, no cluster.json | refuses: it was lost, `repair` helps | – |
+| log directories that the plan names, lost+found | goes on | leaves them |
+| anything else | refuses | leaves and names it |
+
+In a log directory of ours, what a broker gives names to is removed: checkpoints, partitions and
+the files of segments in them. Links are left, wherever they lead.
+"""
+
+from __future__ import annotations
+
+import re
+
+from engine.cluster.data_directory import ClusterState, DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.errors import StorageError
+from engine.host.ports import FileMissing, Files
+from engine.log.log_dir import is_side_file, read_log_dir
+from engine.log.meta_properties import FILE_NAME as META_FILE
+from engine.log.segment_files import list_partition_files
+from engine.naming import STORE_FILE
+
+#: What a file system has at its root.
+_HARMLESS = frozenset(("lost+found",))
+_BROKER_DIRECTORY = re.compile(r"broker-[0-9]{1,10}")
+_SHOWN = 3
+#: What a repair has set aside, or did not come to put into place.
+_SET_ASIDE = re.compile(
+    r"(znodes\.sqlite|cluster\.json)\.(new|damaged-[0-9]+)(-wal|-shm|-journal)?"
+)
+
+
+class FolderInUse(StorageError):
+    """A folder holds files that are no cluster's."""
+
+    hint = "give --data a folder that is empty or not there yet"
+
+    def __init__(self, path: str, names: list[str]) -> None:
+        shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+        super().__init__(f"{path} has other files ({shown}) and no cluster")
+        self.path = path
+        self.names = names
+
+
+class MetadataLost(StorageError):
+    """A cluster's logs are there, and a file that says what they are is not."""
+
+    def __init__(self, path: str, name: str, beside: str) -> None:
+        super().__init__(f"the cluster in {path} has lost its {name}: {beside} is there")
+        self.hint = f"`kctl cluster repair --data {path}` shows what can be written anew"
+        self.path = path
+        self.name = name
+
+
+def broker_directories(data: DataDirectory, files: Files) -> dict[int, str]:
+    """Return the log directories below a data directory, by the broker that their name says."""
+    if not files.is_dir(data.path):
+        return {}
+    names = [name for name in files.list_dir(data.path) if _BROKER_DIRECTORY.fullmatch(name)]
+    paths = {int(name.partition("-")[2]): f"{data.path}/{name}" for name in names}
+    return {number: path for number, path in sorted(paths.items()) if files.is_dir(path)}
+
+
+def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
+    """Refuse what a start must not touch; raises FolderInUse, MetadataLost."""
+    if data.state() is ClusterState.ABSENT:
+        _check_first_start(data, files, plan)
+        return
+    if has_store(data, files):
+        return
+    for path in data.log_dirs(plan):
+        if files.exists(f"{path}/{META_FILE}"):
+            raise MetadataLost(data.path, STORE_FILE, path)
+
+
+def has_store(data: DataDirectory, files: Files) -> bool:
+    """Tell whether there is a metadata store with anything in it."""
+    return files.exists(data.store_path) and files.size_bytes(data.store_path) > 0
+
+
+def _check_first_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:
+    if not files.exists(data.path):
+        return
+    known = {*data.own_files(), *data.log_dirs(plan)}
+    names = files.list_dir(data.path)
+    parts = [name for name in names if name == STORE_FILE or _BROKER_DIRECTORY.fullmatch(name)]
+    if parts:
+        raise MetadataLost(data.path, "cluster.json", parts[0])
+    foreign = [n for n in names if f"{data.path}/{n}" not in known and n not in _HARMLESS]
+    if foreign:
+        raise FolderInUse(data.path, foreign)
+
+
+def remove_log_dir(files: Files, path: str) -> list[str]:
+    """Remove what brokers made in a log directory; returns the paths that were left."""
+    if not files.exists(path) and not files.is_link(path):
+        return []
+    if files.is_link(path):
+        return [path]
+    left = []
+    partitions = {partition.files.path for partition in read_log_dir(files, path).partitions}
+    for name in files.list_dir(path):
+        whole = f"{path}/{name}"
+        if whole in partitions and not files.is_link(whole):
+            left += _remove_partition(files, whole)
+        elif is_side_file(name) and not files.is_dir(whole):
+            remove_file(files, whole)
+        else:
+            left.append(whole)
+    _remove_empty(files, path)
+    return left
+
+
+def _remove_partition(files: Files, path: str) -> list[str]:
+    unknown = list_partition_files(files, path).unknown
+    for name in files.list_dir(path):
+        if name not in unknown and not files.is_link(f"{path}/{name}"):
+            remove_file(files, f"{path}/{name}")
+    left = [f"{path}/{name}" for name in files.list_dir(path)]
+    _remove_empty(files, path)
+    return left
+
+
+def _remove_empty(files: Files, path: str) -> None:
+    if not files.list_dir(path):
+        files.remove(path)
+
+
+def set_aside(data: DataDirectory, files: Files) -> list[str]:
+    """Return the files that repairs have left in a data directory."""
+    return [f"{data.path}/{n}" for n in files.list_dir(data.path) if _SET_ASIDE.fullmatch(n)]
+
+
+def remove_file(files: Files, path: str) -> None:
+    """Remove a file; one that is gone is fine."""
+    try:
+        files.remove(path)
+    except FileMissing:
+        return

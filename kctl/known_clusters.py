@@ -1,0 +1,58 @@
+"""The data directories of embedded clusters that were started here: `kctl cluster list`.
+
+```
+$XDG_DATA_HOME/kctl/clusters/<hash of the path>      the path of one data directory
+```
+
+A file for each, so that starts at the same time need not wait for each other. What is lost here is
+lost for the list alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.errors import StorageError
+from engine.host.ports import Files
+from kctl.embedded import cluster_path, data_home
+
+_FOLDER = "clusters"
+
+
+def _note_path(environment: Mapping[str, str], path: str) -> str:
+    from hashlib import sha256
+
+    return f"{data_home(environment)}/{_FOLDER}/{sha256(path.encode()).hexdigest()[:32]}"
+
+
+def note_cluster(files: Files, environment: Mapping[str, str], path: str) -> None:
+    """Remember a data directory; where that cannot be written, it is not."""
+    if path == cluster_path(environment, None):
+        return
+    note = _note_path(environment, path)
+    try:
+        if not files.exists(note):
+            files.make_dir(f"{data_home(environment)}/{_FOLDER}")
+            files.replace_file(note, path.encode())
+    except StorageError:
+        return
+
+
+def forget_cluster(files: Files, environment: Mapping[str, str], path: str) -> None:
+    """Remember a data directory no more."""
+    try:
+        files.remove(_note_path(environment, path))
+    except StorageError:
+        return
+
+
+def known_clusters(files: Files, environment: Mapping[str, str]) -> list[str]:
+    """Return the data directories that are remembered, the one by default first."""
+    folder = f"{data_home(environment)}/{_FOLDER}"
+    paths = []
+    try:
+        for name in files.list_dir(folder):
+            paths.append(files.read_bytes(f"{folder}/{name}").decode(errors="replace"))
+    except StorageError:
+        paths = [*paths]
+    return [cluster_path(environment, None), *sorted(paths)]

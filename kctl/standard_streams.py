@@ -1,0 +1,67 @@
+"""stdin, stdout and stderr as they may be: closed, full, a terminal that went away.
+
+| closed by the caller | becomes | so that |
+|---|---|---|
+| stdin | an empty input | a question is not answered, and a producer has nothing to read |
+| stdout | a descriptor that refuses writes | what would be lost is an error, as of any tool |
+| stderr | nowhere | the work is done all the same |
+
+A closed descriptor would otherwise be the number of the next file that is opened, and what is
+printed would go into that file. What stderr does not take is dropped: there is nobody to tell.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+
+_MODES = (os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)
+
+
+class _Dropping(io.TextIOWrapper):
+    """A text stream that drops what its file does not take."""
+
+    def write(self, text: str) -> int:
+        """Write a text, or drop it."""
+        try:
+            return super().write(text)
+        except OSError:
+            return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered, or drop it."""
+        try:
+            super().flush()
+        except OSError:
+            return
+
+
+def prepare_streams() -> None:
+    """Have all three standard streams be there; for the start of a process."""
+    for number, mode in enumerate(_MODES):
+        try:
+            os.fstat(number)
+        except OSError:
+            _occupy(number, mode)
+    if sys.stdin is None:
+        sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 (for good)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = _dropping_stderr()
+
+
+def _occupy(number: int, mode: int) -> None:
+    opened = os.open(os.devnull, mode)
+    if opened != number:
+        os.dup2(opened, number)
+        os.close(opened)
+    os.set_inheritable(number, True)
+
+
+def _dropping_stderr() -> io.TextIOWrapper:
+    raw = io.FileIO(2, "w", closefd=False)
+    encoding = getattr(sys.stderr, "encoding", None) or "utf-8"
+    return _Dropping(
+        io.BufferedWriter(raw), encoding=encoding, errors="backslashreplace", line_buffering=True
+    )

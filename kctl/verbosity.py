@@ -1,0 +1,48 @@
+"""`-v`: what a command that talks to a cluster tells of its own choices, on stderr.
+
+Every command that takes `--bootstrap-server` or `--zookeeper`, and a time to wait for it, has the
+option; it is added here, so that none of them can be without it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+_TARGET_OPTIONS = ("--timeout", "--bootstrap-server"), ("--timeout", "--zookeeper")
+
+
+class Verbosity:
+    """Whether this run of kctl was asked to tell its choices."""
+
+    is_on = False
+
+
+def tell_choice(what: str, address: str, source: str) -> None:
+    """Say what a command is about to talk to, and what decided that, if that was asked for."""
+    if Verbosity.is_on:
+        sys.stderr.write(f"{what}: {address} (by {source})\n")
+
+
+def _turn_on(_context: Any, _parameter: Any, value: bool) -> None:
+    Verbosity.is_on = bool(value)
+
+
+def with_verbose(command: Any) -> Any:
+    """Return a Typer command whose leaves that talk to a cluster take `-v`."""
+    from typer.core import TyperOption
+
+    for child in getattr(command, "commands", {}).values():
+        with_verbose(child)
+    words = {word for parameter in command.params for word in parameter.opts}
+    if any(words.issuperset(both) for both in _TARGET_OPTIONS) and "--verbose" not in words:
+        command.params.append(
+            TyperOption(
+                param_decls=["-v", "--verbose"],
+                is_flag=True,
+                expose_value=False,
+                callback=_turn_on,
+                help="Say on stderr which cluster is meant, and what decided that.",
+            )
+        )
+    return command
