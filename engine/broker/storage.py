@@ -60,6 +60,7 @@ class Storage:
     ) -> None:
         """`epoch` is the broker's; `on_offline` is told each directory that fails."""
         self._live = live
+        self._is_read_only = host.is_read_only
         self._files = host.files
         self._on_offline = on_offline
         config = live.config
@@ -173,6 +174,7 @@ class Storage:
         return ReplicationConfig(
             self._live.config.replica_lag_time_max_ms,
             self._live.topic_config(topic).min_insync_replicas,
+            self._is_read_only,
         )
 
     def reconfigure(self, topic: str | None = None) -> None:

@@ -207,10 +207,13 @@ class RealFiles:
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
         """Open a file, read-only unless `write`; raises FileMissing unless `create`.
 
-        Refuses what is not a regular file: a pipe or device would block or never end.
+        Refuses what is not a regular file: a pipe or device would block or never end. For writing
+        it refuses links, too: what lies behind one may be somebody else's.
         """
         # Without O_NONBLOCK the open of a pipe waits for its writer; files ignore it.
         flags = os.O_NONBLOCK | (os.O_RDWR if write else os.O_RDONLY)
+        if write:
+            flags |= os.O_NOFOLLOW
         if create:
             flags |= os.O_CREAT
         try:
