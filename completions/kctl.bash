@@ -15,11 +15,19 @@ _kctl() {
     "topics delete") words="--match --if-exists --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "topics configs") words="--match --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs") words="describe set unset --help" ;;
+<<<<<<< HEAD
     "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "produce") words="-k --key-delimiter --key -H --header --null -p --partition -z --compression --acks --input --keep-partitions --new-timestamps -o --output -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
     "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
+=======
+    "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
+    "produce") words="-k --key-delimiter --key -H --header --null -p --partition --input --value-json --file --from-line --keep-partitions --new-timestamps -z --compression --acks --no-idempotence --batch-bytes --linger -o --output -X -b --bootstrap-server --command-config --context --timeout --help" ;;
+    "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -b --bootstrap-server --command-config --context --timeout --help" ;;
+>>>>>>> produce
     "offsets") words="get --help" ;;
     "offsets get") words="--at --read-committed -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "records") words="delete --help" ;;

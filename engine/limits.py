@@ -117,6 +117,10 @@ WALK_LOOKS_MAX = 40
 
 # -- records -----------------------------------------------------------------------------------
 
+# What stands between records is kept by the size of their contents, for so many sizes: those of
+# lines of text; longer contents take longer to copy than this takes to make.
+RECORD_HEADS_KEPT = 4096
+
 # A compressed batch of 100 MiB (the largest request a broker takes by default) that inflates
 # tenfold still fits; a bomb of zeroes (1000-fold) does not take the machine's memory.
 DECOMPRESSED_BATCH_BYTES_MAX = 1 << 30
@@ -213,9 +217,16 @@ PARTITION_ATTEMPTS_MAX = 5
 # that is not there must not keep a person waiting.
 UNKNOWN_TOPIC_ATTEMPTS_MAX = 3
 
-# Sixteen times what Java's producer puts in a batch: a command has its records at hand and no
-# others to be fair to, and four of these still fit into what a broker takes by default (1 MiB).
-PRODUCE_BATCH_BYTES = 1 << 18
+# A command has its records at hand and no others to be fair to: as much as a topic takes by default
+# (max.message.bytes is 1 MiB and 12 bytes). A topic that takes less says so, and is learnt.
+PRODUCE_BATCH_BYTES = 1 << 20
+
+# What a request may bring in all if it brings several batches; the default of Java's producer.
+PRODUCE_REQUEST_BYTES = 1 << 20
+
+# What a producer holds of batches that are not stored yet before it waits: enough for five batches
+# on their way and the next ones; a quarter of what Java's takes (buffer.memory).
+PRODUCE_PENDING_BYTES_MAX = 8 << 20
 
 # What one fetch may bring in all; the default of Kafka's consumer.
 FETCH_BYTES_MAX = 50 << 20
@@ -418,3 +429,7 @@ LOG_TAIL_BYTES = 1 << 16
 # A broker takes no request above 100 MiB (socket.request.max.bytes), so no longer line can become
 # a record; an endless one must not fill the memory.
 PRODUCE_LINE_BYTES_MAX = 100 << 20
+
+# How long a command's batch waits for more records: too short for a person to notice, long enough
+# for whatever writes line by line. Kafka's own console producer waits for a second.
+PRODUCE_LINGER_MS = 50

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine.client.blocking import KafkaClient
@@ -16,12 +17,16 @@ from kctl.verbosity import tell_choice
 
 
 class ClusterOptions(NamedTuple):
-    """The options that every command has which talks to a cluster."""
+    """The options that every command has which talks to a cluster.
+
+    `overrides` are client settings that go before those of the file.
+    """
 
     bootstrap_server: str | None = None
     command_config: str | None = None
     context: str | None = None
     timeout_s: float = 30.0
+    overrides: Mapping[str, str] = {}
 
 
 class Host(NamedTuple):
@@ -49,8 +54,12 @@ def connect(options: ClusterOptions) -> KafkaClient:
         context=options.context,
         command_config=options.command_config,
     )
+<<<<<<< HEAD
     tell_choice("cluster", choice.bootstrap_servers, choice.source)
     settings = _settings(choice.command_config)
+=======
+    settings = _settings(choice.command_config, options.overrides)
+>>>>>>> produce
     host = real_host()
     return KafkaClient(
         parse_addresses(choice.bootstrap_servers),
@@ -62,6 +71,7 @@ def connect(options: ClusterOptions) -> KafkaClient:
     )
 
 
+<<<<<<< HEAD
 def cluster_named(client: KafkaClient) -> str:
     """Return which cluster a client talks to, for a question: its id and its addresses.
 
@@ -73,8 +83,11 @@ def cluster_named(client: KafkaClient) -> str:
 
 
 def _settings(path: str | None) -> ClientSettings:
+=======
+def _settings(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
+>>>>>>> produce
     if path is None:
-        return ClientSettings()
+        return client_settings(overrides)
     from engine.config.java_properties import parse_properties
 
-    return client_settings(parse_properties(RealFiles().read_bytes(path), path))
+    return client_settings({**parse_properties(RealFiles().read_bytes(path), path), **overrides})

@@ -19,11 +19,10 @@ from typing import TypeAlias
 
 from engine.model import TopicPartition
 from engine.records.record import Record
+from kctl.escapes import read_escape
 from kctl.words import UnreadableWord
 
 Part: TypeAlias = "bytes | Callable[[TopicPartition, Record, int], bytes]"
-
-_ESCAPES = {"n": b"\n", "t": b"\t", "r": b"\r", "0": b"\0", "\\": b"\\"}
 
 
 def _number(number: int) -> bytes:
@@ -80,22 +79,9 @@ def _parse(template: str) -> list[Part]:
         elif sign == "%":
             raise UnreadableWord("a record format", template, "one of s k t p o T h e S K behind %")
         elif sign == "\\":
-            raw, position = _escaped(template, position)
+            raw, position = read_escape(template, position, "a record format")
             parts.append(raw)
         else:
             parts.append(sign.encode())
             position += 1
     return parts
-
-
-def _escaped(template: str, position: int) -> tuple[bytes, int]:
-    letter = template[position + 1 : position + 2]
-    if letter == "x":
-        digits = template[position + 2 : position + 4]
-        try:
-            return bytes.fromhex(digits), position + 2 + len(digits)
-        except ValueError:
-            raise UnreadableWord("a record format", template, "two hex digits behind \\x") from None
-    if letter not in _ESCAPES:
-        raise UnreadableWord("a record format", template, "n, t, r, 0, \\ or xNN behind \\")
-    return _ESCAPES[letter], position + 2

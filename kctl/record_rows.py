@@ -1,4 +1,4 @@
-"""Records as rows, and back: what `kctl consume -o ndjson` prints, `kctl produce` reads.
+"""Records as rows: what `kctl consume -o ndjson` prints; `record_input` reads it back.
 
 ```
 {"topic": "clicks", "partition": 0, "offset": 7, "timestamp": 1767225600000,
@@ -13,10 +13,8 @@ neither a text nor an encoding, so that it is not the empty text.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from engine.client.producing import OutgoingRecord
-from engine.errors import EngineError
 from engine.model import TopicPartition
 from engine.records.record import NO_TIMESTAMP, Header, Record
 from kctl.render import Column
@@ -37,28 +35,6 @@ RECORD_COLUMNS = (
     Column("value_encoding", "VALUE-AS", wide=True),
     Column("headers", "HEADERS", wide=True),
 )
-
-
-class UnreadableRecord(EngineError):
-    """A line is not a record."""
-
-    hint = "each line must be an object such as `kctl consume -o ndjson` prints"
-
-    def __init__(self, line: int, reason: str) -> None:
-        super().__init__(f"line {line}: {reason}")
-        self.line = line
-        self.reason = reason
-
-
-class _Wrong(Exception):
-    """What is wrong with a field."""
-
-
-class Keep(NamedTuple):
-    """What is taken over from rows besides key, value and headers."""
-
-    partitions: bool = False
-    timestamps: bool = True
 
 
 def record_row(
@@ -115,70 +91,3 @@ def time_text(timestamp_ms: int) -> str:
     except OverflowError:
         return str(timestamp_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def parse_record(line: bytes, number: int, topic: str, keep: Keep) -> OutgoingRecord:
-    """Return the record of an NDJSON line; raises UnreadableRecord with the line's number."""
-    import json
-
-    try:
-        row = json.loads(line)
-        if not isinstance(row, dict):
-            raise _Wrong("expected a JSON object")
-        return OutgoingRecord(
-            topic,
-            _bytes_of(row, "key", "key_encoding"),
-            _bytes_of(row, "value", "value_encoding"),
-            _headers_of(row),
-            _number_of(row, "timestamp") if keep.timestamps else None,
-            _number_of(row, "partition") if keep.partitions else None,
-        )
-    except (ValueError, RecursionError) as error:
-        raise UnreadableRecord(number, f"not JSON: {error}") from None
-    except _Wrong as wrong:
-        raise UnreadableRecord(number, str(wrong)) from None
-
-
-def _number_of(row: dict[str, Any], key: str) -> int | None:
-    number = row.get(key)
-    if number is None:
-        return None
-    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 63:
-        raise _Wrong(f"{key} must be a number from 0, or null")
-    return number
-
-
-def _bytes_of(row: dict[str, Any], key: str, encoding_key: str) -> bytes | None:
-    text = row.get(key)
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise _Wrong(f"{key} must be a text or null")
-    encoding = row.get(encoding_key) or UTF_8
-    if encoding == UTF_8:
-        try:
-            return text.encode()
-        except UnicodeEncodeError:
-            raise _Wrong(f"{key} has half of a surrogate pair") from None
-    if encoding != BASE64:
-        raise _Wrong(f"{encoding_key} must be {UTF_8} or {BASE64}")
-    from base64 import b64decode
-
-    try:
-        return b64decode(text, validate=True)
-    except ValueError:
-        raise _Wrong(f"{key} is not base64") from None
-
-
-def _headers_of(row: dict[str, Any]) -> tuple[Header, ...]:
-    rows = row.get("headers")
-    if rows is None:
-        return ()
-    if not isinstance(rows, list):
-        raise _Wrong("headers must be a list")
-    headers = []
-    for header in rows:
-        if not isinstance(header, dict) or not isinstance(header.get("key"), str):
-            raise _Wrong("a header must be an object with a `key`")
-        headers.append((header["key"], _bytes_of(header, "value", "encoding")))
-    return tuple(headers)

@@ -68,7 +68,11 @@ STEPS = (
     Step("produce-ndjson", "produce copy --input ndjson --keep-partitions --acks 1", RECORDS),
     Step("produce-unknown-topic", "produce nope", b"x\n"),
     Step("produce-no-partition", "produce clicks -p 9", b"x\n"),
-    Step("produce-not-json", "produce clicks --input ndjson", b'{"key": "k"}\n{"key": 5}\n'),
+    Step(
+        "produce-not-json",
+        "produce clicks --input ndjson",
+        b'{"key": "k", "value": "v"}\n{"val": 5}\n',
+    ),
     Step("consume-values", "consume clicks -e"),
     Step("consume-ndjson", "consume clicks -e -o ndjson"),
     Step("consume-copy", "consume copy -e -o json"),

@@ -154,7 +154,7 @@ class KafkaClient:
             attempt += 1
 
     def ask_any(self, call: Call, deadline_ms: int) -> Response:
-        """Ask the first broker that can be reached.
+        """Ask the first broker that can be reached: of those given, then of those known since.
 
         Errors: Unreachable, naming each address that was tried.
         """
@@ -164,7 +164,8 @@ class KafkaClient:
             if not isinstance(result, Unreachable):
                 return _response_or_raise(result)
         failures: list[Unreachable] = []
-        for address in self._bootstrap:
+        known = self._view.brokers.values() if self._view is not None else ()
+        for address in dict.fromkeys([*self._bootstrap, *(broker.address for broker in known)]):
             result = self._one(call, address, deadline_ms)
             if not isinstance(result, Unreachable):
                 return _response_or_raise(result)

@@ -25,9 +25,13 @@ _USAGE_EXIT = 2
 
 
 class Unreachable(EngineError):
-    """No connection to an address; `reason` is the host's word for it."""
+    """No connection to an address; `reason` is the host's word for it.
+
+    `may_have_arrived` tells that a request may have been executed.
+    """
 
     exit_code = _UNREACHABLE_EXIT
+    may_have_arrived = False
     hint = "check the address, and that a broker listens there: kctl brokers list -b HOST:PORT"
 
     def __init__(self, host: str, port: int, reason: str) -> None:
@@ -40,6 +44,7 @@ class Unreachable(EngineError):
 class ConnectionLost(Unreachable):
     """A connection ended while a response was awaited."""
 
+    may_have_arrived = True
     hint = "see the broker's log; is the security.protocol of --command-config the listener's?"
 
     def __init__(self, host: str, port: int, reason: str) -> None:

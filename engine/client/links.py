@@ -97,16 +97,18 @@ class Links:
 
     def wait(self, timeout_ms: int) -> list[tuple[object, CallResult]]:
         """Return the results that are there, waiting for the first if there are none yet."""
-        give_up_ms = self._clock.monotonic_ms() + timeout_ms
-        while not self._results:
-            now_ms = self._clock.monotonic_ms()
-            if now_ms >= give_up_ms:
-                break
+        now_ms = self._clock.monotonic_ms()
+        give_up_ms = now_ms + timeout_ms
+        # A wait of no time still moves bytes and takes what has arrived.
+        is_over = False
+        while not self._results and not is_over:
             deadlines = [d for link in self._links.values() if (d := link.next_deadline_ms())]
             pause_ms = max(min([give_up_ms, *deadlines]) - now_ms, 0)
             for event in self._streams.wait(pause_ms):
                 self._take_event(event)
-            self._expire(self._clock.monotonic_ms())
+            now_ms = self._clock.monotonic_ms()
+            self._expire(now_ms)
+            is_over = now_ms >= give_up_ms
         results, self._results = self._results, []
         return results
 

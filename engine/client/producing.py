@@ -4,39 +4,34 @@ With acks=all a producer is idempotent: it has an id, its batches carry sequence
 batch that is sent again after a lost response is stored once. Source: KIP-98.
 
 Records without a key all go to one partition until its batch is full, then to another: large
-batches cost less than an even spread of small ones. Source: KIP-480.
+batches cost less than an even spread of small ones. Source: KIP-480, KIP-794.
+
+A batch leaves when it is full, or `linger_ms` after its first record; `batch_sender` knows how.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from engine.client.batch_sender import IN_FLIGHT_MAX, BatchResult, ProduceSender, SenderOptions
 from engine.client.blocking import KafkaClient
-from engine.client.connection import Call
+from engine.client.errors import NoCommonVersion
 from engine.client.metadata import ClusterView
-from engine.client.partitioning import partition_of_key
-from engine.client.topic_admin import by_topic
-from engine.errors import EngineError, api_error
-from engine.host.ports import Buffer
-from engine.kafka_errors import DUPLICATE_SEQUENCE_NUMBER, NONE
-from engine.limits import PRODUCE_BATCH_BYTES
+from engine.client.outgoing_batch import NO_PLACE, OutgoingBatch
+from engine.client.partitioning import partition_of_key, partitions_of_keys
+from engine.client.produce_calls import ACKS_ALL, new_producer_id
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION
+from engine.limits import PRODUCE_BATCH_BYTES, PRODUCE_PENDING_BYTES_MAX
 from engine.model import TopicPartition
-from engine.records.builder import BatchBuilder, BatchSettings
+from engine.records.builder import BatchSettings, usual_run
 from engine.records.codec import Codec
-from engine.records.record import Header, increment_sequence
-from engine.wire import messages
+from engine.records.record import Header
 
-ACKS_NONE: Final = 0
-ACKS_LEADER: Final = 1
-ACKS_ALL: Final = -1
-
-#: Batches of magic 2 need Produce 3 (Kafka 0.11); zstd needs 7 (2.1).
-_LOWEST_VERSION: Final = 3
-_LOWEST_VERSION_OF_ZSTD: Final = 7
-#: Topic ids replace names from 13 on.
-_HIGHEST_VERSION: Final = 12
-_NO_TIMEOUT: Final = 0x7FFFFFFF
+#: How long one wait for responses lasts.
+_WAIT_MS = 1_000
 
 
 class OutgoingRecord(NamedTuple):
@@ -50,179 +45,251 @@ class OutgoingRecord(NamedTuple):
     partition: int | None = None
 
 
-class Produced(NamedTuple):
-    """Where a batch was stored: −1 where the broker does not say (acks=0, a repeated batch)."""
+class OutgoingValues(NamedTuple):
+    """Records for one topic that are stamped now: one key for all, or one each in `keys`."""
 
-    base_offset: int
-    record_count: int
+    topic: str
+    values: Sequence[bytes]
+    keys: Sequence[bytes] | None = None
+    key: bytes | None = None
+    headers: tuple[Header, ...] = ()
+    partition: int | None = None
 
 
 class ProducerOptions(NamedTuple):
-    """How records are sent. `level` None is the codec's default."""
+    """How records are sent. `level` None is the codec's default.
+
+    `is_idempotent` None asks for it where acks are all, and goes without where the cluster does not
+    give it; True fails there.
+    """
 
     acks: int = ACKS_ALL
     codec: Codec = Codec.NONE
     level: int | None = None
     batch_bytes: int = PRODUCE_BATCH_BYTES
+    linger_ms: int = 0
+    is_idempotent: bool | None = None
+    in_flight_max: int = IN_FLIGHT_MAX
+
+
+class ProducerNotes(NamedTuple):
+    """Whom a producer tells what its results do not say."""
+
+    on_retry: Callable[[EngineError], None] | None = None
+    on_plain: Callable[[EngineError], None] | None = None
 
 
 class Producer:
-    """Collects records by partition and sends a batch of each when one is full.
+    """Collects records by partition and sends a batch of each when it is due.
 
-    `add` and `flush` return what was stored or failed; nothing is sent twice after an error.
+    `add` and `add_usual` take records and wait only while too much is under way; `poll` and
+    `flush` return what became of batches. A record's `place` comes back with its batch.
     """
 
-    def __init__(self, client: KafkaClient, options: ProducerOptions | None = None) -> None:
+    def __init__(
+        self,
+        client: KafkaClient,
+        options: ProducerOptions | None = None,
+        notes: ProducerNotes | None = None,
+    ) -> None:
         self._client = client
         self._options = options or ProducerOptions()
-        self._builders: dict[TopicPartition, BatchBuilder] = {}
-        self._sequences: dict[TopicPartition, int] = {}
-        self._identity: tuple[int, int] | None = None
+        self._notes = notes or ProducerNotes()
+        self._open: dict[TopicPartition, OutgoingBatch] = {}
         self._sticky: dict[str, int] = {}
         self._view: ClusterView | None = None
+        self._sender: ProduceSender | None = None
+        self._results: list[BatchResult] = []
+        self._batch_count = 0
 
-    def add(self, record: OutgoingRecord) -> dict[TopicPartition, Produced | EngineError]:
-        """Take a record; returns results when batches had to be sent for it.
+    # -- taking records
 
-        Errors: ApiError if the topic is not there.
-        """
-        partition = TopicPartition(record.topic, self._partition_of(record))
-        timestamp_ms = record.timestamp_ms
+    def add(self, record: OutgoingRecord, place: int = NO_PLACE) -> None:
+        """Take a record. Errors: ApiError if the topic is not there."""
+        topic, timestamp_ms = record.topic, record.timestamp_ms
         if timestamp_ms is None:
             timestamp_ms = self._client.clock.wall_ms()
         content = (timestamp_ms, record.key, record.value, record.headers)
-        builder = self._builders.get(partition)
-        results: dict[TopicPartition, Produced | EngineError] = {}
-        if builder is not None and not builder.has_room_for(
-            *content, limit_bytes=self._options.batch_bytes
-        ):
-            results = self.flush()
-            builder = None
-        if builder is None:
-            builder = BatchBuilder(self._settings_of(partition))
-            self._builders[partition] = builder
-        builder.append(*content)
-        return results
+        partition = TopicPartition(topic, self._partition_of(record))
+        batch = self._open_batch(partition)
+        if not batch.builder.has_room_for(*content, limit_bytes=self._limit_bytes(topic)):
+            self._close(partition)
+            batch = self._open_batch(TopicPartition(topic, self._partition_of(record)))
+        batch.builder.append(*content)
+        batch.places.append(place)
 
-    def flush(self) -> dict[TopicPartition, Produced | EngineError]:
-        """Send all batches; returns a result for each."""
-        builders, self._builders = self._builders, {}
-        if not builders:
-            return {}
-        for topic in {p.topic for p in builders}:
-            self._sticky.pop(topic, None)
-        batches = {partition: builder.build() for partition, builder in builders.items()}
-        stored = produce(self._client, batches, self._options)
-        results: dict[TopicPartition, Produced | EngineError] = {}
-        for partition, builder in builders.items():
-            result = stored[partition]
-            if isinstance(result, EngineError):
-                results[partition] = result
-                # The broker may or may not have the batch: a new id starts without doubt.
-                self._identity = None
-                self._sequences.clear()
+    def add_usual(self, records: OutgoingValues, places: Sequence[int]) -> None:
+        """Take records at once, as `add` takes them one by one, but all at the same time.
+
+        A partition that is chosen for records without a key may change within them only where a
+        batch is full, as it would for one after the other.
+        """
+        timestamp_ms = self._client.clock.wall_ms()
+        if records.keys is None or records.partition is not None:
+            self._add_run(records, places, timestamp_ms)
+            return
+        chosen = partitions_of_keys(records.keys, self._partition_count(records.topic))
+        # In the order of partitions, and within each as they came.
+        order = sorted(range(len(chosen)), key=chosen.__getitem__)
+        keys = list(map(records.keys.__getitem__, order))
+        values = list(map(records.values.__getitem__, order))
+        ordered_places = list(map(places.__getitem__, order))
+        start = 0
+        for partition, count in sorted(Counter(chosen).items()):
+            group = slice(start, start + count)
+            of_partition = records._replace(
+                keys=keys[group], values=values[group], partition=partition
+            )
+            self._add_run(of_partition, ordered_places[group], timestamp_ms)
+            start += count
+
+    def _add_run(self, records: OutgoingValues, places: Sequence[int], timestamp_ms: int) -> None:
+        run = usual_run(records.values, keys=records.keys, key=records.key, headers=records.headers)
+        topic, values, done = records.topic, records.values, 0
+        while done < len(values):
+            partition = TopicPartition(topic, self._partition_of_run(records))
+            batch = self._open_batch(partition)
+            limit_bytes = self._limit_bytes(topic)
+            taken = batch.builder.append_usual(timestamp_ms, run, done, limit_bytes=limit_bytes)
+            batch.places.extend(places[done : done + taken])
+            done += taken
+            if done == len(values):
+                return
+            if batch.record_count == 0:
+                # The first record of a batch is taken, however large it is.
+                key = records.key if records.keys is None else records.keys[done]
+                batch.builder.append(timestamp_ms, key, values[done], records.headers)
+                batch.places.append(places[done])
+                done += 1
             else:
-                results[partition] = Produced(result, builder.record_count)
-        if self._identity is not None:
-            for partition, builder in builders.items():
-                start = self._sequences.get(partition, 0)
-                self._sequences[partition] = increment_sequence(start, builder.record_count)
+                self._close(partition)
+
+    def _open_batch(self, partition: TopicPartition) -> OutgoingBatch:
+        batch = self._open.get(partition)
+        if batch is None:
+            self._send_full()
+            settings = BatchSettings(codec=self._options.codec, level=self._options.level)
+            now_ms = self._client.clock.monotonic_ms()
+            self._batch_count += 1
+            batch = OutgoingBatch(partition, settings, now_ms, (self._batch_count,))
+            self._open[partition] = batch
+        return batch
+
+    def _limit_bytes(self, topic: str) -> int:
+        learnt_bytes = self._sender.limit_bytes(topic) if self._sender is not None else None
+        own_bytes = self._options.batch_bytes
+        return own_bytes if learnt_bytes is None else min(own_bytes, learnt_bytes)
+
+    # -- sending
+
+    def poll(self, wait_ms: int = 0) -> list[BatchResult]:
+        """Send what is due and return what is done, waiting for so long at most."""
+        due_ms = self._client.clock.monotonic_ms() - self._options.linger_ms
+        for partition, batch in list(self._open.items()):
+            if batch.opened_ms <= due_ms:
+                self._close(partition)
+        if self._sender is not None:
+            self._results += self._sender.poll(wait_ms)
+        return self._taken_results()
+
+    def flush(self) -> list[BatchResult]:
+        """Send everything and return what became of it."""
+        for partition in list(self._open):
+            self._close(partition)
+        if self._sender is not None:
+            while not self._sender.is_idle:
+                self._results += self._sender.poll(_WAIT_MS)
+        return self._taken_results()
+
+    def due_in_ms(self) -> int | None:
+        """Return when the first batch is to leave, None if there are no records to send."""
+        opened_ms = min((batch.opened_ms for batch in self._open.values()), default=None)
+        if opened_ms is None:
+            return None
+        return max(opened_ms + self._options.linger_ms - self._client.clock.monotonic_ms(), 0)
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether every record that was taken has its result."""
+        return not self._open and (self._sender is None or self._sender.is_idle)
+
+    def _taken_results(self) -> list[BatchResult]:
+        results, self._results = self._results, []
         return results
 
-    def _settings_of(self, partition: TopicPartition) -> BatchSettings:
-        settings = BatchSettings(codec=self._options.codec, level=self._options.level)
-        if self._options.acks != ACKS_ALL:
-            return settings
-        if self._identity is None:
-            self._identity = new_producer_id(self._client)
-        producer_id, epoch = self._identity
-        return settings._replace(
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            base_sequence=self._sequences.get(partition, 0),
-        )
+    def _close(self, partition: TopicPartition) -> None:
+        """Hand a partition's batch over to be sent."""
+        batch = self._open.pop(partition)
+        if self._sticky.get(partition.topic) == partition.partition:
+            del self._sticky[partition.topic]
+        if batch.record_count:
+            self._current_sender().put(batch)
+
+    def _send_full(self) -> None:
+        """Send batches that were handed over, and wait while too much is under way."""
+        sender = self._sender
+        if sender is None:
+            return
+        self._results += sender.poll(0)
+        while sender.pending_bytes > PRODUCE_PENDING_BYTES_MAX:
+            self._results += sender.poll(_WAIT_MS)
+
+    def _current_sender(self) -> ProduceSender:
+        if self._sender is None:
+            options = self._options
+            sender_options = SenderOptions(
+                options.acks, options.codec, self._new_identity(), options.in_flight_max
+            )
+            self._sender = ProduceSender(
+                self._client, sender_options, on_retry=self._notes.on_retry
+            )
+            if self._view is not None:
+                self._sender.take_view(self._view)
+        return self._sender
+
+    def _new_identity(self) -> tuple[int, int] | None:
+        """Return a producer id and epoch, None where there is or shall be none."""
+        wanted = self._options.is_idempotent
+        if self._options.acks != ACKS_ALL or wanted is False:
+            return None
+        try:
+            return new_producer_id(self._client)
+        except NoCommonVersion as error:
+            refused: EngineError = error
+        except ApiError as error:
+            if error.code not in (CLUSTER_AUTHORIZATION_FAILED, UNSUPPORTED_VERSION):
+                raise
+            refused = error
+        if wanted:
+            raise refused
+        if self._notes.on_plain is not None:
+            self._notes.on_plain(refused)
+        return None
+
+    # -- partitions
 
     def _partition_of(self, record: OutgoingRecord) -> int:
         if record.partition is not None:
             return record.partition
         if record.key is not None:
             return partition_of_key(record.key, self._partition_count(record.topic))
-        chosen = self._sticky.get(record.topic)
+        return self._sticky_partition(record.topic)
+
+    def _partition_of_run(self, records: OutgoingValues) -> int:
+        if records.partition is not None:
+            return records.partition
+        if records.key is not None:
+            return partition_of_key(records.key, self._partition_count(records.topic))
+        return self._sticky_partition(records.topic)
+
+    def _sticky_partition(self, topic: str) -> int:
+        chosen = self._sticky.get(topic)
         if chosen is None:
-            count = self._partition_count(record.topic)
-            chosen = self._client.entropy.random_below(count)
-            self._sticky[record.topic] = chosen
+            chosen = self._client.entropy.random_below(self._partition_count(topic))
+            self._sticky[topic] = chosen
         return chosen
 
     def _partition_count(self, topic: str) -> int:
         if self._view is None or topic not in self._view.topics:
             self._view = self._client.view_of_existing([topic])
         return len(self._view.topics[topic].partitions)
-
-
-def new_producer_id(client: KafkaClient) -> tuple[int, int]:
-    """Return the id and epoch of a new idempotent producer."""
-    request = messages.InitProducerIdRequest(
-        transactional_id=None, transaction_timeout_ms=_NO_TIMEOUT
-    )
-    response: messages.InitProducerIdResponse
-    response = client.ask(
-        "InitProducerId", request, retriable_code=lambda message: int(message.error_code)
-    ).message
-    if response.error_code != NONE:
-        raise api_error(response.error_code)
-    return response.producer_id, response.producer_epoch
-
-
-def produce(
-    client: KafkaClient, batches: Mapping[TopicPartition, Buffer], options: ProducerOptions
-) -> dict[TopicPartition, int | EngineError]:
-    """Send one batch to each partition's leader; returns base offsets (−1: not told) or errors.
-
-    Batches without a producer id are not sent again once they may have arrived.
-    """
-    request = messages.ProduceRequest
-
-    def make_call(partitions: list[TopicPartition], view: ClusterView) -> Call:
-        rows = [
-            request.TopicProduceData(
-                name=topic,
-                partition_data=[
-                    request.PartitionProduceData(index=p.partition, records=batches[p])
-                    for p in of_topic
-                ],
-            )
-            for topic, of_topic in by_topic(partitions).items()
-        ]
-        message = request(
-            transactional_id=None,
-            acks=options.acks,
-            timeout_ms=client.settings.request_timeout_ms,
-            topic_data=rows,
-        )
-        lowest = _LOWEST_VERSION_OF_ZSTD if options.codec is Codec.ZSTD else _LOWEST_VERSION
-        return Call("Produce", message, lowest, _HIGHEST_VERSION, options.acks != ACKS_NONE)
-
-    def read(
-        response: messages.ProduceResponse | None, version: int
-    ) -> dict[TopicPartition, int | EngineError]:
-        if response is None:
-            return dict.fromkeys(batches, -1)
-        return {
-            TopicPartition(topic.name, row.index): _stored(row)
-            for topic in response.responses
-            for row in topic.partition_responses
-        }
-
-    is_repeatable = options.acks == ACKS_ALL
-    return client.ask_leaders(batches, make_call, read, is_repeatable=is_repeatable)
-
-
-def _stored(row: messages.ProduceResponse.PartitionProduceResponse) -> int | EngineError:
-    if row.error_code == DUPLICATE_SEQUENCE_NUMBER:
-        return -1
-    if row.error_code == NONE:
-        return row.base_offset
-    details = [d.batch_index_error_message for d in row.record_errors]
-    said = [row.error_message, *details]
-    return api_error(row.error_code, "; ".join(text for text in said if text) or None)

@@ -39,6 +39,29 @@ from engine.limits import CLIENT_PORT_DEFAULT
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _SECURITY_PREFIXES: Final = ("ssl.", "sasl.", "security.")
 _MECHANISMS: Final = ("PLAIN", *SCRAM_HASHES)
+#: Every property that has an effect on a client, in the order of the table.
+CLIENT_KEYS: Final = (
+    "client.id",
+    "security.protocol",
+    "sasl.mechanism",
+    "sasl.jaas.config",
+    "sasl.username",
+    "sasl.password",
+    "ssl.truststore.location",
+    "ssl.truststore.certificates",
+    "ssl.truststore.type",
+    "ssl.ca.location",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.certificate.location",
+    "ssl.key.location",
+    "ssl.key.password",
+    "ssl.endpoint.identification.algorithm",
+    "request.timeout.ms",
+    "socket.connection.setup.timeout.ms",
+    "retry.backoff.ms",
+    "retry.backoff.max.ms",
+)
 #: Security properties without an effect on a client with user and password, or with PEM files.
 _HARMLESS: Final = frozenset(
     (

@@ -12,7 +12,7 @@ Source: `MemoryRecordsBuilder`, `DefaultRecord.writeTo`.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -39,6 +39,7 @@ from engine.records.record import (
     Record,
     TimestampType,
 )
+from engine.records.usual_records import UsualRun, encode_usual
 from engine.records.varint import size_of_varint, write_varint
 
 NO_PRODUCER_ID = -1
@@ -182,6 +183,33 @@ class BatchBuilder:
         self._last_offset = offset
         self._max_timestamp_ms = max(self._max_timestamp_ms, timestamp_ms)
 
+    def append_usual(
+        self, timestamp_ms: int, run: UsualRun, start: int, *, limit_bytes: int
+    ) -> int:
+        """Add records of a run from `start` on while the batch keeps to the limit; return how many.
+
+        As `append` after `has_room_for` for each, but that a first record never goes beyond it.
+        """
+        base_ms = timestamp_ms if self._base_timestamp_ms is None else self._base_timestamp_ms
+        taken = 0
+        while start + taken < len(run.values):
+            count, payload = encode_usual(
+                run,
+                start + taken,
+                timestamp_delta=timestamp_ms - base_ms,
+                first_delta=self.next_offset - self.settings.base_offset,
+                room_bytes=limit_bytes - self.uncompressed_size_bytes,
+            )
+            if not count:
+                break
+            self._payload += payload
+            self._base_timestamp_ms = base_ms
+            self._last_offset += count
+            self._max_timestamp_ms = max(self._max_timestamp_ms, timestamp_ms)
+            self.record_count += count
+            taken += count
+        return taken
+
     def append_record(self, record: Record) -> None:
         """Add a record at its own offset; its sequence follows from the batch's."""
         self.append(
@@ -310,15 +338,33 @@ def write_record(
     write_varint(body, offset_delta)
     _write_sized(body, key)
     _write_sized(body, value)
-    header_list = tuple(headers)
-    write_varint(body, len(header_list))
-    for name, header_value in header_list:
-        _write_sized(body, name.encode(errors="replace"))
-        _write_sized(body, header_value)
+    _write_headers(body, tuple(headers))
     before = len(out)
     write_varint(out, len(body))
     out += body
     return len(out) - before
+
+
+def usual_run(
+    values: Sequence[bytes],
+    *,
+    keys: Sequence[bytes] | None = None,
+    key: bytes | None = None,
+    headers: Iterable[Header] = (),
+) -> UsualRun:
+    """Return records that `append_usual` takes; with `keys`, each has its own."""
+    key_bytes, header_bytes = bytearray(), bytearray()
+    if keys is None:
+        _write_sized(key_bytes, key)
+    _write_headers(header_bytes, tuple(headers))
+    return UsualRun(values, keys, bytes(key_bytes), bytes(header_bytes))
+
+
+def _write_headers(out: bytearray, headers: tuple[Header, ...]) -> None:
+    write_varint(out, len(headers))
+    for name, value in headers:
+        _write_sized(out, name.encode(errors="replace"))
+        _write_sized(out, value)
 
 
 def _write_sized(out: bytearray, content: Buffer | None) -> None:

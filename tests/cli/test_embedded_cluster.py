@@ -120,9 +120,106 @@ def test_a_producer_that_loses_the_cluster_says_what_was_stored(shell: Shell) ->
         rest.read()
     feeder.join()
     told = [json.loads(row)["record_count"] for row in (first + rows).splitlines()]
+    stored = sum(told)
     lines = said.splitlines()
-    assert (3, f"{sum(told)} records") == (producer.returncode, lines[0])
-    assert lines[1].startswith("error: ")
+    assert (3, f"{stored} records") == (producer.returncode, lines[-1])
+    assert ["warning", "error", "hint"] == [line.partition(":")[0] for line in lines[:3]]
+    assert f"stored: every line from 1 to {stored}" in lines
+    assert f"hint: go on with --from-line {stored + 1}" in lines
+
+
+def test_records_go_through_restarts_of_the_broker_once_and_in_order(shell: Shell) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    shell.ok("cluster", "start", "--port", str(port))
+    shell.ok("topics", "create", "clicks", "-p", "2")
+    words = ("produce", "clicks", "-k", ":", "--timeout", "60", "-o", "ndjson")
+    with shell.popen(*words) as producer:
+        assert producer.stdin is not None and producer.stdout is not None
+        for number in range(20_000):
+            producer.stdin.write(f"{number % 7}:{number}\n")
+            if number == 0:
+                producer.stdin.flush()
+                producer.stdout.readline()
+            if number == 5_000:
+                os.kill(shell.status()["pids"][0], signal.SIGKILL)
+            if number in (6_000, 13_000):
+                shell.ok("cluster", "start")
+            if number == 12_000:
+                shell.ok("cluster", "stop")
+        _, said = producer.communicate()
+    assert (0, "20000 records") == (producer.returncode, said.splitlines()[-1]), said
+    for partition in (0, 1):
+        values = [int(v) for v in shell.ok("consume", f"clicks:{partition}", "-e").split()]
+        assert values == sorted(values)
+    assert [str(n) for n in range(20_000)] == sorted(
+        shell.ok("consume", "clicks", "-e").split(), key=int
+    )
+
+
+@pytest.mark.parametrize("config", ["max.message.bytes=20000", "segment.bytes=100000"])
+def test_a_large_input_fits_a_topic_of_small_batches(shell: Shell, config: str) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "small", "-c", config)
+    lines = "".join(f"{number}\n" for number in range(1, 50_001))
+    for codec in ("none", "zstd"):
+        shell.ok("produce", "small", "-z", codec, stdin=lines)
+    assert lines * 2 == shell.ok("consume", "small", "-e")
+
+
+def test_a_record_that_is_too_large_is_named_and_the_rest_is_stored(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "small", "-p", "3", "-c", "max.message.bytes=2000")
+    lines = [str(number) for number in range(1, 1001)]
+    lines[499] = "x" * 3_000
+    done = shell.run("produce", "small", stdin="\n".join(lines))
+    told = done.stderr.splitlines()
+    assert (1, "999 records") == (done.returncode, told[-1])
+    assert told[0].startswith("error: line 500 of 3,0")
+    assert "MESSAGE_TOO_LARGE" in told[0] and "max.message.bytes" in told[1]
+    assert told[2].startswith("limits of small: max.message.bytes=2000, segment.bytes=")
+    assert told[3:5] == [
+        "stored: every line from 1 to 1000 but 500",
+        "hint: go on behind them with --from-line 1001",
+    ]
+    del lines[499]
+    assert sorted(lines) == sorted(shell.ok("consume", "small", "-e").split())
+
+
+def test_a_run_goes_on_at_the_line_that_stopped_it(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "t")
+    lines = ['{"value": "a"}', '{"val": "b"}', '{"value": "c"}']
+    done = shell.run("produce", "t", "--input", "ndjson", stdin="\n".join(lines))
+    assert "stored: every line from 1 to 1\nhint: go on with --from-line 2\n" in done.stderr
+    lines[1] = '{"value": "b"}'
+    shell.ok("produce", "t", "--input", "ndjson", "--from-line", "2", stdin="\n".join(lines))
+    assert "a\nb\nc\n" == shell.ok("consume", "t", "-e")
+
+
+def test_each_file_is_one_record(shell: Shell, tmp_path: Path) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "t", "-c", "max.message.bytes=2000")
+    paths = [tmp_path / name for name in ("one", "two", "large")]
+    for path, content in zip(paths, ("a\nb\n", "", "x" * 3_000), strict=True):
+        path.write_text(content)
+    words = [word for path in paths for word in ("--file", str(path))]
+    done = shell.run("produce", "t", "--key", "k", *words)
+    assert (1, "2 records") == (done.returncode, done.stderr.splitlines()[-1])
+    assert f"error: file {paths[2]} of 3,0" in done.stderr
+    assert "k=a\nb\n|k=|" == shell.ok("consume", "t", "-e", "-f", "%k=%s|")
+    missing = shell.run("produce", "t", "--file", str(tmp_path / "none"))
+    assert (1, True) == (missing.returncode, "none" in missing.stderr)
+
+
+def test_client_settings_are_honoured_or_refused(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    shell.ok("topics", "create", "t")
+    words = ("-X", "acks=1", "-X", "batch.size=100", "-X", "compression.type=lz4")
+    rows = shell.ok("produce", "t", "-o", "ndjson", *words, stdin="x\n" * 100)
+    assert len(rows.splitlines()) > 2
+    done = shell.run("produce", "t", "-X", "nope=1", stdin="x\n")
+    assert (2, True) == (done.returncode, "known are acks, batch.size," in done.stderr)
 
 
 class _Feeder(Thread):

@@ -1,74 +1,19 @@
-"""Records as rows, templates and lines: what goes out comes in again."""
+"""Templates of records, and the words that choose them."""
 
 from __future__ import annotations
 
-import io
-import json
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.model import TopicPartition
 from engine.records.record import Record, TimestampType
 from kctl.commands.offset_points import Point, PointKind, parse_point
-from kctl.commands.produce_work import numbered_lines
-from kctl.interrupts import HeldInterrupts
 from kctl.record_format import RecordFormat
-from kctl.record_rows import Keep, UnreadableRecord, parse_record, record_row, time_text
+from kctl.record_rows import time_text
 from kctl.selection import parse_numbers, parse_partitions
 from kctl.words import UnreadableWord
 
 P3 = TopicPartition("t", 3)
 NOW_MS = 1_000_000_000
-
-contents = st.none() | st.binary(max_size=20) | st.text(max_size=20).map(str.encode)
-records = st.builds(
-    Record,
-    offset=st.integers(0, 1 << 62),
-    timestamp_ms=st.integers(0, 1 << 50),
-    timestamp_type=st.just(TimestampType.CREATE_TIME),
-    key=contents,
-    value=contents,
-    headers=st.lists(st.tuples(st.text(max_size=5), contents), max_size=3).map(tuple),
-)
-
-
-@given(records)
-def test_a_row_makes_the_same_record_again(record: Record) -> None:
-    line = json.dumps(record_row(P3, record, 0)).encode()
-    found = parse_record(line, 1, "other", Keep(partitions=True))
-    assert ("other", 3) == (found.topic, found.partition)
-    assert (record.key, record.value, record.headers, record.timestamp_ms) == (
-        found.key,
-        found.value,
-        found.headers,
-        found.timestamp_ms,
-    )
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"",
-        b"[]",
-        b"{",
-        b"\xff",
-        b"[" * 100_000,
-        b'{"key": 1}',
-        b'{"value": "?", "value_encoding": "base64"}',
-        b'{"value": "a", "value_encoding": "rot13"}',
-        b'{"value": "\\ud800"}',
-        b'{"headers": {}}',
-        b'{"headers": [{}]}',
-        b'{"timestamp": "now"}',
-        b'{"timestamp": -5}',
-        b'{"partition": true}',
-    ],
-)
-def test_a_line_that_is_no_record_is_told_with_its_number(line: bytes) -> None:
-    with pytest.raises(UnreadableRecord, match="line 7: "):
-        parse_record(line, 7, "t", Keep(partitions=True))
 
 
 def test_a_template_is_filled_byte_for_byte() -> None:
@@ -112,18 +57,6 @@ def test_partitions_are_numbers_and_ranges_with_both_ends() -> None:
     for text in ("", "a", "1-", "-1", "3-1", "0-99999999999"):
         with pytest.raises(UnreadableWord):
             parse_numbers(text)
-
-
-@given(st.lists(st.binary(max_size=10).filter(lambda line: b"\n" not in line), max_size=10))
-def test_lines_are_numbered_and_lose_only_their_ends(lines: list[bytes]) -> None:
-    found = list(
-        numbered_lines(io.BytesIO(b"".join(line + b"\n" for line in lines)), HeldInterrupts())
-    )
-    assert list(enumerate(lines, 1)) == found
-
-
-def test_a_last_line_without_an_end_counts() -> None:
-    assert [(1, b"a"), (2, b"b")] == list(numbered_lines(io.BytesIO(b"a\nb"), HeldInterrupts()))
 
 
 def test_times_are_utc_and_never_fail() -> None:

@@ -19,10 +19,13 @@ class Cost(NamedTuple):
     rss_mb: float
 
 
-def run_once(command: list[str]) -> Cost:
+def run_once(command: list[str], stdin_path: str = os.devnull) -> Cost:
     """Run a command with stdout thrown away; raises when it fails."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with open(stdin_path, "rb") as stdin:
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - start
     if status != 0:

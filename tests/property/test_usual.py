@@ -17,13 +17,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.api.admission import Admission, NoQuotas
+from engine.client.producing import (
+    OutgoingRecord,
+    OutgoingValues,
+    Producer,
+    ProducerOptions,
+)
 from engine.errors import ApiError, EngineError
 from engine.host.memory import MemoryFiles
 from engine.inspection.usual_batches import UsualBatches
@@ -49,6 +55,7 @@ from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
 from tests.unit.api.authorizers import AllowEach
 from tests.unit.api.data_stage import DataStage, fetch_request, produce_request
+from tests.unit.client.produce_log import ProduceLog
 from tests.unit.log.writing import DIR, NOW_MS, end_of_transaction, open_log, sent_by
 
 ROOT = Path(__file__).parents[2]
@@ -464,6 +471,69 @@ def _fetch(stage: DataStage, kind: str, what: Any, ongoing: list[int]) -> None:
 # The table
 
 
+# Producing
+
+
+CONTENTS = st.sampled_from(
+    (b"", b"v", b"v" * 60, b"w" * 70, b"x" * 130, b"y" * 3_000, b"z" * 9_000)
+)
+
+
+@EXAMPLES
+@example([[b"v"] * 9_000], False, None, (), 1 << 20, None, 0)
+@example([[b"v" * 3] * 200, [b"w"] * 50], True, None, (), 500, 0, 0)
+@given(
+    st.lists(st.lists(CONTENTS, max_size=90), max_size=4),
+    st.booleans(),
+    st.sampled_from((None, b"", b"key")),
+    st.sampled_from(((), (("h", b"v"),), (("h", None), ("i", b"x" * 200)))),
+    st.sampled_from((0, 300, 5_000, 1 << 20)),
+    st.sampled_from((None, 0, 1)),
+    st.sampled_from((0, 1, 5_000)),
+)
+def outgoing(
+    chunks: list[list[bytes]],
+    has_keys: bool,
+    key: bytes | None,
+    headers: tuple[tuple[str, bytes | None], ...],
+    batch_bytes: int,
+    partition: int | None,
+    between_ms: int,
+) -> None:
+    """Produce the same records one by one and at once: the same batches reach each partition."""
+    seen = []
+    for is_usual in (True, False):
+        log = ProduceLog()
+        clock = cast(Any, log.clock)
+        clock.wall_ms = lambda clock=clock: NOW_MS + clock.now_ms * between_ms
+        options = ProducerOptions(batch_bytes=batch_bytes, linger_ms=1 << 40)
+        producer = Producer(log.client(), options)
+        first = 1
+        for values in chunks:
+            # Waiting for responses takes time here, and is not the same in both.
+            clock.now_ms = first
+            places = range(first, first + len(values))
+            keys = [b"%d" % (place % 7) for place in places] if has_keys else None
+            if is_usual:
+                lines = OutgoingValues("t", values, keys, key, headers, partition)
+                producer.add_usual(lines, places)
+            else:
+                stamp_ms = clock.wall_ms()
+                for place, value in zip(places, values, strict=True):
+                    own = key if keys is None else keys[place - first]
+                    record = OutgoingRecord("t", own, value, headers, stamp_ms, partition)
+                    producer.add(record, place)
+            first += len(values)
+        results = producer.flush()
+        assert not [result.error for result in results if result.error]
+        batches_seen: dict[TopicPartition, list[bytes]] = {}
+        for of_partition, batch in log.batches:
+            batches_seen.setdefault(of_partition, []).append(bytes(batch._buffer))
+        places_seen = sorted(place for r in results for place in r.batch.places)
+        seen.append((batches_seen, places_seen))
+    assert seen[0] == seen[1]
+
+
 class Row(NamedTuple):
     """A row: the files and names of both ways, and the function of this file."""
 
@@ -491,6 +561,7 @@ PROPERTIES: dict[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
         produces, produce_answers, appends, openings, replicas, replays, verifications, fetches,
+        outgoing,
     )
 }  # fmt: skip
 

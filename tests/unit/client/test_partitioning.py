@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from engine.client.partitioning import murmur2, partition_of_key
+from engine.client.partitioning import murmur2, partition_of_key, partitions_of_keys
 
 
 @pytest.mark.parametrize(
@@ -24,3 +26,8 @@ def test_the_hash_is_javas(text: str, expected: int) -> None:
 def test_a_key_stays_in_its_partition() -> None:
     assert 1 == partition_of_key(b"a", 3)
     assert 2 == partition_of_key(b"b", 3)
+
+
+@given(st.lists(st.binary(max_size=20)), st.integers(1, 1 << 31))
+def test_many_keys_go_where_each_goes(keys: list[bytes], count: int) -> None:
+    assert [partition_of_key(key, count) for key in keys] == partitions_of_keys(keys, count)

@@ -2,71 +2,34 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from engine.client.errors import ConnectionLost
+from engine.client.produce_calls import ACKS_LEADER, ACKS_NONE
 from engine.client.producing import (
-    ACKS_LEADER,
-    ACKS_NONE,
     OutgoingRecord,
-    Produced,
+    OutgoingValues,
     Producer,
+    ProducerNotes,
     ProducerOptions,
 )
-from engine.errors import ApiError
+from engine.errors import ApiError, EngineError
 from engine.host.streams import StreamEvent
-from engine.model import TopicPartition
-from engine.records.view import batches_in
 from engine.wire.structs import message_class
-from tests.unit.client.fake_broker import FakeCluster
-
-P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
-
-
-class Log(FakeCluster):
-    """A cluster that keeps what is produced."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.batches: list[tuple[TopicPartition, Any]] = []
-        self.codes: list[int] = []
-        self.handlers["Produce"] = self.produce
-        self.handlers["InitProducerId"] = lambda *_: message_class("InitProducerIdResponse")(
-            producer_id=7 + self.asked_apis().count("InitProducerId"), producer_epoch=0
-        )
-
-    def produce(self, body: Any, version: int, address: tuple[str, int]) -> Any:
-        response = message_class("ProduceResponse")
-        rows = []
-        for topic in body.topic_data:
-            row = response.TopicProduceResponse(name=topic.name)
-            for data in topic.partition_data:
-                code = self.codes.pop(0) if self.codes else 0
-                if code == 0:
-                    (batch,) = batches_in(memoryview(bytes(data.records)), allow_partial_tail=False)
-                    self.batches.append((TopicPartition(topic.name, data.index), batch))
-                row.partition_responses.append(
-                    response.PartitionProduceResponse(
-                        index=data.index, error_code=code, base_offset=len(self.batches) * 10
-                    )
-                )
-            rows.append(row)
-        return None if body.acks == 0 else response(responses=rows)
-
-
-def record(value: bytes, **fields: Any) -> OutgoingRecord:
-    return OutgoingRecord("t", None, value, **fields)
+from tests.unit.client.produce_log import P0, P1, ProduceLog, record, seen
 
 
 def test_records_of_a_batch_go_together() -> None:
-    log = Log()
+    log = ProduceLog()
     producer = Producer(log.client())
     for value in (b"a", b"b"):
-        assert {} == producer.add(record(value, partition=1))
-    assert {P1: Produced(10, 2)} == producer.flush()
-    ((partition, batch),) = log.batches
-    assert (P1, [b"a", b"b"]) == (partition, [r.value for r in batch.records()])
+        producer.add(record(value, partition=1))
+    assert [(P1, 10, 2, None)] == seen(producer.flush())
+    assert [b"a", b"b"] == log.values(P1)
 
 
 def test_sequences_go_on_from_batch_to_batch() -> None:
-    log = Log()
+    log = ProduceLog()
     producer = Producer(log.client())
     for _ in range(3):
         producer.add(record(b"a", partition=0))
@@ -76,82 +39,191 @@ def test_sequences_go_on_from_batch_to_batch() -> None:
 
 
 def test_a_full_batch_is_sent_before_the_next_record() -> None:
-    log = Log()
-    producer = Producer(log.client(), ProducerOptions(batch_bytes=200))
-    assert {} == producer.add(record(b"x" * 100, partition=0))
-    assert {P0: Produced(10, 1)} == producer.add(record(b"y" * 100, partition=0))
+    log = ProduceLog()
+    producer = Producer(log.client(), ProducerOptions(batch_bytes=200, linger_ms=10_000))
+    producer.add(record(b"x" * 100, partition=0))
+    assert [] == producer.poll()
+    producer.add(record(b"y" * 100, partition=0))
+    assert [(P0, 10, 1, None)] == seen(producer.poll(1_000))
+
+
+def test_a_batch_leaves_when_it_has_waited_long_enough() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client(), ProducerOptions(linger_ms=50))
+    assert producer.due_in_ms() is None
+    producer.add(record(b"a", partition=0))
+    assert 50 == producer.due_in_ms()
+    log.clock.now_ms += 49
+    assert [] == producer.poll()
+    log.clock.now_ms += 1
+    assert 0 == producer.due_in_ms()
+    assert [(P0, 10, 1, None)] == seen(producer.poll(1_000))
+    assert producer.is_idle
 
 
 def test_records_without_a_key_stay_together_until_the_batch_is_sent() -> None:
-    log = Log()
+    log = ProduceLog()
     producer = Producer(log.client())
     for _ in range(5):
         producer.add(record(b"a"))
     assert 1 == len(producer.flush())
 
 
-def test_a_retriable_error_sends_the_same_batch_again() -> None:
-    log = Log()
-    log.codes = [19]
+def test_a_place_comes_back_with_its_batch() -> None:
+    log = ProduceLog()
     producer = Producer(log.client())
-    producer.add(record(b"a", partition=0))
-    assert {P0: Produced(10, 1)} == producer.flush()
-    assert 1 == len(log.batches)
+    for place in (3, 4, 9):
+        producer.add(record(b"a", partition=0), place)
+    producer.add_usual(OutgoingValues("t", [b"b", b"c"], partition=0), range(10, 12))
+    (result,) = producer.flush()
+    assert [3, 4, 9, 10, 11] == list(result.batch.places)
 
 
-def test_a_batch_that_is_there_already_is_no_failure() -> None:
-    log = Log()
-    log.codes = [46]
-    producer = Producer(log.client())
-    producer.add(record(b"a", partition=0))
-    assert {P0: Produced(-1, 1)} == producer.flush()
-
-
-def test_after_a_failure_the_producer_takes_a_new_id() -> None:
-    log = Log()
-    log.codes = [10]
-    producer = Producer(log.client())
-    producer.add(record(b"a", partition=0))
-    (failed,) = producer.flush().values()
-    assert isinstance(failed, ApiError)
-    producer.add(record(b"b", partition=0))
+def test_lines_at_once_go_where_they_go_one_by_one() -> None:
+    keys = [b"%d" % number for number in range(50)]
+    values = [b"v" * number for number in range(50)]
+    at_once, one_by_one = ProduceLog(), ProduceLog()
+    producer = Producer(at_once.client(), ProducerOptions(batch_bytes=300))
+    producer.add_usual(OutgoingValues("t", values, keys), range(1, 51))
+    assert not any(r.error for r in producer.flush())
+    producer = Producer(one_by_one.client(), ProducerOptions(batch_bytes=300))
+    for place, (key, value) in enumerate(zip(keys, values, strict=True), 1):
+        producer.add(OutgoingRecord("t", key, value), place)
     producer.flush()
-    ((_, batch),) = log.batches
-    assert (9, 0) == (batch.producer_id, batch.base_sequence)
+    for partition in (P0, P1):
+        assert one_by_one.values(partition) == at_once.values(partition) != []
 
 
-def test_without_idempotence_a_lost_answer_is_not_repeated() -> None:
-    log = Log()
-    asked = []
-
-    def lost(body: Any, version: int, address: tuple[str, int]) -> Any:
-        asked.append(body)
-        log.events.append(StreamEvent(log.opened[-1], "closed", reason="gone"))
-
-    log.handlers["Produce"] = lost
-    producer = Producer(log.client(), ProducerOptions(acks=ACKS_LEADER))
-    producer.add(record(b"a", partition=0))
-    (failed,) = producer.flush().values()
-    assert "gone" in str(failed)
-    assert 1 == len(asked)
-
-
-def test_an_idempotent_batch_is_repeated_after_a_lost_answer() -> None:
-    log = Log()
-
-    def lost(body: Any, version: int, address: tuple[str, int]) -> Any:
-        log.handlers["Produce"] = log.produce
-        log.events.append(StreamEvent(log.opened[-1], "closed", reason="gone"))
-
-    log.handlers["Produce"] = lost
-    producer = Producer(log.client())
-    producer.add(record(b"a", partition=0))
-    assert {P0: Produced(10, 1)} == producer.flush()
+def test_a_first_record_is_taken_however_large_it_is() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client(), ProducerOptions(batch_bytes=100))
+    values = [b"x" * 500, b"y", b"z" * 500]
+    producer.add_usual(OutgoingValues("t", values, partition=0), range(3))
+    producer.flush()
+    assert values == log.values(P0)
 
 
 def test_acks_0_waits_for_nothing() -> None:
-    log = Log()
+    log = ProduceLog()
     producer = Producer(log.client(), ProducerOptions(acks=ACKS_NONE))
     producer.add(record(b"a", partition=0))
-    assert {P0: Produced(-1, 1)} == producer.flush()
+    assert [(P0, -1, 1, None)] == seen(producer.flush())
     assert 1 == len(log.batches)
+
+
+def test_acks_0_ends_only_when_the_broker_has_taken_everything() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client(), ProducerOptions(acks=ACKS_NONE))
+    producer.add(record(b"a", partition=1))
+    producer.flush()
+    # A response to a later request on the same connection tells it.
+    assert [("Produce", 2), ("Metadata", 2)] == log.asked[-2:]
+
+
+def test_acks_0_says_when_the_connection_is_lost() -> None:
+    log = ProduceLog()
+    log.handlers["Produce"] = losing(log, stores=False)
+    producer = Producer(log.client(), ProducerOptions(acks=ACKS_NONE))
+    producer.add(record(b"a", partition=0))
+    with pytest.raises(ConnectionLost):
+        producer.flush()
+
+
+def test_without_records_nothing_is_asked() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client())
+    assert [] == producer.poll() == producer.flush()
+    assert [] == log.asked
+
+
+def test_a_partition_that_is_not_there_fails_soon() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client())
+    producer.add(record(b"a", partition=9))
+    before_ms = log.clock.now_ms
+    assert ["UNKNOWN_TOPIC_OR_PARTITION"] == [error for *_, error in seen(producer.flush())]
+    assert log.clock.now_ms - before_ms < 1_000
+
+
+# -- identity
+
+
+def refused(code: int) -> Any:
+    return lambda *_: message_class("InitProducerIdResponse")(error_code=code)
+
+
+def test_where_no_id_is_given_it_goes_without_and_says_so() -> None:
+    log = ProduceLog()
+    log.handlers["InitProducerId"] = refused(31)
+    told: list[EngineError] = []
+    producer = Producer(log.client(), notes=ProducerNotes(on_plain=told.append))
+    producer.add(record(b"a", partition=0))
+    producer.flush()
+    assert ["CLUSTER_AUTHORIZATION_FAILED"] == [e.name for e in told if isinstance(e, ApiError)]
+    ((_, batch),) = log.batches
+    assert (-1, -1, -1) == (batch.producer_id, batch.producer_epoch, batch.base_sequence)
+
+
+def test_a_broker_that_knows_no_ids_is_served_too() -> None:
+    log = ProduceLog()
+    log.versions["InitProducerId"] = (99, 99)
+    producer = Producer(log.client())
+    producer.add(record(b"a", partition=0))
+    assert [(P0, 10, 1, None)] == seen(producer.flush())
+
+
+def test_an_id_that_was_asked_for_must_be_given() -> None:
+    log = ProduceLog()
+    log.handlers["InitProducerId"] = refused(31)
+    producer = Producer(log.client(), ProducerOptions(is_idempotent=True))
+    producer.add(record(b"a", partition=0))
+    with pytest.raises(ApiError, match="CLUSTER_AUTHORIZATION_FAILED"):
+        producer.flush()
+
+
+@pytest.mark.parametrize(
+    "options", [ProducerOptions(is_idempotent=False), ProducerOptions(acks=ACKS_LEADER)]
+)
+def test_without_idempotence_no_id_is_asked_for(options: ProducerOptions) -> None:
+    log = ProduceLog()
+    producer = Producer(log.client(), options)
+    producer.add(record(b"a", partition=0))
+    producer.flush()
+    assert "InitProducerId" not in log.asked_apis()
+
+
+# -- lost brokers
+
+
+def losing(log: ProduceLog, *, stores: bool) -> Any:
+    """Return a handler that closes the connection in place of an answer, the first time."""
+
+    def handler(body: Any, version: int, address: tuple[str, int]) -> Any:
+        log.handlers["Produce"] = log.produce
+        if stores:
+            log.produce(body, version, address)
+        log.events.append(StreamEvent(log.opened[-1], "closed", reason="gone"))
+
+    return handler
+
+
+@pytest.mark.parametrize("stores", [False, True])
+def test_an_idempotent_batch_is_stored_once_after_a_lost_answer(stores: bool) -> None:
+    log = ProduceLog()
+    log.handlers["Produce"] = losing(log, stores=stores)
+    told: list[EngineError] = []
+    producer = Producer(log.client(), notes=ProducerNotes(on_retry=told.append))
+    producer.add(record(b"a", partition=0))
+    assert [(P0, -1 if stores else 10, 1, None)] == seen(producer.flush())
+    assert [b"a"] == log.values(P0)
+    assert ["gone" in str(error) for error in told] == [True]
+
+
+def test_without_idempotence_a_lost_answer_is_not_repeated() -> None:
+    log = ProduceLog()
+    log.handlers["Produce"] = losing(log, stores=False)
+    producer = Producer(log.client(), ProducerOptions(acks=ACKS_LEADER))
+    producer.add(record(b"a", partition=0))
+    (failed,) = producer.flush()
+    assert ("gone" in str(failed.error), True) == (True, failed.is_doubtful)
+    assert [] == log.values(P0)

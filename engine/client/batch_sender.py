@@ -1,0 +1,424 @@
+"""Sending batches: in order within a partition, several under way, again where that may help.
+
+| the response to a batch | then |
+|---|---|
+| stored, or stored before (DUPLICATE_SEQUENCE_NUMBER) | it is done |
+| too large, and more than one record | it is split; the limit holds for the topic from now on |
+| too large, and one record | it failed; the partition goes on behind it |
+| a retriable error, a lost broker | it is sent again, until the client's timeout has passed |
+| out of sequence behind one that is not stored | it is sent again behind that one |
+| any other error | it failed, and so does all that comes behind it |
+
+With an id (idempotence) a partition has up to IN_FLIGHT_MAX requests under way: a broker knows that
+many batches again, and takes none out of sequence. Until its first batch is stored, and after an
+error until the next is, only one: a broker that does not know a producer takes any sequence.
+Without an id it is always one, and a batch that may have been stored is not sent again.
+Source: `Sender`, `TransactionManager`, KIP-98, KIP-360; KAFKA-8350 for the limit that is learnt.
+Differs: a batch that is too large leaves its partition in order; no record is sent around it.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from engine.client.blocking import METADATA_LOWEST, KafkaClient, leader_of
+from engine.client.connection import Call, Response
+from engine.client.errors import TimedOut, Unreachable
+from engine.client.links import CallResult
+from engine.client.metadata import ClusterView, metadata_request
+from engine.client.outgoing_batch import OutgoingBatch
+from engine.client.produce_calls import ACKS_NONE, produce_call, read_stored
+from engine.client.settings import Address
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import (
+    MESSAGE_TOO_LARGE,
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    RECORD_LIST_TOO_LARGE,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_TOPIC_OR_PARTITION,
+    kafka_error,
+)
+from engine.limits import (
+    PRODUCE_PENDING_BYTES_MAX,
+    PRODUCE_REQUEST_BYTES,
+    UNKNOWN_TOPIC_ATTEMPTS_MAX,
+)
+from engine.model import TopicPartition
+from engine.records.codec import Codec
+from engine.records.record import increment_sequence
+
+#: As many batches of a producer as a broker knows again. Source: ProducerStateEntry.
+IN_FLIGHT_MAX: Final = 5
+
+_TOO_LARGE: Final = frozenset((MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE))
+#: Errors of batches that the leader has written nevertheless.
+_MAY_BE_STORED: Final = frozenset((REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND))
+
+
+class BatchResult(NamedTuple):
+    """What became of a batch.
+
+    `base_offset` is −1 where the broker does not say it (acks=0, stored before). With an error
+    nothing of it is stored, unless `is_doubtful`: then nobody knows.
+    """
+
+    batch: OutgoingBatch
+    base_offset: int
+    error: EngineError | None = None
+    is_doubtful: bool = False
+
+
+class SenderOptions(NamedTuple):
+    """How batches are sent; `identity` (producer id, epoch) makes it idempotent."""
+
+    acks: int
+    codec: Codec
+    identity: tuple[int, int] | None
+    in_flight_max: int = IN_FLIGHT_MAX
+
+
+class _Queue:
+    """The batches of one partition, in order: those under way and those that wait."""
+
+    def __init__(self) -> None:
+        self.waiting: list[OutgoingBatch] = []
+        self.in_flight: list[OutgoingBatch] = []
+        self.next_sequence = 0
+        #: A record was given up: from which sequence on the others are numbered anew.
+        self.rewind_to: int | None = None
+        #: The leader has stored our last batch, so it takes none out of sequence.
+        self.is_proven = False
+        self.trouble_since_ms: int | None = None
+        self.attempts = 0
+        #: Metadata has named the partition before: that it is unknown now will pass.
+        self.is_known = False
+        #: Why nothing more of this partition is sent.
+        self.error: EngineError | None = None
+
+    def put_back(self, batch: OutgoingBatch) -> None:
+        """Queue a batch where it stood."""
+        insort(self.waiting, batch, key=lambda b: b.order)
+
+    def renumber_if_due(self) -> None:
+        """Forget the sequences behind a record that was given up, once nothing is under way."""
+        if self.rewind_to is not None and not self.in_flight:
+            self.next_sequence, self.rewind_to = self.rewind_to, None
+            for batch in self.waiting:
+                batch.base_sequence = None
+
+
+class ProduceSender:
+    """Takes batches by `put`; `poll` sends, waits and returns what became of them."""
+
+    def __init__(
+        self,
+        client: KafkaClient,
+        options: SenderOptions,
+        *,
+        on_retry: Callable[[EngineError], None] | None = None,
+    ) -> None:
+        self._client = client
+        self._options = options
+        self._on_retry = on_retry
+        self._queues: dict[TopicPartition, _Queue] = {}
+        self._requests: dict[object, dict[TopicPartition, OutgoingBatch]] = {}
+        self._results: list[BatchResult] = []
+        self._limits_bytes: dict[str, int] = {}
+        self._view: ClusterView | None = None
+        self._attempt = 0
+        self.pending_bytes = 0
+        #: Bytes that a broker was sent without owing a response, since it last gave one.
+        self._unanswered: Counter[Address] = Counter()
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing waits and nothing is under way."""
+        return not self._results and not self._unanswered and not self._has_batches
+
+    @property
+    def _has_batches(self) -> bool:
+        return any(queue.waiting or queue.in_flight for queue in self._queues.values())
+
+    def limit_bytes(self, topic: str) -> int | None:
+        """Return the size before compression that a topic's batches keep to, None if unknown."""
+        return self._limits_bytes.get(topic)
+
+    def take_view(self, view: ClusterView) -> None:
+        """Use metadata that was asked for already."""
+        self._view = view
+
+    def put(self, batch: OutgoingBatch) -> None:
+        """Take a batch to send behind those of its partition that came before.
+
+        A partition that has failed takes no more: its batches fail as the first one did.
+        """
+        self.pending_bytes += batch.size_bytes
+        queue = self._queues.setdefault(batch.partition, _Queue())
+        if queue.error is not None:
+            self._finish(BatchResult(batch, -1, queue.error))
+        else:
+            queue.waiting.append(batch)
+
+    def poll(self, wait_ms: int) -> list[BatchResult]:
+        """Send what may be sent and return what is done, waiting for so long at most.
+
+        After an error it pauses before it sends again.
+        """
+        # Lost connections are noticed before something is sent on them.
+        self._take_arrived(0)
+        self._send_waiting()
+        if self._requests:
+            self._take_arrived(0 if self._results else wait_ms)
+            if self._view is not None:
+                self._send_waiting()
+        much = PRODUCE_PENDING_BYTES_MAX if self._has_batches else 0
+        if self._unanswered.total() > much:
+            self._await_unanswered()
+        results, self._results = self._results, []
+        return results
+
+    # -- sending
+
+    def _send_waiting(self) -> None:
+        ready = [p for p, queue in self._queues.items() if queue.waiting and self._may_send(queue)]
+        while ready:
+            view = self._current_view()
+            if view is None:
+                return
+            by_leader: dict[int, list[TopicPartition]] = {}
+            for partition in ready:
+                leader = leader_of(view, partition)
+                if isinstance(leader, int):
+                    self._queues[partition].is_known = True
+                    by_leader.setdefault(leader, []).append(partition)
+                else:
+                    self._fail_or_repeat(partition, leader)
+            for leader, led in by_leader.items():
+                self._send_to(leader, led, view)
+            ready = (
+                []
+                if self._view is None
+                else [
+                    p
+                    for p, queue in self._queues.items()
+                    if queue.waiting and self._may_send(queue)
+                ]
+            )
+
+    def _may_send(self, queue: _Queue) -> bool:
+        queue.renumber_if_due()
+        if queue.rewind_to is not None:
+            return False
+        is_steady = queue.is_proven and self._options.identity is not None
+        return len(queue.in_flight) < (self._options.in_flight_max if is_steady else 1)
+
+    def _current_view(self) -> ClusterView | None:
+        """Return metadata of all topics that wait; None if the cluster cannot be asked now."""
+        topics = {p.topic for p, queue in self._queues.items() if queue.waiting}
+        if self._view is not None and topics <= self._view.topics.keys():
+            return self._view
+        if self._attempt:
+            self._client.back_off(self._attempt - 1)
+        try:
+            self._view = self._client.view({p.topic for p in self._queues} | topics)
+        except EngineError as error:
+            for partition, queue in self._queues.items():
+                if queue.waiting:
+                    self._fail_or_repeat(partition, error)
+            return None
+        return self._view
+
+    def _send_to(self, leader: int, led: list[TopicPartition], view: ClusterView) -> None:
+        """Send the first batch of each partition to its leader, in requests of a fair size."""
+        batches: dict[TopicPartition, OutgoingBatch] = {}
+        size_bytes = 0
+        for partition in led:
+            batch = self._next_batch(partition)
+            if batches and size_bytes + batch.size_bytes > PRODUCE_REQUEST_BYTES:
+                self._submit(leader, batches, view)
+                batches, size_bytes = {}, 0
+            batches[partition] = batch
+            size_bytes += batch.size_bytes
+        self._submit(leader, batches, view)
+
+    def _next_batch(self, partition: TopicPartition) -> OutgoingBatch:
+        """Move a partition's next batch from those that wait to those under way."""
+        queue = self._queues[partition]
+        limit_bytes = self._limits_bytes.get(partition.topic)
+        batch = queue.waiting[0]
+        if limit_bytes is not None and batch.size_bytes > limit_bytes and batch.record_count > 1:
+            self._replace_by_parts(queue, batch, limit_bytes)
+            batch = queue.waiting[0]
+        if batch.base_sequence is None:
+            batch.number(self._options.identity, queue.next_sequence)
+            queue.next_sequence = increment_sequence(queue.next_sequence, batch.record_count)
+        del queue.waiting[0]
+        queue.in_flight.append(batch)
+        return batch
+
+    def _replace_by_parts(self, queue: _Queue, batch: OutgoingBatch, limit_bytes: int) -> None:
+        parts = batch.split(limit_bytes)
+        self.pending_bytes += sum(part.size_bytes for part in parts) - batch.size_bytes
+        queue.waiting[0:1] = parts
+
+    def _submit(
+        self, leader: int, batches: dict[TopicPartition, OutgoingBatch], view: ClusterView
+    ) -> None:
+        client, options = self._client, self._options
+        timeout_ms = client.settings.request_timeout_ms
+        call = produce_call(batches, options.acks, options.codec, timeout_ms)
+        token = object()
+        self._requests[token] = batches
+        address = view.brokers[leader].address
+        client.links.submit(address, call, token, timeout_ms)
+        if options.acks == ACKS_NONE:
+            self._unanswered[address] += sum(batch.size_bytes for batch in batches.values())
+
+    def _await_unanswered(self) -> None:
+        """Wait until brokers have taken what they send no response to (acks=0).
+
+        A connection's requests are served in order, so the response to any later one tells. Without
+        it, what has not left yet would be lost with the connection. Errors: as of any request.
+        """
+        asked, self._unanswered = self._unanswered, Counter()
+        call = Call("Metadata", metadata_request([]), METADATA_LOWEST)
+        deadline_ms = self._client.clock.monotonic_ms() + self._client.timeout_ms
+        calls = {address: (address, call) for address in asked}
+        for result in self._client.exchange(calls, deadline_ms).values():
+            if isinstance(result, EngineError):
+                raise result
+
+    # -- taking results
+
+    def _take_arrived(self, wait_ms: int) -> None:
+        for token, result in self._client.wait_any(wait_ms):
+            batches = self._requests.pop(token, None)
+            if batches is not None:
+                self._take(batches, result)
+
+    def _take(self, batches: dict[TopicPartition, OutgoingBatch], result: CallResult) -> None:
+        stored = read_stored(result.message) if isinstance(result, Response) else None
+        for partition, batch in batches.items():
+            queue = self._queues[partition]
+            queue.in_flight.remove(batch)
+            outcome: int | EngineError
+            if isinstance(result, EngineError):
+                outcome = result
+            elif stored is None:
+                outcome = -1
+            else:
+                outcome = stored[partition] if partition in stored else _left_out(partition)
+            if isinstance(outcome, EngineError):
+                self._take_error(queue, batch, outcome)
+            else:
+                self._take_success(queue, batch, outcome)
+
+    def _take_success(self, queue: _Queue, batch: OutgoingBatch, base_offset: int) -> None:
+        queue.is_proven = True
+        queue.trouble_since_ms = None
+        queue.attempts = 0
+        self._attempt = 0
+        self._finish(BatchResult(batch, base_offset))
+
+    def _take_error(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+        code = error.code if isinstance(error, ApiError) else None
+        if _is_stored_perhaps(error):
+            batch.is_doubtful = True
+        if queue.error is not None:
+            self._finish(BatchResult(batch, -1, queue.error, batch.is_doubtful))
+        elif code in _TOO_LARGE:
+            self._take_too_large(queue, batch, error)
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and _waits_for_another(queue, batch):
+            queue.put_back(batch)
+        else:
+            queue.put_back(batch)
+            self._fail_or_repeat(batch.partition, error, batch)
+
+    def _take_too_large(self, queue: _Queue, batch: OutgoingBatch, error: EngineError) -> None:
+        queue.is_proven = False
+        if batch.record_count > 1:
+            limit_bytes = batch.size_bytes // 2
+            topic = batch.partition.topic
+            self._limits_bytes[topic] = min(self._limits_bytes.get(topic, limit_bytes), limit_bytes)
+            parts = batch.split(self._limits_bytes[topic])
+            self.pending_bytes += sum(part.size_bytes for part in parts) - batch.size_bytes
+            for part in parts:
+                queue.put_back(part)
+            return
+        if batch.is_doubtful:
+            # Whether its sequence is used nobody knows, so none can follow.
+            queue.put_back(batch)
+            self._fail(queue, error)
+            return
+        if batch.base_sequence is not None:
+            queue.rewind_to = batch.base_sequence
+        self._finish(BatchResult(batch, -1, error))
+
+    def _finish(self, result: BatchResult) -> None:
+        self.pending_bytes -= result.batch.size_bytes
+        self._results.append(result)
+
+    # -- errors
+
+    def _fail_or_repeat(
+        self, partition: TopicPartition, error: EngineError, batch: OutgoingBatch | None = None
+    ) -> None:
+        """Leave a partition's batches where they wait, or fail them all."""
+        queue = self._queues[partition]
+        now_ms = self._client.clock.monotonic_ms()
+        if queue.trouble_since_ms is None:
+            queue.trouble_since_ms = now_ms
+        queue.attempts += 1
+        queue.is_proven = False
+        self._view = None
+        is_lost = batch is not None and batch.is_doubtful and self._options.identity is None
+        may_recover = self._may_recover(error, queue)
+        is_late = now_ms - queue.trouble_since_ms >= self._client.timeout_ms
+        if may_recover and not is_lost and not is_late:
+            self._attempt = max(self._attempt, queue.attempts)
+            if self._on_retry is not None and (queue.is_known or not isinstance(error, ApiError)):
+                self._on_retry(error)
+            return
+        self._fail(queue, error)
+
+    def _fail(self, queue: _Queue, error: EngineError) -> None:
+        queue.error = error
+        failed, queue.waiting = queue.waiting, []
+        for left in failed:
+            self._finish(BatchResult(left, -1, error, left.is_doubtful))
+
+    def _may_recover(self, error: EngineError, queue: _Queue) -> bool:
+        if not isinstance(error, ApiError):
+            return isinstance(error, Unreachable | TimedOut)
+        if error.code == UNKNOWN_TOPIC_OR_PARTITION and not queue.is_known:
+            return queue.attempts < UNKNOWN_TOPIC_ATTEMPTS_MAX
+        return kafka_error(error.code).is_retriable
+
+
+def is_too_large(error: EngineError) -> bool:
+    """Tell whether a broker refused a batch for its size."""
+    return isinstance(error, ApiError) and error.code in _TOO_LARGE
+
+
+def _is_stored_perhaps(error: EngineError) -> bool:
+    """Tell whether a batch may have been stored although this came in place of its offset."""
+    if isinstance(error, ApiError):
+        return error.code in _MAY_BE_STORED
+    return isinstance(error, TimedOut) or (
+        isinstance(error, Unreachable) and error.may_have_arrived
+    )
+
+
+def _waits_for_another(queue: _Queue, batch: OutgoingBatch) -> bool:
+    """Tell whether a batch is out of sequence because one before it is not stored yet."""
+    if queue.rewind_to is not None:
+        return True
+    return any(other.order < batch.order for other in (*queue.in_flight, *queue.waiting))
+
+
+def _left_out(partition: TopicPartition) -> EngineError:
+    return api_error(-1, f"the broker's answer leaves out {partition}")

@@ -1,0 +1,149 @@
+"""A batch on its way to a partition: its records, where they came from, and its two halves.
+
+`InputPlaces` says which line of the input each record was, so that a record that cannot be stored
+is named by its line. Lines that follow each other take the room of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from engine.host.ports import Buffer
+from engine.model import TopicPartition
+from engine.records.builder import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    BatchBuilder,
+    BatchSettings,
+)
+from engine.records.record import NO_SEQUENCE
+from engine.records.view import batches_in
+
+#: The place of a record whose origin nobody asks for.
+NO_PLACE = 0
+
+
+class InputPlaces:
+    """The lines that records came from, in the records' order."""
+
+    __slots__ = ("_runs", "count")
+
+    def __init__(self) -> None:
+        self._runs: list[Sequence[int]] = []
+        self.count = 0
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield a place for each record."""
+        for run in self._runs:
+            yield from run
+
+    def append(self, place: int) -> None:
+        """Take the place of one more record."""
+        self.extend(range(place, place + 1))
+
+    def extend(self, places: Sequence[int]) -> None:
+        """Take the places of several more records."""
+        if not places:
+            return
+        last = self._runs[-1] if self._runs else None
+        if isinstance(places, range) and isinstance(last, range) and last.stop == places.start:
+            self._runs[-1] = range(last.start, places.stop)
+        else:
+            self._runs.append(places)
+        self.count += len(places)
+
+
+class OutgoingBatch:
+    """Records for one partition, of which a broker takes all or none.
+
+    `order` sorts the batches of a partition; the halves of a batch stand where it stood.
+    """
+
+    __slots__ = (
+        "_builder",
+        "_built",
+        "base_sequence",
+        "is_doubtful",
+        "opened_ms",
+        "order",
+        "partition",
+        "places",
+    )
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        settings: BatchSettings,
+        opened_ms: int,
+        order: tuple[int, ...],
+    ) -> None:
+        self.partition = partition
+        self.opened_ms = opened_ms
+        self.order = order
+        self.places = InputPlaces()
+        #: None until it is sent with a producer's id for the first time.
+        self.base_sequence: int | None = None
+        #: It may have been stored: it was sent, and no response said that it was not.
+        self.is_doubtful = False
+        self._builder = BatchBuilder(settings)
+        self._built: bytearray | None = None
+
+    @property
+    def builder(self) -> BatchBuilder:
+        """Return where records are added."""
+        return self._builder
+
+    @property
+    def record_count(self) -> int:
+        """Return how many records there are."""
+        return self._builder.record_count
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size before compression."""
+        return self._builder.uncompressed_size_bytes
+
+    def number(self, identity: tuple[int, int] | None, base_sequence: int) -> None:
+        """Give the batch its producer's id and epoch and the sequence of its first record."""
+        producer_id, epoch = identity or (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
+        self.base_sequence = base_sequence if identity else None
+        self._builder.settings = self._builder.settings._replace(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            base_sequence=base_sequence if identity else NO_SEQUENCE,
+        )
+        self._built = None
+
+    def wire_bytes(self) -> Buffer:
+        """Return the batch as it is sent, the same bytes each time until it is numbered anew."""
+        if self._built is None:
+            self._built = self._builder.build()
+        return self._built
+
+    def split(self, limit_bytes: int) -> list[OutgoingBatch]:
+        """Return batches with the same records, each of at most so many bytes before compression.
+
+        A record that is larger has a batch to itself. Sequences go on through the parts.
+        Source: `ProducerBatch.split`.
+        """
+        parts: list[OutgoingBatch] = []
+        (view,) = batches_in(memoryview(self.wire_bytes()), allow_partial_tail=False)
+        part: OutgoingBatch | None = None
+        for record, place in zip(view.records(), self.places, strict=True):
+            content = (record.timestamp_ms, record.key, record.value, record.headers)
+            if part is None or not part.builder.has_room_for(*content, limit_bytes=limit_bytes):
+                part = self._part(len(parts), record.sequence)
+                parts.append(part)
+            part.builder.append(*content)
+            part.places.append(place)
+        return parts
+
+    def _part(self, index: int, sequence: int) -> OutgoingBatch:
+        settings = self._builder.settings
+        has_producer = self.base_sequence is not None
+        if has_producer:
+            settings = settings._replace(base_sequence=sequence)
+        part = OutgoingBatch(self.partition, settings, self.opened_ms, (*self.order, index))
+        part.base_sequence = sequence if has_producer else None
+        part.is_doubtful = self.is_doubtful
+        return part

@@ -1,0 +1,65 @@
+"""Client settings on the command line: `-X key=value`, which go before those of a file.
+
+A key that would have no effect is refused: one that is misspelt must not be passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from engine.client.settings import CLIENT_KEYS
+from engine.errors import EngineError
+from kctl import exits
+from kctl.hints import did_you_mean
+from kctl.words import UnreadableWord
+
+
+class UnknownClientSetting(EngineError):
+    """A client setting was given that this command has no use for."""
+
+    exit_code = exits.USAGE
+
+    def __init__(self, key: str, known: Iterable[str]) -> None:
+        keys = sorted(known)
+        super().__init__(f"no client setting of this command: {key}")
+        self.key = key
+        near = did_you_mean(key, keys)
+        self.hint = f"{near + ' ' if near else ''}known are {', '.join(keys)}"
+
+
+class ClientOverrides(NamedTuple):
+    """Settings by key: those of every client, and those of the command's own."""
+
+    shared: Mapping[str, str]
+    own: Mapping[str, str]
+
+    def seconds(self, key: str, default_s: float) -> float:
+        """Return a setting in ms as seconds; raises UnreadableWord."""
+        text = self.own.get(key)
+        if text is None:
+            return default_s
+        if not text.isdecimal() or int(text) == 0:
+            raise UnreadableWord(f"a value of {key}", text, "a number of milliseconds from 1")
+        return int(text) / 1000
+
+
+def client_overrides(words: Sequence[str], own_keys: Sequence[str] = ()) -> ClientOverrides:
+    """Return the settings of `-X` options, the last one of a key; `own_keys` are the command's.
+
+    Errors: UnreadableWord, UnknownClientSetting.
+    """
+    shared: dict[str, str] = {}
+    own: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        key = key.strip()
+        if not key or not equals:
+            raise UnreadableWord("a client setting", word, "KEY=VALUE, as client.id=me")
+        if key in own_keys:
+            own[key] = value.strip()
+        elif key in CLIENT_KEYS:
+            shared[key] = value.strip()
+        else:
+            raise UnknownClientSetting(key, (*CLIENT_KEYS, *own_keys))
+    return ClientOverrides(shared, own)

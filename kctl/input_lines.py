@@ -1,0 +1,120 @@
+"""Lines of stdin, many at a time, with their numbers.
+
+A pipe that pauses is told from one that ends, so that records do not wait for more of them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+from engine.errors import EngineError
+from engine.limits import PRODUCE_LINE_BYTES_MAX
+from kctl.interrupts import HeldInterrupts
+
+#: Large enough that a chunk's own cost does not count, small enough to be worked on meanwhile.
+_READ_BYTES = 1 << 17
+
+
+class LineTooLong(EngineError):
+    """A line is longer than any record may be."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"line {line} is longer than {PRODUCE_LINE_BYTES_MAX} bytes")
+        self.line = line
+
+
+class InputLines(NamedTuple):
+    """Lines without their ends; `first` is the number of the first one, from 1.
+
+    `end_bytes` is how much of the input was read by then.
+    """
+
+    first: int
+    lines: list[bytes]
+    end_bytes: int = 0
+
+    @property
+    def places(self) -> range:
+        """Return the lines' numbers."""
+        return range(self.first, self.first + len(self.lines))
+
+
+def input_lines(
+    stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
+) -> Iterator[InputLines | None]:
+    """Yield lines as they come; None when none came within `patience_ms` (its None: any time).
+
+    Errors: LineTooLong. KeyboardInterrupt comes behind the lines that have been read.
+    """
+    first = 1
+    rest: list[bytes] = []
+    rest_bytes = 0
+    end_bytes = 0
+    for chunk in _chunks(stream, interrupts, patience_ms):
+        if chunk is None:
+            yield None
+            continue
+        end_bytes += len(chunk)
+        lines = chunk.split(b"\n")
+        if len(lines) > 1:
+            lines[0] = b"".join((*rest, lines[0]))
+            rest, rest_bytes = [], 0
+        rest.append(lines.pop())
+        rest_bytes += len(rest[-1])
+        if lines:
+            yield InputLines(first, lines, end_bytes)
+            first += len(lines)
+        if rest_bytes > PRODUCE_LINE_BYTES_MAX:
+            raise LineTooLong(first)
+    if rest_bytes:
+        yield InputLines(first, [b"".join(rest)], end_bytes)
+
+
+def _chunks(
+    stream: BinaryIO, interrupts: HeldInterrupts, patience_ms: Callable[[], int | None]
+) -> Iterator[bytes | None]:
+    """Yield what can be read, and None when nothing can be for as long as there is patience."""
+    try:
+        descriptor = stream.fileno()
+    except OSError:
+        yield from iter(lambda: stream.read(_READ_BYTES), b"")
+        return
+    from select import select
+
+    _widen(descriptor)
+    while True:
+        wait_ms = patience_ms()
+        with interrupts.allowed():
+            readable, _, _ = select(
+                [descriptor], [], [], None if wait_ms is None else wait_ms / 1000
+            )
+        if not readable:
+            yield None
+            continue
+        chunk = os.read(descriptor, _READ_BYTES)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _widen(descriptor: int) -> None:
+    """Let a pipe hold as much as is read at once, where the system can."""
+    from contextlib import suppress
+
+    with suppress(ImportError, AttributeError, OSError):
+        from fcntl import F_SETPIPE_SZ, fcntl
+
+        fcntl(descriptor, F_SETPIPE_SZ, _READ_BYTES)
+
+
+def input_bytes(stream: BinaryIO) -> int | None:
+    """Return how much there is to read, None of what is no file."""
+    from contextlib import suppress
+    from stat import S_ISREG
+
+    with suppress(OSError):
+        status = os.fstat(stream.fileno())
+        return status.st_size if S_ISREG(status.st_mode) else None
+    return None

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.client.producing import OutgoingValues, Producer, ProducerNotes, ProducerOptions
+from engine.errors import EngineError
+from engine.host.streams import StreamEvent
+from engine.records.codec import Codec
+from engine.wire.structs import message_class
+from tests.unit.client.produce_log import (
+    OUT_OF_ORDER,
+    P0,
+    TOO_LARGE,
+    ProduceLog,
+    record,
+    seen,
+)
+
+NOT_LEADER, TIMED_OUT, NOT_AUTHORIZED, LIST_TOO_LARGE = 6, 7, 29, 18
+LINES = [b"%d" % number for number in range(2_000)]
+
+
+def fed(log: ProduceLog, **options: Any) -> Producer:
+    """Return a producer with lines for one partition, in batches of about 50."""
+    producer = Producer(log.client(), ProducerOptions(**{"batch_bytes": 600, **options}))
+    producer.add_usual(OutgoingValues("t", LINES, partition=0), range(1, len(LINES) + 1))
+    return producer
+
+
+def first_batch_of(log: ProduceLog) -> Any:
+    return log.batches[0][1]
+
+
+# -- sizes
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_batches_that_are_too_large_are_split_and_stay_in_order(codec: Codec) -> None:
+    log = ProduceLog(size_bytes_max=700)
+    results = fed(log, batch_bytes=10_000, codec=codec).flush()
+    assert LINES == log.values(P0)
+    assert {None} == {error for *_, error in seen(results)}
+    sequences = [(b.base_sequence, b.record_count) for _, b in log.batches]
+    assert [s + n for s, n in sequences[:-1]] == [s for s, _ in sequences[1:]]
+
+
+def test_a_limit_that_was_learnt_is_kept_to() -> None:
+    log = ProduceLog(size_bytes_max=700)
+    producer = fed(log, batch_bytes=10_000)
+    producer.flush()
+    refused = log.asked_codes.count(TOO_LARGE)
+    producer.add_usual(OutgoingValues("t", LINES, partition=0), range(len(LINES)))
+    producer.flush()
+    assert refused == log.asked_codes.count(TOO_LARGE) > 0
+    assert LINES * 2 == log.values(P0)
+
+
+def test_a_list_that_is_too_large_for_a_segment_is_split_too() -> None:
+    log = ProduceLog()
+    log.codes = [LIST_TOO_LARGE]
+    fed(log).flush()
+    assert LINES == log.values(P0)
+
+
+@pytest.mark.parametrize("is_idempotent", [None, False])
+def test_a_record_that_is_too_large_fails_alone_and_is_named(is_idempotent: bool | None) -> None:
+    log = ProduceLog(size_bytes_max=300)
+    producer = Producer(log.client(), ProducerOptions(is_idempotent=is_idempotent))
+    values = [b"x" * 50] * 20
+    values[7] = b"y" * 400
+    producer.add_usual(OutgoingValues("t", values, partition=0), range(1, 21))
+    failed = [r for r in producer.flush() if r.error is not None]
+    assert [([8], "MESSAGE_TOO_LARGE", False)] == [
+        (list(r.batch.places), seen([r])[0][3], r.is_doubtful) for r in failed
+    ]
+    assert [b"x" * 50] * 19 == log.values(P0)
+
+
+# -- order
+
+
+def test_several_batches_of_a_partition_are_under_way_at_once() -> None:
+    log = ProduceLog()
+    client = log.client()
+    counts: list[int] = []
+
+    def note() -> None:
+        link = client.links.connection(next(iter(client.links._links)))
+        counts.append(0 if link is None else link.in_flight_count)
+
+    log.on_batch = note
+    # Batches gather behind the first one until it is stored.
+    log.codes = [NOT_LEADER] * 8
+    producer = Producer(client, ProducerOptions(batch_bytes=600))
+    producer.add_usual(OutgoingValues("t", LINES, partition=0), range(len(LINES)))
+    producer.flush()
+    assert 5 >= max(counts) > 1
+
+
+@pytest.mark.parametrize("code", [NOT_LEADER, TIMED_OUT, 2])
+def test_batches_behind_one_that_failed_wait_for_it(code: int) -> None:
+    log = ProduceLog()
+    producer = fed(log)
+    # The window is open by now: the error comes in the middle of it.
+    log.codes = [0, 0, code]
+    producer.flush()
+    assert LINES == log.values(P0)
+
+
+def test_errors_in_the_middle_of_the_window_keep_the_order() -> None:
+    log = ProduceLog()
+    asked: list[int] = []
+
+    def fail_some() -> None:
+        asked.append(0)
+        if len(asked) in (4, 5, 6, 7, 8, 11, 12, 20):
+            log.codes = [NOT_LEADER]
+
+    log.on_batch = fail_some
+    fed(log).flush()
+    assert LINES == log.values(P0)
+    assert OUT_OF_ORDER in log.asked_codes
+
+
+def test_without_an_id_one_batch_is_under_way() -> None:
+    log = ProduceLog()
+    log.codes = [0, NOT_LEADER, 0, NOT_LEADER]
+    results = fed(log, is_idempotent=False).flush()
+    assert LINES == log.values(P0)
+    assert {None} == {r.error for r in results}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from((0, 0, 0, NOT_LEADER, TOO_LARGE, "lost", "stored and lost"))),
+    st.sampled_from((300, 900, 5_000)),
+)
+def test_whatever_happens_on_the_way_each_record_is_stored_once_in_order(
+    script: list[int | str], limit_bytes: int
+) -> None:
+    log = ProduceLog(size_bytes_max=limit_bytes)
+    seen_events: list[int | str] = []
+
+    def handler(body: Any, version: int, address: tuple[str, int]) -> Any:
+        event = script.pop() if script else 0
+        if event == TOO_LARGE and seen_events[-1:] == ["stored and lost"]:
+            # What has been stored was not too large.
+            event = 0
+        seen_events.append(event)
+        if isinstance(event, str):
+            if event != "lost":
+                log.produce(body, version, address)
+            log.events.append(StreamEvent(log.opened[-1], "closed", reason="gone"))
+            log.opened[-1].is_closed = False
+            return None
+        log.codes = [event] if event else []
+        return log.produce(body, version, address)
+
+    log.handlers["Produce"] = handler
+    lines = LINES[:400]
+    producer = Producer(log.client(), ProducerOptions(batch_bytes=700))
+    producer.add_usual(OutgoingValues("t", lines, partition=0), range(len(lines)))
+    results = producer.flush()
+    failed = {place for r in results if r.error is not None for place in r.batch.places}
+    # A record whose batch is "too large" by the script fails alone, and is left out.
+    assert [line for place, line in enumerate(lines) if place not in failed] == log.values(P0)
+
+
+def test_a_record_that_may_be_stored_and_is_too_large_now_ends_its_partition() -> None:
+    log = ProduceLog()
+    log.codes = [TIMED_OUT, TOO_LARGE]
+    producer = Producer(log.client())
+    producer.add(record(b"a", partition=0))
+    producer.flush()
+    producer.add(record(b"b", partition=0))
+    (failed,) = producer.flush()
+    assert "MESSAGE_TOO_LARGE" == seen([failed])[0][3]
+    assert [] == log.values(P0)
+
+
+# -- the end of patience
+
+
+def test_a_broker_that_stays_away_is_given_up_after_the_timeout() -> None:
+    log = ProduceLog()
+    told: list[EngineError] = []
+    client = log.client()
+    producer = Producer(client, notes=ProducerNotes(on_retry=told.append))
+    producer.add(record(b"a", partition=0))
+    producer.flush()
+    log.codes = [NOT_LEADER] * 1_000
+    began_ms = log.clock.now_ms
+    producer.add(record(b"b", partition=0))
+    (failed,) = producer.flush()
+    assert "NOT_LEADER_OR_FOLLOWER" == seen([failed])[0][3]
+    assert client.timeout_ms <= log.clock.now_ms - began_ms < client.timeout_ms + 2_000
+    assert told
+
+
+def test_a_topic_that_is_known_may_be_unknown_for_a_while() -> None:
+    log = ProduceLog()
+    producer = Producer(log.client())
+    producer.add(record(b"a", partition=0))
+    producer.flush()
+    leaders, log.leaders = log.leaders, {}
+    log.codes = [NOT_LEADER]
+    asked: list[int] = []
+
+    def metadata(body: Any, version: int, address: tuple[str, int]) -> Any:
+        asked.append(0)
+        if len(asked) == 8:
+            log.leaders = leaders
+        return log.metadata(body, version, address)
+
+    log.handlers["Metadata"] = metadata
+    producer.add(record(b"b", partition=0))
+    assert [None] == [r.error for r in producer.flush()]
+    assert [b"a", b"b"] == log.values(P0)
+
+
+def test_a_partition_that_failed_takes_no_more() -> None:
+    log = ProduceLog()
+    log.codes = [NOT_AUTHORIZED]
+    producer = fed(log)
+    results = producer.flush()
+    assert {"TOPIC_AUTHORIZATION_FAILED"} == {error for *_, error in seen(results)}
+    producer.add(record(b"b", partition=0))
+    producer.add(record(b"c", partition=1))
+    assert {"TOPIC_AUTHORIZATION_FAILED", None} == {e for *_, e in seen(producer.flush())}
+    assert [] == log.values(P0)
+
+
+def test_an_answer_that_leaves_a_partition_out_is_an_error() -> None:
+    log = ProduceLog()
+    log.handlers["Produce"] = lambda *_: message_class("ProduceResponse")(responses=[])
+    producer = Producer(log.client())
+    producer.add(record(b"a", partition=0))
+    (failed,) = producer.flush()
+    assert "leaves out t-0" in str(failed.error)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.client.errors import ClientSettingRefused
+from engine.client.settings import CLIENT_KEYS, client_settings
+from kctl.client_overrides import UnknownClientSetting, client_overrides
+from kctl.words import UnreadableWord
+
+EXAMPLES = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "PLAIN",
+    "sasl.jaas.config": 'x required username="a" password="b";',
+    "ssl.truststore.type": "PEM",
+    "ssl.keystore.type": "PEM",
+    "request.timeout.ms": "1234",
+    "socket.connection.setup.timeout.ms": "1234",
+    "retry.backoff.ms": "12",
+    "retry.backoff.max.ms": "1234",
+    "ssl.endpoint.identification.algorithm": "",
+}
+
+
+def test_settings_are_told_apart_and_the_last_one_counts() -> None:
+    found = client_overrides(["linger.ms=5", "client.id = me", "linger.ms=7"], ["linger.ms"])
+    assert ({"client.id": "me"}, {"linger.ms": "7"}) == found
+
+
+def test_a_value_may_have_equals_signs() -> None:
+    assert {"sasl.password": "a=b"} == client_overrides(["sasl.password=a=b"]).shared
+
+
+@pytest.mark.parametrize("word", ["", "client.id", "=x"])
+def test_what_is_no_setting_is_refused(word: str) -> None:
+    with pytest.raises(UnreadableWord):
+        client_overrides([word])
+
+
+def test_a_setting_without_an_effect_is_refused_and_the_others_are_named() -> None:
+    with pytest.raises(UnknownClientSetting, match="liger") as caught:
+        client_overrides(["liger.ms=5"], ["linger.ms"])
+    hint = str(caught.value.hint)
+    assert hint.startswith("did you mean linger.ms? known are")
+    assert all(key in hint for key in CLIENT_KEYS)
+
+
+def test_a_time_is_read_in_ms() -> None:
+    found = client_overrides(["delivery.timeout.ms=1500"], ["delivery.timeout.ms"])
+    assert (1.5, 30.0) == (found.seconds("delivery.timeout.ms", 30.0), found.seconds("x", 30.0))
+    for text in ("0", "1s", "-1"):
+        wrong = client_overrides([f"delivery.timeout.ms={text}"], ["delivery.timeout.ms"])
+        with pytest.raises(UnreadableWord):
+            wrong.seconds("delivery.timeout.ms", 30.0)
+
+
+@pytest.mark.parametrize("key", CLIENT_KEYS)
+def test_every_known_setting_changes_a_client_or_is_checked(key: str) -> None:
+    basis = {"security.protocol": "SASL_SSL", **EXAMPLES}
+    without = {k: v for k, v in basis.items() if k != key}
+    given = {**basis, key: EXAMPLES.get(key, "else")}
+    if key in ("sasl.username", "sasl.password"):
+        for settings in (without, given):
+            settings["sasl.jaas.config"] = ""
+            settings["sasl.username"] = settings.get("sasl.username", "u")
+            settings["sasl.password"] = settings.get("sasl.password", "p")
+    if key == "ssl.ca.location":
+        given.pop("ssl.truststore.location", None)
+    try:
+        before = client_settings(without)
+    except ClientSettingRefused:
+        # It is needed, so it has an effect.
+        assert client_settings(given)
+        return
+    if key.endswith(".type"):
+        with pytest.raises(ClientSettingRefused):
+            client_settings({**given, key: "JKS"})
+        return
+    assert before != client_settings(given)
