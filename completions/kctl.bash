@@ -15,19 +15,11 @@ _kctl() {
     "topics delete") words="--match --if-exists --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "topics configs") words="--match --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs") words="describe set unset --help" ;;
-<<<<<<< HEAD
     "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "produce") words="-k --key-delimiter --key -H --header --null -p --partition -z --compression --acks --input --keep-partitions --new-timestamps -o --output -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
+    "produce") words="-k --key-delimiter --key -H --header --null -p --partition --input --value-json --file --from-line --keep-partitions --new-timestamps -z --compression --acks --no-idempotence --batch-bytes --linger -o --output -X -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
     "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
-=======
-    "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
-    "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
-    "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output --help" ;;
-    "produce") words="-k --key-delimiter --key -H --header --null -p --partition --input --value-json --file --from-line --keep-partitions --new-timestamps -z --compression --acks --no-idempotence --batch-bytes --linger -o --output -X -b --bootstrap-server --command-config --context --timeout --help" ;;
-    "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -b --bootstrap-server --command-config --context --timeout --help" ;;
->>>>>>> produce
     "offsets") words="get --help" ;;
     "offsets get") words="--at --read-committed -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "records") words="delete --help" ;;
@@ -38,7 +30,7 @@ _kctl() {
     "brokers log-dirs") words="--topic --replicas -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers api-versions") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "cluster") words="start stop status list repair logs destroy --help" ;;
-    "cluster start") words="--data --brokers --port --zookeeper-port --set --unset --foreground --timeout -o --output --help" ;;
+    "cluster start") words="--data --brokers --port --zookeeper-port --set --unset --from-logs --writable --foreground --timeout -o --output --help" ;;
     "cluster stop") words="--data --timeout --help" ;;
     "cluster status") words="--data -o --output --help" ;;
     "cluster list") words="-o --output --help" ;;
@@ -56,9 +48,9 @@ _kctl() {
     "dump-log") words="--files --print-data-log --deep-iteration --skip-record-metadata --max-bytes --max-message-size --verify-index-only --index-sanity-check --key-decoder-class --value-decoder-class --offsets-decoder --transaction-log-decoder --cluster-metadata-decoder --remote-log-metadata-decoder --share-group-state-decoder --kafka-version --from-offset --to-offset --from-timestamp --to-timestamp --max-records --key --key-regex --value-regex --header --producer-id --headers-only -o --output --check --help" ;;
     "logs") words="dirs verify repair diff --help" ;;
     "logs dirs") words="-o --output --help" ;;
-    "logs verify") words="--deep --compacted --notes -o --output --help" ;;
-    "logs repair") words="--to --in-place --dry-run --backup --from-recovery-point --rebuild-indexes --index-interval-bytes -y --yes -o --output --help" ;;
-    "logs diff") words="-o --output --help" ;;
+    "logs verify") words="--deep --compacted --all --notes -o --output --help" ;;
+    "logs repair") words="--to --in-place --dry-run --backup --from-recovery-point --rebuild-indexes --cut-overlaps --index-interval-bytes -y --yes -o --output --help" ;;
+    "logs diff") words="--force -o --output --help" ;;
     "spark-export") words="--out --format --topics --partitions --columns --master --include-control --strict --isolation -o --output --help" ;;
     "spark-sql") words="--topics --partitions --master --include-control --isolation --max-rows -o --output --help" ;;
     "context") words="list set use show delete --help" ;;

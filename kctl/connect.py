@@ -54,12 +54,8 @@ def connect(options: ClusterOptions) -> KafkaClient:
         context=options.context,
         command_config=options.command_config,
     )
-<<<<<<< HEAD
     tell_choice("cluster", choice.bootstrap_servers, choice.source)
-    settings = _settings(choice.command_config)
-=======
     settings = _settings(choice.command_config, options.overrides)
->>>>>>> produce
     host = real_host()
     return KafkaClient(
         parse_addresses(choice.bootstrap_servers),
@@ -71,7 +67,6 @@ def connect(options: ClusterOptions) -> KafkaClient:
     )
 
 
-<<<<<<< HEAD
 def cluster_named(client: KafkaClient) -> str:
     """Return which cluster a client talks to, for a question: its id and its addresses.
 
@@ -82,10 +77,7 @@ def cluster_named(client: KafkaClient) -> str:
     return f"cluster {view.cluster_id} at {addresses}" if view.cluster_id else addresses
 
 
-def _settings(path: str | None) -> ClientSettings:
-=======
 def _settings(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
->>>>>>> produce
     if path is None:
         return client_settings(overrides)
     from engine.config.java_properties import parse_properties
