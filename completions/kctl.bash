@@ -6,7 +6,7 @@ _kctl() {
     topics|configs|offsets|records|brokers|cluster|broker|znode|logs|context) [ "$COMP_CWORD" -gt 2 ] && path="$path ${COMP_WORDS[2]}" ;;
   esac
   case $path in
-    "") words="topics configs produce consume offsets records brokers cluster broker znode dump-log logs spark-export spark-sql context completions --help --version" ;;
+    "") words="topics configs produce consume replay offsets records brokers cluster broker znode dump-log logs spark-export spark-sql context completions --help --version" ;;
     "topics") words="list describe create alter delete configs --help" ;;
     "topics list") words="--match --exclude-internal --under-replicated --unavailable --size -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "topics describe") words="--match --under-replicated --unavailable --under-min-isr --size --offsets -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
@@ -20,6 +20,7 @@ _kctl() {
     "configs unset") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "produce") words="-k --key-delimiter --key -H --header --null -p --partition --input --value-json --file --from-line --keep-partitions --new-timestamps -z --compression --acks --no-idempotence --batch-bytes --linger -o --output -X -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
     "consume") words="--from --until -e --exit -n --max-messages --read-committed -f --format -o --output -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
+    "replay") words="--to --topic -p --partition --speed --from --until --max-records --new-timestamps --source-headers -b --bootstrap-server --command-config --context --timeout -v --verbose --help" ;;
     "offsets") words="get --help" ;;
     "offsets get") words="--at --read-committed -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "records") words="delete --help" ;;

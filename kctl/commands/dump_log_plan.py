@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
 from engine.dump.filters import Filters
 from engine.dump.options import DumpOptions, kafka_version_named
 from engine.errors import EngineError, StorageError
-from engine.host.ports import FileMissing
+from engine.host.ports import FileMissing, Files
 from engine.host.real import RealFiles
 from kctl import exits
 
@@ -39,7 +40,7 @@ class DumpPlan:
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
         self._version = kafka_version_named(given["kafka_version"])
-        self._files = RealFiles()
+        self._files: Files = RealFiles()
 
     def execute(self) -> int:
         """Dump; returns the exit code."""
@@ -50,9 +51,22 @@ class DumpPlan:
             raise WrongUsage(f"-o {given['output']}: expected text, json, ndjson or csv")
         paths = self._paths()
         options = self._options()
-        if given["output"] != "text":
-            return self._rows(paths, options)
-        return self._text(paths, options)
+        with self._progress(paths):
+            if given["output"] != "text":
+                return self._rows(paths, options)
+            return self._text(paths, options)
+
+    def _progress(self, paths: list[str]) -> AbstractContextManager[object]:
+        """Show how far a dump to a file is, where a person waits for it."""
+        if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
+            return nullcontext()
+        from kctl.commands.counted_files import CountedFiles
+        from kctl.commands.logs_progress import Progress
+
+        total = sum(self._files.size_bytes(path) for path in paths if self._files.exists(path))
+        progress = Progress(total, "dumping")
+        self._files = CountedFiles(progress.advance)
+        return progress
 
     def _text(self, paths: list[str], options: DumpOptions) -> int:
         from engine.dump.output import Output

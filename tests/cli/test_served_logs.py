@@ -7,6 +7,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,41 @@ def test_copied_logs_are_served_and_never_change(tmp_path: Path, is_writable: bo
         )
         assert sent.returncode == (0 if is_writable else 1)
         assert (b"POLICY_VIOLATION" in sent.stderr) == (not is_writable)
+        if is_writable:
+            _replay(source, server)
         code, _, err = kctl("topics", "delete", "r-txn-untouched", "-b", server, "-y")
         assert code == 0, err
     finally:
         assert kctl("cluster", "destroy", "--data", data, "-y")[0] == 0
     assert not data.exists()
     assert before == digests(source)
+
+
+def _replay(source: Path, server: str) -> None:
+    """Replay logs into the cluster, and hold what arrives to what was sent."""
+    to = ("--to", "again", "-b", server)
+    assert kctl("topics", "create", "again", "-p", "1", "-b", server)[0] == 0
+    bounds = ("--from", "3", "--until", "9")
+    assert kctl("replay", source, "--topic", "r-untouched", *to, *bounds, "--speed", "max")[0] == 0
+    code, out, _ = kctl("consume", "again", "-b", server, "--from", "start", "-e", "-o", "ndjson")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    origins = [
+        {header["key"]: header["value"] for header in row["headers"]}["replay.offset"]
+        for row in rows
+    ]
+    assert origins == [str(offset) for offset in range(3, 9)]
+    times = [row["timestamp"] for row in rows]
+    # So slow that the records are at least so far apart.
+    speed = max(times[-1] - times[0], 1) / 500
+    began = time.monotonic()
+    code, _, err = kctl("replay", source / "r-untouched-0", *to, *bounds, "--speed", f"{speed}x")
+    assert code == 0
+    assert err == "6 records, up to offsets 0: 8\n"
+    assert time.monotonic() - began >= 0.5
+    code, _, err = kctl("replay", source, "--topic", "r-untouched", *to, "--partition", "1")
+    assert code == 2
+    assert "again has 1 partitions" in err
+    assert kctl("replay", source, *to)[0] == 2
+    assert kctl("replay", source / "r-untouched-0", *to, "--speed", "fast")[0] == 2
+    assert kctl("replay", source / "r-untouched-0", *to, "--from", "start")[0] == 2
