@@ -59,7 +59,7 @@ class StartRequest(NamedTuple):
     timeout_s: float
     output: str
     from_logs: tuple[str, ...] = ()
-    is_writable: bool = False
+    writable: bool = False
 
 
 def _directory(data: str | None) -> DataDirectory:
@@ -80,7 +80,7 @@ def start_cluster(request: StartRequest) -> int:
         if request.from_logs:
             from kctl.commands.cluster_served import make_served
 
-            make_served(data, request.from_logs, plan, is_writable=request.is_writable)
+            make_served(data, request.from_logs, plan, is_writable=request.writable)
         note_cluster(files, os.environ, data.path)
         if request.foreground:
             _run_here(data, plan, turn, request.output)
