@@ -41,9 +41,9 @@ from engine.inspection.repair_actions import (
     WriteFile,
 )
 from engine.inspection.segment_recovery import (
-    Disorder,
     PartitionTrail,
     PassOptions,
+    SegmentEmptied,
     SegmentIndexes,
     SegmentRecovery,
     recover_segment,
@@ -200,7 +200,7 @@ class _Planner:
 
         try:
             return read()
-        except Disorder as disorder:
+        except SegmentEmptied as disorder:
             # What follows the cut was seen, and is gone.
             self._trail = before
             return read(disorder.cut_at)._replace(damage=str(disorder))
@@ -271,8 +271,9 @@ class _Planner:
         is_last: bool,
     ) -> None:
         forced = self._options.rebuild_all or recovery.damage is not None
-        # A broker makes the indexes of a new segment when it first needs them.
-        may_lack = is_last and not recovery.good_bytes
+        # A broker makes the indexes of a new segment when it first needs them; Kafka's dump tool
+        # dies of a missing one, so a segment that is emptied gets them.
+        may_lack = is_last and not recovery.good_bytes and recovery.damage is None
         for kind, fits, is_there, content in (
             (
                 FileKind.INDEX,

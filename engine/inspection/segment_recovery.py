@@ -6,7 +6,7 @@ good_bytes … end       the first batch it does not keep, and everything behind
 ```
 
 Where an index entry falls due that would not rise above the last one, the pass ends with a
-`Disorder`: the segment is cut at `cut_at`, almost always its beginning.
+`SegmentEmptied`: the segment is cut at `cut_at`, almost always its beginning.
 
 Source: Kafka's LogSegment.recover; the rules are in `repair_plan.py`.
 """
@@ -63,7 +63,7 @@ class PassOptions(NamedTuple):
     """How one .log is read.
 
     `is_last`: its indexes may be open, preallocated and without their last entry.
-    `skips_disorder`: index entries that do not rise are left out, and are no Disorder.
+    `skips_disorder`: index entries that do not rise are left out, and are no SegmentEmptied.
     `cuts_overlaps`: a batch at or below an offset that was there before counts as damage.
     `end_bytes`: only so much of the file, None for all of it.
     """
@@ -75,7 +75,7 @@ class PassOptions(NamedTuple):
     end_bytes: int | None = None
 
 
-class Disorder(EngineError):
+class SegmentEmptied(EngineError):
     """An index of the segment cannot hold its offsets: a broker's recovery empties it.
 
     `position` is that of the batch, `cut_at` the size the .log is cut to.
@@ -134,7 +134,7 @@ def recover_segment(
 ) -> SegmentRecovery:
     """Read one .log to its end or first damage; nothing is changed.
 
-    Raises Disorder; the trail is of no use then.
+    Raises SegmentEmptied; the trail is of no use then.
     """
     builder = IndexBuilder(
         base_offset, options.interval_bytes, skips_disorder=options.skips_disorder
@@ -145,7 +145,7 @@ def recover_segment(
         return segment_pass.run(files, options)
     except IndexOrderBroken as error:
         cut_at = builder.index.lookup(base_offset).position
-        raise Disorder(segment_pass.good_bytes, cut_at, str(error)) from error
+        raise SegmentEmptied(segment_pass.good_bytes, cut_at, str(error)) from error
 
 
 class _Pass:

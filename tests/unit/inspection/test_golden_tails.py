@@ -74,6 +74,15 @@ def test_rebuilt_indexes_are_a_broker_s_byte_for_byte(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_every_segment_has_its_indexes_after_a_repair(kind: str) -> None:
+    for recipe in recipes_of(kind):
+        files, path = repaired(recipe)
+        names = set(files.list_dir(path))
+        stems = {name.removesuffix(".log") for name in names if name.endswith(".log")}
+        assert {f"{stem}{end}" for stem in stems for end in (".index", ".timeindex")} <= names
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_check_finds_nothing_after_a_repair_but_what_brokers_keep(kind: str) -> None:
     for recipe in recipes_of(kind):
         files, path = repaired(recipe)
