@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.cluster.found_topics import FoundCluster, FoundReplica, FoundTopic, find_cluster
+from engine.cluster.ownership import remove_file, remove_log_dir
 from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan
 from engine.cluster.repair import write_store
 from engine.errors import EngineError, StorageError
@@ -148,14 +149,18 @@ def serve_logs(
     found = find_cluster(files, [(FIRST_BROKER_ID, path) for path in log_dirs])
     chosen = [_first(replicas) for topic in found.topics for replicas in topic.partitions.values()]
     target = data.broker_path(FIRST_BROKER_ID)
-    # First of all: from here on nobody takes the directory for one with logs of its own.
-    files.make_dir(data.path)
-    content = {"sources": sources, "writable": asked.is_writable}
-    files.replace_file(data.served_path, json.dumps(content).encode())
-    for replica in chosen:
-        _link(files, replica, f"{target}/{replica.topic}-{replica.partition}")
-    _write_checkpoints(files, target, chosen, states)
-    write_store(data.store_path, clock, _as_served(found))
+    try:
+        # First of all: from here on nobody takes the directory for one with logs of its own.
+        files.make_dir(data.path)
+        content = {"sources": sources, "writable": asked.is_writable}
+        files.replace_file(data.served_path, json.dumps(content).encode())
+        for replica in chosen:
+            _link(files, replica, f"{target}/{replica.topic}-{replica.partition}")
+        _write_checkpoints(files, target, chosen, states)
+        write_store(data.store_path, clock, _as_served(found))
+    except BaseException:
+        _undo(data, files)
+        raise
     data.write_plan(plan)
     notes = [*found.problems, *_merge_notes(found.topics)]
     return Served(len(chosen), sum(replica.log_bytes for replica in chosen), tuple(notes))
@@ -172,6 +177,14 @@ def remove_links(data: DataDirectory, files: Files) -> None:
             for inner in files.list_dir(partition):
                 if files.is_link(f"{partition}/{inner}"):
                     files.remove(f"{partition}/{inner}")
+
+
+def _undo(data: DataDirectory, files: Files) -> None:
+    """Remove what was made so far, so that the directory can be tried again."""
+    remove_links(data, files)
+    remove_log_dir(files, data.broker_path(FIRST_BROKER_ID))
+    for path in (*data.store_files(), data.served_path):
+        remove_file(files, path)
 
 
 def _log_dirs(files: Files, source: str) -> list[str]:

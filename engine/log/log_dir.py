@@ -39,6 +39,7 @@ LOCK_FILE = ".lock"
 #: KRaft's first metadata.
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 _REMOTE_CACHE = "remote-log-index-cache"
+_USAGE_EXIT = 2
 #: More names than these make an error no clearer.
 _SHOWN_NAMES_MAX = 10
 
@@ -72,7 +73,7 @@ class NoLogDirectory(StorageError):
 class HoldsPartitions(StorageError):
     """A log directory stands where one partition's is meant."""
 
-    exit_code = 2
+    exit_code = _USAGE_EXIT
 
     def __init__(self, path: str, partitions: Sequence[str]) -> None:
         count = len(partitions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from engine.cluster.served_logs import (
 )
 from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.memory import ManualClock
+from engine.host.os_errors import storage_error
+from engine.host.ports import LogDirOffline
 from engine.log.log_dir import NoLogDirectory
 from engine.log.offset_checkpoint import LOG_STARTS, RECOVERY_POINTS
 from tests.golden_cases import case_dir
@@ -153,3 +156,27 @@ def test_removing_the_links_leaves_the_source(tmp_path: Path) -> None:
     remove_links(stage.data, stage.files)
     assert [] == [path for path in stage.broker.rglob("*") if path.is_symlink()]
     assert before == sorted(path.name for path in stage.source.rglob("*"))
+
+
+class FailingFiles(CopyOnWriteFiles):
+    """A disk that is full after so many links."""
+
+    def __init__(self, links_left: int) -> None:
+        self._links_left = links_left
+
+    def link(self, source: str, path: str) -> None:
+        if not self._links_left:
+            raise storage_error(errno.ENOSPC, path, "link")
+        self._links_left -= 1
+        super().link(source, path)
+
+
+@pytest.mark.parametrize("links_left", [0, 1, 20])
+def test_what_fails_midway_leaves_nothing(tmp_path: Path, links_left: int) -> None:
+    stage = Stage(tmp_path)
+    stage.files = FailingFiles(links_left)
+    with pytest.raises(LogDirOffline):
+        stage.serve()
+    assert [] == list(Path(stage.data.path).iterdir())
+    stage.files = CopyOnWriteFiles()
+    assert stage.serve().partition_count == 7
