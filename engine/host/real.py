@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from engine.errors import StorageError
 from engine.host.os_errors import storage_error
-from engine.host.ports import Buffer, DiskSpace, File, LogDirOffline
+from engine.host.ports import Buffer, DiskSpace, File, FileRefused, LogDirOffline
 from engine.host.replace import replace_durably
 from engine.host.reserve import reserve_blocks
 from engine.limits import IOV_BUFFERS_MAX, UNCHECKED_READ_BYTES_MAX
@@ -219,6 +219,9 @@ class RealFiles:
         try:
             descriptor = os.open(path, flags, _FILE_MODE)
         except OSError as error:
+            if error.errno == errno.ELOOP and self.is_link(path):
+                reason = "it is a link, and what it leads to may be somebody else's"
+                raise FileRefused(path, "write", reason, errno.ELOOP) from error
             raise _failure(error, path, "open") from error
         try:
             status = os.fstat(descriptor)

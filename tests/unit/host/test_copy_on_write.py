@@ -105,7 +105,7 @@ def test_renaming_and_removing_are_of_the_link(linked: Linked) -> None:
 
 
 def test_other_files_never_write_through_a_link(linked: Linked) -> None:
-    with pytest.raises(FileRefused):
+    with pytest.raises(FileRefused, match="cannot write: it is a link"):
         RealFiles().open(str(linked.path), write=True)
     assert RealFiles().read_bytes(str(linked.path)) == b"0123456789"
 
