@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz soak-kill compare-dumps compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit quick fuzz soak-kill compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -45,6 +45,12 @@ KAFKA_VERSION ?= 3.9.1
 
 compare-dumps: $(VENV)/.dev-ready
 	$(BIN)/python -m tools.kafka_dumps.compare --libs "$(KAFKA_LIBS)" --version $(KAFKA_VERSION)
+
+# What its broker makes of logs whose offsets repeat, overlap and go back, beside what ours does.
+RECOVERY ?= --count 400 --lost 20
+
+compare-recovery: $(VENV)/.dev-ready
+	$(BIN)/python -m tools.kafka_recovery.compare --libs "$(KAFKA_LIBS)" $(RECOVERY)
 
 # The command that runs Kafka's own dump tool, which ours is timed against.
 KAFKA_DUMP_LOG ?= kafka-dump-log.sh

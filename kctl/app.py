@@ -28,6 +28,7 @@ NOUNS: dict[str, Noun] = {
     "configs": Noun("configs", "Show and change settings of topics and brokers", _DATA),
     "produce": Noun("produce", "Produce records from stdin", _DATA),
     "consume": Noun("consume", "Print records of topics and partitions", _DATA),
+    "replay": Noun("replay", "Send the records of copied logs to a topic, at their pace", _DATA),
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),

@@ -23,6 +23,8 @@ class BrokerHost(NamedTuple):
     entropy: Entropy
     lock: DirectoryLock
     name: Callable[[], str]
+    #: Whether clients may only read: the logs are somebody else's.
+    is_read_only: bool = False
 
 
 def real_directory_lock() -> DirectoryLock:

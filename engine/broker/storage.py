@@ -60,6 +60,7 @@ class Storage:
     ) -> None:
         """`epoch` is the broker's; `on_offline` is told each directory that fails."""
         self._live = live
+        self._is_read_only = host.is_read_only
         self._files = host.files
         self._on_offline = on_offline
         config = live.config
@@ -119,6 +120,8 @@ class Storage:
             _logs_log.info("%s: %d logs, %d recovered", path, len(directory.logs), recovered)
             for failed in directory.failed:
                 _logs_log.error("%s is left alone: %s", failed.directory, failed.error)
+            for stray in directory.strays:
+                _logs_log.warning("Loaded stray log: %s", stray)
             for name in directory.unknown:
                 # A broker that is run alone keeps its metadata beside its logs.
                 if not name.startswith(STORE_FILE):
@@ -171,6 +174,7 @@ class Storage:
         return ReplicationConfig(
             self._live.config.replica_lag_time_max_ms,
             self._live.topic_config(topic).min_insync_replicas,
+            self._is_read_only,
         )
 
     def reconfigure(self, topic: str | None = None) -> None:

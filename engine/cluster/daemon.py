@@ -24,6 +24,7 @@ from engine.cluster.ownership import (
     set_aside,
 )
 from engine.cluster.plan import ClusterPlan
+from engine.cluster.served_logs import remove_links
 from engine.config.key import broker_keys
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
@@ -313,6 +314,7 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
         log_dirs = list(broker_directories(data, files).values())
     else:
         log_dirs = [data.broker_path(broker_id) for broker_id in plan.broker_ids()]
+    remove_links(data, files)
     # The plan goes last: as long as it is there, an interrupted removal can be begun again.
     left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]
     for path in (*set_aside(data, files), *data.own_files()):

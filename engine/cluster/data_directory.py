@@ -9,6 +9,7 @@ running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers":
                  "znode_address": "host:port"}      the last is missing in older files
 zookeeper.port   where the metadata store listened last, and will again: {"port": …}
 cluster.log      what it has to say
+served.json      whose log directories are served, where they are not the cluster's own
 znodes.sqlite    the metadata store
 broker-<id>/     the log directory of a broker
 ```
@@ -92,6 +93,7 @@ class DataDirectory:
         self.log_path = f"{path}/cluster.log"
         self.store_path = f"{path}/{STORE_FILE}"
         self.plan_path = f"{path}/cluster.json"
+        self.served_path = f"{path}/served.json"
         self._running_path = f"{path}/running.json"
         self._znode_port_path = f"{path}/zookeeper.port"
 
@@ -104,7 +106,9 @@ class DataDirectory:
         replaced = [self._znode_port_path, self._running_path]
         half = [f"{path}{TEMPORARY_SUFFIX}" for path in (*replaced, self.plan_path)]
         locks = [self.lock_path, self.start_lock_path]
-        return [*self.store_files(), *half, *replaced, self.log_path, *locks, self.plan_path]
+        served = [self.served_path, f"{self.served_path}{TEMPORARY_SUFFIX}"]
+        own = [*self.store_files(), *half, *replaced, self.log_path, *locks, *served]
+        return [*own, self.plan_path]
 
     def store_files(self) -> list[str]:
         """Return the files of the metadata store, whether they are there or not."""

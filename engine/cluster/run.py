@@ -27,12 +27,15 @@ from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCl
 from engine.cluster.ensemble import Ensemble
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
+from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError
+from engine.host.copy_on_write import CopyOnWriteFiles
 from engine.host.coroutine import drive
 from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
 from engine.host.lock_file import LockHeld, acquire
+from engine.host.ports import Files
 from engine.host.processes import say_ready
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.host.real_network import CannotListen, RealNetwork, local_host_name
@@ -59,9 +62,9 @@ class BrokerGaveUp(EngineError):
 class Process:
     """The loop of a process, and what its brokers stand on."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: Files | None = None, *, is_read_only: bool = False) -> None:
         self.clock = RealClock()
-        self.files = RealFiles()
+        self.files = files or RealFiles()
         self.loop = EventLoop()
         descriptors_max = raise_descriptor_limit()
         _log.info(
@@ -78,6 +81,7 @@ class Process:
             RealEntropy(),
             real_directory_lock(),
             local_host_name,
+            is_read_only,
         )
         self._failure: str | None = None
         self._is_stopping = False
@@ -160,7 +164,7 @@ def run_cluster(
     unless it does not start.
     """
     check_plan(plan)
-    process = Process()
+    process = _process_of(data)
     check_start(data, process.files, plan)
     process.files.make_dir(data.path)
     try:
@@ -180,6 +184,18 @@ def run_cluster(
     finally:
         data.remove_running()
         release()
+
+
+def _process_of(data: DataDirectory) -> Process:
+    """Return the process of a cluster: of one that serves others' logs, on copies of what changes.
+
+    Errors: those of `read_served`.
+    """
+    served = read_served(data, RealFiles())
+    if served is None:
+        return Process()
+    _log.info("serving %s, writable: %s", ", ".join(served.sources), served.is_writable)
+    return Process(CopyOnWriteFiles(), is_read_only=not served.is_writable)
 
 
 def _run_cluster(

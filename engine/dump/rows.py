@@ -112,10 +112,8 @@ class RowDump:
             if suffix in _ENTRIES:
                 for columns, row in self._entries(path, suffix):
                     yield DumpedRows(columns, row, {})
-            else:
+            elif self._left != 0:
                 yield from self._log(path)
-            if self._left == 0:
-                return
 
     def _entries(self, path: str, suffix: str) -> Iterator[tuple[tuple[str, ...], Row]]:
         columns, layout = INDEX_COLUMNS[suffix], _ENTRIES[suffix]

@@ -99,7 +99,9 @@ class DumpSession:
             raise options.log_fault
         self._out.line(_heading(path))
         if options.filters.max_records is not None:
-            left = options.filters.max_records - self._shown_count
+            left = max(options.filters.max_records - self._shown_count, 0)
+            if not left:
+                return
             options = options._replace(filters=options.filters._replace(max_records=left))
         with closing(self._files.open(path)) as file:
             dump = LogDump(file, path, options, self._out, self._problems)

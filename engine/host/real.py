@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from engine.errors import StorageError
 from engine.host.os_errors import storage_error
-from engine.host.ports import Buffer, DiskSpace, File, LogDirOffline
+from engine.host.ports import Buffer, DiskSpace, File, FileRefused, LogDirOffline
 from engine.host.replace import replace_durably
 from engine.host.reserve import reserve_blocks
 from engine.limits import IOV_BUFFERS_MAX, UNCHECKED_READ_BYTES_MAX
@@ -207,15 +207,21 @@ class RealFiles:
     def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
         """Open a file, read-only unless `write`; raises FileMissing unless `create`.
 
-        Refuses what is not a regular file: a pipe or device would block or never end.
+        Refuses what is not a regular file: a pipe or device would block or never end. For writing
+        it refuses links, too: what lies behind one may be somebody else's.
         """
         # Without O_NONBLOCK the open of a pipe waits for its writer; files ignore it.
         flags = os.O_NONBLOCK | (os.O_RDWR if write else os.O_RDONLY)
+        if write:
+            flags |= os.O_NOFOLLOW
         if create:
             flags |= os.O_CREAT
         try:
             descriptor = os.open(path, flags, _FILE_MODE)
         except OSError as error:
+            if error.errno == errno.ELOOP and self.is_link(path):
+                reason = "it is a link, and what it leads to may be somebody else's"
+                raise FileRefused(path, "write", reason, errno.ELOOP) from error
             raise _failure(error, path, "open") from error
         try:
             status = os.fstat(descriptor)

@@ -7,6 +7,9 @@
             holds offset; the last entry of a closed segment has the largest of all
 ```
 
+The last segment of a log may be open, whatever its indexes look like: a broker that keeps them in
+memory has written none or only the first of their entries. What is there must be right.
+
 The index of an open segment may hold more behind its last entry: when a broker truncates a log it
 sets its count of entries back, in memory, and leaves the bytes (seen on followers after an unclean
 election). It rebuilds such an index after a crash and cuts it at a clean stop.
@@ -16,7 +19,7 @@ for a whole fetch response. Both checks go along with one scan of the log.
 
 Source: L3, L5; the rules of `offset_index.py` and `time_index.py`.
 Differs: Kafka's dump tool looks at the one batch at an entry's position, and reports followers'
-entries as wrong.
+entries as wrong. Where offsets fall back, what the time index says of them is not judged.
 """
 
 from __future__ import annotations
@@ -104,21 +107,29 @@ class OffsetIndexCheck:
 class TimeIndexCheck:
     """One time index against the batches of its segment, in order.
 
-    `is_closed` tells whether a broker has closed the segment: only then must every entry be right
-    and the last one be there.
+    `is_closed` tells whether a broker has closed the segment: only then must every entry be right.
+    `is_ended` tells whether the last entry must be there.
     """
 
-    def __init__(self, findings: Findings, path: str, index: TimeIndex, *, is_closed: bool) -> None:
+    def __init__(
+        self, findings: Findings, path: str, index: TimeIndex, *, is_closed: bool, is_ended: bool
+    ) -> None:
         self._report = _Report(findings, path, "timeindex", is_closed=is_closed)
-        self._final = index.last_entry if is_closed else None
+        self._final = index.last_entry if is_ended else None
         self._entries = iter(index)
         self._head = next(self._entries, None)
         self._last = TimestampOffset(NO_TIMESTAMP, index.base_offset - 1)
         self._largest = NO_TIMESTAMP
+        self._last_offset = index.base_offset - 1
         self._is_certain = True
+        # Kept until the end: where offsets fall back, entries are not in the order of the file.
+        self._doubts: list[tuple[str, TimestampOffset, str, int]] = []
+        self._is_in_order = True
 
     def see(self, last_offset: int, max_timestamp_ms: int) -> None:
         """Go on by one good batch."""
+        self._is_in_order = self._is_in_order and last_offset > self._last_offset
+        self._last_offset = last_offset
         self._largest = max(self._largest, max_timestamp_ms)
         while self._head and self._head.offset <= last_offset:
             if self._rises(self._head) and self._head.timestamp != self._largest:
@@ -137,6 +148,9 @@ class TimeIndexCheck:
             self._advance()
         if self._final and self._final.timestamp < self._largest:
             self._uncertain(self._final, f"nothing behind it, but times go on to {self._largest}")
+        if self._is_in_order:
+            for rule, index_entry, reason, largest in self._doubts:
+                self._wrong(rule, index_entry, reason, largest)
 
     def _advance(self) -> None:
         self._head = None if self._report.is_over else next(self._entries, None)
@@ -146,20 +160,27 @@ class TimeIndexCheck:
         if index_entry.offset > last.offset and index_entry.timestamp > last.timestamp:
             self._last = index_entry
             return True
-        self._wrong("order", index_entry, f"does not rise above {tuple(last)}")
+        reason = f"does not rise above {tuple(last)}"
+        if index_entry.offset == last.offset and index_entry.timestamp > last.timestamp:
+            # Right for a batch that repeats the last one's offset with a later time.
+            self._doubts.append(("order", index_entry, reason, self._largest))
+        else:
+            self._wrong("order", index_entry, reason)
         return False
 
     def _uncertain(self, index_entry: TimestampOffset, reason: str) -> None:
         if self._is_certain:
-            self._wrong("entry", index_entry, reason)
+            self._doubts.append(("entry", index_entry, reason, self._largest))
 
-    def _wrong(self, rule: str, index_entry: TimestampOffset, reason: str) -> None:
+    def _wrong(
+        self, rule: str, index_entry: TimestampOffset, reason: str, largest: int | None = None
+    ) -> None:
         message = f"timestamp {index_entry.timestamp} up to offset {index_entry.offset}: {reason}"
         self._report.wrong(
             rule,
             message,
             offset=index_entry.offset,
-            expected=self._largest,
+            expected=self._largest if largest is None else largest,
             got=index_entry.timestamp,
         )
 

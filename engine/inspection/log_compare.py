@@ -22,9 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from engine.errors import CorruptRecord
+from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import Files
+from engine.log import partition_metadata
 from engine.log.batch_scan import scan_batches
+from engine.log.log_dir import PartitionFolder
+from engine.log.partition_metadata import read_partition_metadata
 from engine.log.segment_files import PartitionFiles
 from engine.naming import FileKind
 from engine.records.crc import crc32c
@@ -82,10 +85,27 @@ def compare_partitions(files: Files, left: PartitionFiles, right: PartitionFiles
             difference = Difference(kind, offset, left_batch, right_batch)
             break
         equal += 1
-    for side in sides:
-        side.run_out()
+    for side, other in (sides, sides[::-1]):
+        side.run_out(other.offsets)
     damage = tuple(side.damage for side in sides if side.damage)
     return Comparison(left_side.offsets, right_side.offsets, equal, difference, damage)
+
+
+def unlike_reason(files: Files, left: PartitionFolder, right: PartitionFolder) -> str | None:
+    """Return why two directories cannot be copies of one partition, None if they may be."""
+    names = [side.topic_partition for side in (left, right)]
+    if None not in names and names[0] != names[1]:
+        return f"{names[0]} and {names[1]} are different partitions"
+    ids = []
+    for side in (left, right):
+        try:
+            path = side.files.file_path(partition_metadata.FILE_NAME)
+            ids.append(read_partition_metadata(files, path).topic_id)
+        except StorageError:
+            return None
+    if ids[0] != ids[1]:
+        return f"their topic ids are {ids[0]} and {ids[1]}"
+    return None
 
 
 def _kind(left_batch: BatchPrint, right_batch: BatchPrint) -> str | None:
@@ -123,10 +143,21 @@ class _Side:
         """Go to the next batch."""
         self.head = next(self._batches, None)
 
-    def run_out(self) -> None:
-        """Read the rest, for the end offset."""
+    def run_out(self, other: tuple[int, int] | None) -> None:
+        """Read the rest, for the end offset and for damage that no batch stands against."""
+        was_whole = self.damage is None
+        wrong: BatchPrint | None = None
         while self.head is not None:
+            if wrong is None and not self.head.is_crc_valid:
+                wrong = self.head
             self.advance()
+        if wrong is not None:
+            place = f"{wrong.path} at position {wrong.position}"
+            self.damage = f"{place}: wrong checksum at offset {wrong.base_offset}"
+        end = other[1] if other else 0
+        at = wrong.base_offset if wrong else self.offsets[1] if self.offsets else 0
+        if self.damage and was_whole and at >= end:
+            self.damage += f", behind the end of the other copy, {end}"
 
     def _scan(self, files: Files, partition: PartitionFiles) -> Iterator[BatchPrint]:
         for segment in partition.segments:

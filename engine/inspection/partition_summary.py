@@ -79,7 +79,7 @@ def _end_offset(files: Files, partition: PartitionFolder) -> int | None:
     last = partition.files.segments[-1]
     file = files.open(partition.files.segment_path(last, FileKind.LOG))
     try:
-        return find_end(file, _index(files, partition, last))
+        return find_end(file, _index(files, partition, last)).next_offset
     finally:
         file.close()
 

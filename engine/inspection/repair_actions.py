@@ -50,12 +50,14 @@ class RepairOptions(NamedTuple):
     """How to repair.
 
     `recovery_point`: offset below which segments' logs are left alone, None to look at all.
+    `cuts_overlaps`: cut at the first batch whose offsets were there before, which a broker keeps.
     `rebuild_all`: rebuild every index that differs from a broker's rebuild, not only wrong ones.
     """
 
     index_interval_bytes: int = INDEX_INTERVAL_BYTES
     recovery_point: int | None = None
     rebuild_all: bool = False
+    cuts_overlaps: bool = False
 
 
 class RepairPlan(NamedTuple):
@@ -63,8 +65,9 @@ class RepairPlan(NamedTuple):
 
     `actions` are in the order of doing. `log_bytes` has the size of each .log afterwards by base
     offset. `lost_bytes` counts bytes of logs that go; `lost_from_offset` is the first offset that
-    is not there any more, None if nothing is lost. `carried` are the files that stay, as (present
-    name, name afterwards), whether or not an action changes them.
+    is not there any more, None if nothing is lost. `overlaps` counts batches that stay although
+    their offsets were there before. `carried` are the files that stay, as (present name, name
+    afterwards), whether or not an action changes them.
     """
 
     name: str
@@ -75,3 +78,4 @@ class RepairPlan(NamedTuple):
     end_offset: int
     lost_bytes: int = 0
     lost_from_offset: int | None = None
+    overlaps: int = 0

@@ -4,7 +4,8 @@ In the order in which it is done:
 
 ```
 1 leftovers     removed or finished as a broker does at start (swap_recovery.py)
-2 .log          cut at the first batch that is no good; all later segments are removed
+2 .log          cut at the first batch that is no good, or at its beginning where an index cannot
+                hold its offsets; all later segments are removed
 3 indexes       .index .timeindex .txnindex written anew where they are wrong or missing
 4 leader epochs entries behind the new end go, missing ones are added from the batches
 5 snapshots     damaged ones and those behind the new end go: a broker builds them again
@@ -18,12 +19,13 @@ Differs: a batch below its segment's base offset, or 2^31 above it, is cut as we
 not start with such a log. Every segment is looked at, not only those from the recovery point on;
 with `recovery_point` older ones keep their damage, and then their indexes, as in a broker.
 Kept, as by a broker: batches with a magic byte above 2 or a wrong leader epoch, which no checksum
-covers, and offsets that overlap or are missing.
+covers, and offsets that overlap or repeat where no index entry falls due, or that are missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 
 from engine.errors import CorruptFile, CorruptRecord
 from engine.host.ports import Files
@@ -40,6 +42,8 @@ from engine.inspection.repair_actions import (
 )
 from engine.inspection.segment_recovery import (
     PartitionTrail,
+    PassOptions,
+    SegmentEmptied,
     SegmentIndexes,
     SegmentRecovery,
     recover_segment,
@@ -117,6 +121,7 @@ class _Planner:
             self._end_offset,
             self._lost_bytes,
             self._lost_from,
+            self._trail.overlaps,
         )
 
     # 1 leftovers
@@ -150,16 +155,10 @@ class _Planner:
         checked_from = self._first_checked(bases)
         for number, base_offset in enumerate(bases):
             is_last = number == len(bases) - 1
-            name, size = self._logs[base_offset]
+            _, size = self._logs[base_offset]
             present = self._read_indexes(base_offset)
-            recovery = recover_segment(
-                self._files,
-                self._layout.file_path(name),
-                base_offset,
-                present=present,
-                trail=self._trail,
-                interval_bytes=self._options.index_interval_bytes,
-                is_last=is_last,
+            recovery = self._recover(
+                base_offset, present, is_last=is_last, is_checked=base_offset >= checked_from
             )
             if self._on_read:
                 self._on_read(size)
@@ -175,6 +174,36 @@ class _Planner:
                 self._plan_indexes(base_offset, present, recovery, is_last=True)
                 return
             self._plan_indexes(base_offset, present, recovery, is_last=is_last)
+
+    def _recover(
+        self, base_offset: int, present: SegmentIndexes, *, is_last: bool, is_checked: bool
+    ) -> SegmentRecovery:
+        """Read one .log; one whose offsets no index can hold counts as damaged from its cut on."""
+        name, _ = self._logs[base_offset]
+        before = deepcopy(self._trail)
+
+        def read(end_bytes: int | None = None) -> SegmentRecovery:
+            return recover_segment(
+                self._files,
+                self._layout.file_path(name),
+                base_offset,
+                present=present,
+                trail=self._trail,
+                options=PassOptions(
+                    self._options.index_interval_bytes,
+                    is_last,
+                    skips_disorder=not is_checked,
+                    cuts_overlaps=self._options.cuts_overlaps and is_checked,
+                    end_bytes=end_bytes,
+                ),
+            )
+
+        try:
+            return read()
+        except SegmentEmptied as disorder:
+            # What follows the cut was seen, and is gone.
+            self._trail = before
+            return read(disorder.cut_at)._replace(damage=str(disorder))
 
     def _first_checked(self, bases: list[int]) -> int:
         """Return the base offset of the segment that holds the recovery point."""
@@ -242,8 +271,9 @@ class _Planner:
         is_last: bool,
     ) -> None:
         forced = self._options.rebuild_all or recovery.damage is not None
-        # A broker makes the indexes of a new segment when it first needs them.
-        may_lack = is_last and not recovery.good_bytes
+        # A broker makes the indexes of a new segment when it first needs them; Kafka's dump tool
+        # dies of a missing one, so a segment that is emptied gets them.
+        may_lack = is_last and not recovery.good_bytes and recovery.damage is None
         for kind, fits, is_there, content in (
             (
                 FileKind.INDEX,

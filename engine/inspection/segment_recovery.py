@@ -5,6 +5,9 @@ bytes 0 … good_bytes   batches that a broker's recovery keeps
 good_bytes … end       the first batch it does not keep, and everything behind it
 ```
 
+Where an index entry falls due that would not rise above the last one, the pass ends with a
+`SegmentEmptied`: the segment is cut at `cut_at`, almost always its beginning.
+
 Source: Kafka's LogSegment.recover; the rules are in `repair_plan.py`.
 """
 
@@ -12,14 +15,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.errors import CorruptRecord
+from engine.errors import CorruptRecord, EngineError
 from engine.host.ports import Files
 from engine.inspection.check_epochs import EpochCheck
 from engine.inspection.check_indexes import OffsetIndexCheck, TimeIndexCheck
 from engine.inspection.findings import Findings
 from engine.log.batch_scan import scan_batches
 from engine.log.index_builder import IndexBuilder
-from engine.log.offset_index import OffsetIndex
+from engine.log.offset_index import IndexOrderBroken, OffsetIndex
 from engine.log.time_index import TimeIndex
 from engine.log.transactions_seen import TransactionsSeen
 from engine.log.txn_index import AbortedTransaction, TransactionIndex
@@ -56,6 +59,36 @@ class SegmentRecovery(NamedTuple):
     time_index_fits: bool
 
 
+class PassOptions(NamedTuple):
+    """How one .log is read.
+
+    `is_last`: its indexes may be open, preallocated and without their last entry.
+    `skips_disorder`: index entries that do not rise are left out, and are no SegmentEmptied.
+    `cuts_overlaps`: a batch at or below an offset that was there before counts as damage.
+    `end_bytes`: only so much of the file, None for all of it.
+    """
+
+    interval_bytes: int
+    is_last: bool
+    skips_disorder: bool = False
+    cuts_overlaps: bool = False
+    end_bytes: int | None = None
+
+
+class SegmentEmptied(EngineError):
+    """An index of the segment cannot hold its offsets: a broker's recovery empties it.
+
+    `position` is that of the batch, `cut_at` the size the .log is cut to.
+    """
+
+    def __init__(self, position: int, cut_at: int, rule: str) -> None:
+        super().__init__(
+            f"offsets do not rise at position {position} ({rule}): a broker empties the segment"
+        )
+        self.position = position
+        self.cut_at = cut_at
+
+
 class PartitionTrail:
     """What is carried from one segment of a partition to the next."""
 
@@ -64,10 +97,21 @@ class PartitionTrail:
         self.epochs = EpochCheck(Findings())
         #: Whether every offset from 0 on was there, so that no transaction began unseen.
         self.is_complete = True
+        #: Behind the highest offset so far.
+        self.end_offset = 0
+        #: How many batches lie at or below an offset that was there before.
+        self.overlaps = 0
         self._next_offset = 0
+
+    def is_overlap(self, batch: RecordBatch) -> bool:
+        """Tell whether a batch does not lie behind all before it."""
+        first = batch.base_offset if batch.magic >= MAGIC else batch.last_offset
+        return first < self.end_offset
 
     def see(self, batch: RecordBatch) -> None:
         """Go on by one good batch."""
+        self.overlaps += self.is_overlap(batch)
+        self.end_offset = max(self.end_offset, batch.next_offset)
         if not self.is_complete:
             return
         # Opening messages of older formats for their offsets is not worth it: they have no
@@ -86,27 +130,34 @@ def recover_segment(
     *,
     present: SegmentIndexes,
     trail: PartitionTrail,
-    interval_bytes: int,
-    is_last: bool,
+    options: PassOptions,
 ) -> SegmentRecovery:
     """Read one .log to its end or first damage; nothing is changed.
 
-    The indexes of the last segment may be open: preallocated, and without their last entry.
+    Raises SegmentEmptied; the trail is of no use then.
     """
-    segment_pass = _Pass(path, base_offset, trail, interval_bytes)
-    segment_pass.compare(present, is_last=is_last)
-    return segment_pass.run(files)
+    builder = IndexBuilder(
+        base_offset, options.interval_bytes, skips_disorder=options.skips_disorder
+    )
+    segment_pass = _Pass(path, base_offset, trail, builder)
+    segment_pass.compare(present, is_last=options.is_last)
+    try:
+        return segment_pass.run(files, options)
+    except IndexOrderBroken as error:
+        cut_at = builder.index.lookup(base_offset).position
+        raise SegmentEmptied(segment_pass.good_bytes, cut_at, str(error)) from error
 
 
 class _Pass:
     def __init__(
-        self, path: str, base_offset: int, trail: PartitionTrail, interval_bytes: int
+        self, path: str, base_offset: int, trail: PartitionTrail, builder: IndexBuilder
     ) -> None:
         self._path = path
         self._base_offset = base_offset
         self._next_offset = base_offset
         self._trail = trail
-        self._builder = IndexBuilder(base_offset, interval_bytes)
+        self._builder = builder
+        self.good_bytes = 0
         self._index_findings = Findings()
         self._time_findings = Findings()
         self._index: OffsetIndexCheck | None = None
@@ -125,30 +176,32 @@ class _Pass:
         if times is not None:
             is_closed = not (is_last and times.padding_bytes)
             self._time_index = TimeIndexCheck(
-                self._time_findings, self._path, times, is_closed=is_closed
+                self._time_findings, self._path, times, is_closed=is_closed, is_ended=is_closed
             )
         entries = present.txn_index.entries if present.txn_index else ()
         self._indexed = {transaction.last_offset: transaction for transaction in entries}
 
-    def run(self, files: Files) -> SegmentRecovery:
+    def run(self, files: Files, options: PassOptions) -> SegmentRecovery:
         file = files.open(self._path)
         damage = None
-        good_bytes = 0
         try:
-            scan = scan_batches(file)
+            scan = scan_batches(file, end=options.end_bytes)
             for position, batch in scan:
                 damage = self._damage(batch)
+                if options.cuts_overlaps and damage is None and self._trail.is_overlap(batch):
+                    end_offset = self._trail.end_offset
+                    damage = f"offset {batch.base_offset} lies below {end_offset}, the end so far"
                 if damage is not None:
                     break
                 self._see(position, batch)
-                good_bytes = scan.position
+                self.good_bytes = scan.position
             if damage is None and scan.trailing_bytes:
                 damage = f"{scan.trailing_bytes} bytes of a batch that does not end in the file"
         except CorruptRecord as error:
             damage = f"expected {error.expected}, got {error.got}"
         finally:
             file.close()
-        return self._result(good_bytes, damage)
+        return self._result(damage)
 
     def _damage(self, batch: RecordBatch) -> str | None:
         try:
@@ -187,14 +240,14 @@ class _Pass:
         if aborted is not None:
             self._aborted.append(aborted)
 
-    def _result(self, good_bytes: int, damage: str | None) -> SegmentRecovery:
+    def _result(self, damage: str | None) -> SegmentRecovery:
         self._builder.finish()
         if self._index:
             self._index.finish()
         if self._time_index:
             self._time_index.finish()
         return SegmentRecovery(
-            good_bytes,
+            self.good_bytes,
             self._next_offset,
             damage,
             self._builder.index,

@@ -33,7 +33,7 @@ from engine.inspection.check_side_files import (
 from engine.inspection.check_transactions import TransactionCheck
 from engine.inspection.findings import Finding, Findings, Severity
 from engine.inspection.usual_batches import UsualBatches
-from engine.limits import DAMAGES_OF_A_SEGMENT_MAX
+from engine.limits import DAMAGES_OF_A_SEGMENT_MAX, SCAN_CHUNK_BYTES
 from engine.log import leader_epoch_checkpoint, offset_checkpoint
 from engine.log.batch_scan import BatchScan, resync, scan_batches, zero_tail_start
 from engine.log.log_dir import (
@@ -86,7 +86,7 @@ def verify_partition(
 ) -> PartitionReport:
     """Return what is wrong with one partition directory; `state` is its log directory's.
 
-    `on_read` is told the size of each .log that was read.
+    `on_read` is told how many bytes of logs were read since the last time.
     """
     options = options or VerifyOptions()
     if options.compacted is None and _is_known_compacted(partition, state):
@@ -145,6 +145,13 @@ class _PartitionScan:
         self._is_last = False
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
+        self._told_bytes = 0
+
+    def _tell_read(self, position: int) -> None:
+        """Tell how much of the segment was read since it was told last."""
+        if self._on_read is not None and position > self._told_bytes:
+            self._on_read(position - self._told_bytes)
+        self._told_bytes = position
 
     def run(self) -> PartitionReport:
         check_names(self._findings, self._layout)
@@ -152,8 +159,7 @@ class _PartitionScan:
         for segment in self._layout.segments:
             self._is_last = segment is self._layout.segments[-1]
             self._segment(segment)
-            if self._on_read:
-                self._on_read(segment.log_bytes)
+            self._tell_read(segment.log_bytes)
         self._offsets.finish()
         end_offset = self._end_offset()
         self._compare_epochs(end_offset)
@@ -191,6 +197,7 @@ class _PartitionScan:
             self._findings.add(Severity.WARNING, "epochs-absent", path, message)
 
     def _segment(self, segment: SegmentFiles) -> None:
+        self._told_bytes = 0
         self._path = self._layout.segment_path(segment, FileKind.LOG)
         self._segment_base = segment.base_offset
         self._offsets.enter(self._path, segment.base_offset)
@@ -221,7 +228,9 @@ class _PartitionScan:
             times = read_time_index(self._files, path, segment.base_offset)
             is_closed = not self._is_last or not times.padding_bytes
             self._check_form(path, "timeindex", times, is_closed=is_closed)
-            self._time_index = TimeIndexCheck(self._findings, path, times, is_closed=is_closed)
+            self._time_index = TimeIndexCheck(
+                self._findings, path, times, is_closed=is_closed, is_ended=not self._is_last
+            )
         self._transactions.enter(
             self._path,
             self._layout.segment_path(segment, FileKind.TXNINDEX),
@@ -272,6 +281,7 @@ class _PartitionScan:
         """Feed the checks with every batch of a .log, over damage as far as it goes."""
         start: int | None = 0
         for _ in range(DAMAGES_OF_A_SEGMENT_MAX):
+            size_bytes = file.size_bytes()
             scan = scan_batches(file, start=start or 0)
             damage = None
             try:
@@ -280,6 +290,10 @@ class _PartitionScan:
                 damage = error
             if damage is None and not scan.trailing_bytes:
                 return
+            if damage is None and self._is_last and file.size_bytes() > size_bytes:
+                # A broker is writing the batch that seems torn.
+                start = scan.position
+                continue
             start = self._step_over(file, scan.position, scan.trailing_bytes, damage)
             if start is None:
                 return
@@ -291,6 +305,8 @@ class _PartitionScan:
         usual = UsualBatches(self._offsets, self._epochs, self._index, self._time_index)
         try:
             for position, view in scan.frames():
+                if position - self._told_bytes >= SCAN_CHUNK_BYTES:
+                    self._tell_read(position)
                 if not self._options.deep and usual.take(position, view):
                     self._batches += 1
                     continue

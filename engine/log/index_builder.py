@@ -7,6 +7,10 @@ before each batch   if more than index.interval.bytes lie between the last entry
 at the end          the largest timestamp once more, if the last entry has another
 ```
 
+Entries rise: an offset that is not behind the last entry's is `IndexOrderBroken`, and so is a
+largest timestamp whose offset lies before the last entry's. Only where an entry falls due is that
+found out; offsets that fall back between two entries go unseen.
+
 Source: Kafka's LogSegment.recover; LOG-2, LOG-5. A leader writes the same entries while it appends,
 one batch at a time; a follower, which appends whole fetch responses, writes fewer.
 """
@@ -23,31 +27,42 @@ INDEX_INTERVAL_BYTES = 4096
 class IndexBuilder:
     """Builds both indexes of one segment along one scan of its .log."""
 
-    def __init__(self, base_offset: int, interval_bytes: int = INDEX_INTERVAL_BYTES) -> None:
+    def __init__(
+        self,
+        base_offset: int,
+        interval_bytes: int = INDEX_INTERVAL_BYTES,
+        *,
+        skips_disorder: bool = False,
+    ) -> None:
+        """Start at a segment's base; `skips_disorder` leaves out entries that do not rise."""
         self.index = OffsetIndex(base_offset)
         self.time_index = TimeIndex(base_offset)
         self._interval_bytes = interval_bytes
+        self._skips_disorder = skips_disorder
         self._last_position = 0
         self._largest = NO_TIMESTAMP
         self._largest_offset = base_offset
 
     def see(self, position: int, last_offset: int, max_timestamp_ms: int) -> None:
-        """Go on by one batch, the next in the file."""
+        """Go on by one batch, the next in the file; raises IndexOrderBroken."""
         if max_timestamp_ms > self._largest:
             self._largest = max_timestamp_ms
             self._largest_offset = last_offset
         if position - self._last_position > self._interval_bytes:
-            # Offsets that fall back are for a check to report; an index cannot hold them.
-            if not len(self.index) or last_offset > self.index.last_offset:
+            if self._takes(last_offset):
                 self.index.append(last_offset, position)
                 self._add_time()
             self._last_position = position
 
     def finish(self) -> None:
-        """Add the last entry of the time index."""
+        """Add the last entry of the time index; raises IndexOrderBroken."""
         self._add_time()
 
+    def _takes(self, last_offset: int) -> bool:
+        is_behind = not len(self.index) or last_offset > self.index.last_offset
+        return is_behind or not self._skips_disorder
+
     def _add_time(self) -> None:
-        last = self.time_index.last_entry
-        if self._largest_offset >= last.offset:
-            self.time_index.maybe_append(self._largest, self._largest_offset)
+        if self._skips_disorder and self._largest_offset < self.time_index.last_entry.offset:
+            return
+        self.time_index.maybe_append(self._largest, self._largest_offset)

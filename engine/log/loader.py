@@ -13,20 +13,23 @@
 
 Doing all that twice changes nothing the second time, and a crash in the middle is a crash before
 (L2, L3, L8). A batch is bad where the file ends in it, its length is below 14, or its checksum is
-wrong.
+wrong. Offsets that fall back or repeat are found out only where an index entry falls due.
 
 Source: LOG-12; Kafka's LogLoader and LogSegment.recover.
 Differs: later segments go before the damaged one is cut (Kafka: after), so that a crash between
 leaves no hole; an empty segment behind records that a power cut took goes. A missing or odd
 .timeindex is built again too. A damaged `leader-epoch-checkpoint` does not stop a log. A segment
 with offsets that do not belong into it (below its base, or 2^31 above) is `SegmentOffsetOverflow`
-for this log; Kafka splits the second kind, and stops the broker over the first.
+for this log; Kafka splits the second kind, and stops the broker over the first. So it is with a
+segment that has lost its .index, or has a bad .txnindex, and whose offsets no index can hold:
+`SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
 """
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterable
+from enum import Enum
 from typing import NamedTuple
 
 from engine.errors import CorruptFile, CorruptRecord
@@ -43,11 +46,16 @@ from engine.log.partition_metadata import read_partition_metadata
 from engine.log.producer_recovery import rebuild_producers
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import ProducerState
+from engine.log.recovery_lines import RecoveryLines, SegmentCut
 from engine.log.segment import Segment, create_segment
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.log.segment_list import SegmentList
 from engine.log.segment_lookup import find_end
-from engine.log.segment_replay import SegmentOffsetOverflow, SegmentReplay
+from engine.log.segment_replay import (
+    SegmentOffsetOverflow,
+    SegmentOffsetsDisordered,
+    SegmentReplay,
+)
 from engine.log.segment_trash import discard_segments
 from engine.log.swap_recovery import plan_swaps
 from engine.log.tasks import LogHooks
@@ -59,7 +67,13 @@ from engine.naming import FileKind, parse_segment_file
 _INT64_MAX = (1 << 63) - 1
 
 
-__all__ = ["LoadReport", "LoadRequest", "SegmentOffsetOverflow", "load_log"]
+__all__ = [
+    "LoadReport",
+    "LoadRequest",
+    "SegmentOffsetOverflow",
+    "SegmentOffsetsDisordered",
+    "load_log",
+]
 
 
 class LoadRequest(NamedTuple):
@@ -85,12 +99,25 @@ class LoadReport(NamedTuple):
 def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[LocalLog, LoadReport]:
     """Open a log; a directory without segments becomes an empty one.
 
-    Errors: SegmentOffsetOverflow; LogDirOffline and other StorageErrors of the host.
+    Errors: SegmentOffsetOverflow, SegmentOffsetsDisordered; LogDirOffline and other StorageErrors
+    of the host.
     """
     loader = _Loader(files, request, hooks)
     loaded = loader.load()
     log = LocalLog(files, request.directory, request.topic_partition, request.config, loaded, hooks)
     return log, loader.report()
+
+
+class _Pass(Enum):
+    """Why a segment is read through.
+
+    UNFLUSHED: a crash may have hurt it; later segments go with what is cut. LOST_INDEX: Kafka, too,
+    has to build its indexes. ODD_INDEX: only we look; offsets out of order are no reason to stop.
+    """
+
+    UNFLUSHED = 1
+    LOST_INDEX = 2
+    ODD_INDEX = 3
 
 
 class _Loader:
@@ -103,6 +130,7 @@ class _Loader:
         # Up to where `_producers` have seen the log; −1 when they have seen nothing.
         self._producers_end = -1
         self._recovered = self._truncated = self._dropped = 0
+        self._lines = RecoveryLines(request.topic_partition, request.directory)
 
     def report(self) -> LoadReport:
         return LoadReport(self._recovered, self._truncated, self._dropped)
@@ -121,7 +149,7 @@ class _Loader:
         start = max(request.log_start_offset, self._segments.first.base_offset)
         if self._epochs.truncate_from_end(end):
             self._epochs.write()
-        self._epochs.truncate_from_start(start)
+        self._epochs.truncate_from_start(request.log_start_offset)
         self._settle_producers(start, end)
         point = end if request.was_stopped_cleanly else min(request.recovery_point, end)
         return LoadedLog(
@@ -141,9 +169,11 @@ class _Loader:
         directory = self._request.directory
         partition = list_partition_files(self._files, directory)
         plan = plan_swaps(partition, lambda name: self._end_of(f"{directory}/{name}"))
-        for name, _ in plan.removed:
+        for name, reason in plan.removed:
+            self._lines.removed(f"{directory}/{name}", reason)
             self._files.remove(f"{directory}/{name}")
         for name, target in plan.renamed:
+            self._lines.renamed(f"{directory}/{name}", target)
             self._files.rename(f"{directory}/{name}", f"{directory}/{target}")
         if not plan.removed and not plan.renamed:
             return partition
@@ -171,38 +201,64 @@ class _Loader:
     # 2 segments
 
     def _check_indexes(self) -> None:
-        """Rebuild indexes that are missing or no good below the recovery point."""
+        """Rebuild indexes that are missing or no good below the recovery point.
+
+        A segment without its .index, or with a bad .txnindex, is read through wherever it is, as
+        Kafka does when it opens one; raises SegmentOffsetsDisordered.
+        """
         request = self._request
         unflushed: set[int] = set()
         if not request.was_stopped_cleanly:
             later = self._segments.between(request.recovery_point, _INT64_MAX)
             unflushed = {segment.base_offset for segment in later}
         for segment in list(self._segments):
-            if segment.base_offset not in unflushed and not self._has_good_indexes(segment):
-                self._recover(segment, is_unflushed=False)
+            is_lost = self._has_lost_index(segment)
+            is_trusted = is_lost or segment.base_offset in unflushed
+            if is_lost or not (is_trusted or self._has_good_indexes(segment)):
+                self._recover(segment, _Pass.LOST_INDEX if is_lost else _Pass.ODD_INDEX)
                 segment.write_indexes()
                 segment.sync(with_indexes=True)
+
+    def _has_lost_index(self, segment: Segment) -> bool:
+        """Tell, and say, whether Kafka would read a segment through for its indexes' sake."""
+        if not self._files.exists(segment.path(FileKind.INDEX)):
+            self._lines.index_missing(segment.path(FileKind.LOG))
+            return True
+        path = segment.path(FileKind.TXNINDEX)
+        try:
+            problem = None
+            if self._files.exists(path):
+                problem = read_txn_index(self._files, path).problem(segment.base_offset)
+        except CorruptFile as error:
+            problem = str(error)
+        if problem is not None:
+            self._lines.index_corrupt(segment.path(FileKind.LOG), problem)
+        return problem is not None
 
     def _has_good_indexes(self, segment: Segment) -> bool:
         base = segment.base_offset
         try:
             index = read_offset_index(self._files, segment.path(FileKind.INDEX), base)
             times = read_time_index(self._files, segment.path(FileKind.TIMEINDEX), base)
-            path = segment.path(FileKind.TXNINDEX)
-            if self._files.exists(path) and read_txn_index(self._files, path).problem(base):
-                return False
-        except (CorruptFile, FileMissing):
+        except (CorruptFile, FileMissing) as error:
+            self._lines.index_corrupt(segment.path(FileKind.LOG), str(error))
             return False
-        if index.problem() or times.problem() or index.hides_entries or times.hides_entries:
-            return False
+        problem = index.problem() or times.problem()
+        if problem is None and (index.hides_entries or times.hides_entries):
+            problem = "entries behind the first one of zeros"
         # Batches that only an index of nothing points at: it was lost, or never written.
         is_short = segment.size_bytes <= 2 * self._request.config.index_interval_bytes
-        return is_short or len(index) > 0 or len(times) > 0
+        if problem is None and not (is_short or len(index) > 0 or len(times) > 0):
+            problem = "no entry at all"
+        if problem is not None:
+            self._lines.index_corrupt(segment.path(FileKind.LOG), problem)
+        return problem is None
 
     def _recover_unflushed(self) -> None:
         unflushed = self._segments.between(self._request.recovery_point, _INT64_MAX)
-        for segment in unflushed:
-            if self._recover(segment, is_unflushed=True):
+        for number, segment in enumerate(unflushed):
+            self._lines.recovering(segment.base_offset, number, len(unflushed))
+            if self._recover(segment, _Pass.UNFLUSHED):
                 break
         self._drop_empty_behind_loss()
         for segment in list(self._segments)[:-1]:
@@ -217,45 +273,90 @@ class _Loader:
         """
         while len(self._segments) > 1 and not self._request.config.is_compacted:
             before, active = list(self._segments)[-2:]
-            end = find_end(before.file, before.index)
+            end = find_end(before.file, before.index).next_offset
             is_flushed = active.base_offset <= self._request.recovery_point
             if active.size_bytes or is_flushed or end >= active.base_offset:
                 break
             self._dropped += 1
-            self._drop([active])
+            self._drop([active], f"the records before it end at {end}")
 
-    def _recover(self, segment: Segment, *, is_unflushed: bool) -> bool:
+    def _recover(self, segment: Segment, why: _Pass) -> bool:
         """Read a segment through and rebuild its side files; tells whether it was cut.
 
         Flushed segments behind damage in a flushed one stay, and a hole with them, as in Kafka.
+        Raises SegmentOffsetsDisordered for a lost index that cannot be built.
         """
         self._recovered += 1
-        self._know_producers_at(segment.base_offset)
+        self._know_producers_at(segment.base_offset, why)
         replay = SegmentReplay(segment, self._epochs, self._producers)
-        replay.run(self._request.config.index_interval_bytes)
+        interval_bytes = self._request.config.index_interval_bytes
+        replay.run(interval_bytes, skips_disorder=why is _Pass.ODD_INDEX)
+        path = segment.path(FileKind.LOG)
+        if replay.disorder is not None and why is _Pass.LOST_INDEX:
+            raise SegmentOffsetsDisordered(path, *replay.disorder)
+        later = self._segments.from_base(segment.base_offset)[1:]
+        later = later if why is _Pass.UNFLUSHED else []
+        if replay.disorder is not None:
+            position, rule = replay.disorder
+            self._lines.disordered(segment.base_offset, path, position, rule)
+            self._empty(segment, replay, later)
+            return True
         self._producers_end = replay.next_offset
         is_cut = replay.good_bytes < segment.size_bytes
         if is_cut:
-            later = self._segments.from_base(segment.base_offset)[1:] if is_unflushed else []
-            self._cut(segment, replay.good_bytes, later)
+            reason = replay.damage or "the end of what can be read"
+            self._lines.damaged(path, replay.good_bytes, reason)
+            self._cut(segment, replay, later)
         segment.use_indexes(replay.builder.index, replay.builder.time_index)
         segment.use_aborted(replay.aborted)
+        self._lines.indexed(
+            segment.base_offset, len(replay.builder.index), len(replay.builder.time_index)
+        )
         self._snapshot_at(replay.next_offset)
         return is_cut
 
-    def _cut(self, segment: Segment, good_bytes: int, later: list[Segment]) -> None:
+    def _cut(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
+        self._drop_before_cut(segment, later)
+        cut_bytes = segment.size_bytes - replay.good_bytes
+        segment.cut_at(replay.good_bytes)
+        self._note_cut(segment, cut_bytes, replay.next_offset)
+
+    def _empty(self, segment: Segment, replay: SegmentReplay, later: list[Segment]) -> None:
+        """Cut a segment at its base by the indexes built so far.
+
+        Batches stay only before one that ends at the base offset and has an index entry.
+        Source: the truncateTo behind Kafka's InvalidOffsetException in LogLoader.recoverLog.
+        """
+        self._drop_before_cut(segment, later)
+        segment.use_aborted([])
+        segment.use_indexes(replay.builder.index, replay.builder.time_index)
+        cut_bytes = segment.truncate_to(segment.base_offset, self._request.now_ms)
+        # They have seen batches that are gone.
+        self._producers_end = -1
+        end = find_end(segment.file, segment.index).next_offset
+        self._note_cut(segment, cut_bytes, end)
+
+    def _drop_before_cut(self, segment: Segment, later: list[Segment]) -> None:
         if later:
             self._dropped += len(later)
-            self._drop(reversed(later))
+            self._drop(reversed(later), f"behind the damage in segment {segment.base_offset}")
             # Were the cut durable before the renames, a crash would leave a log with a hole.
             self._files.sync_dir(self._request.directory)
-        self._truncated += segment.size_bytes - good_bytes
-        segment.cut_at(good_bytes)
-        segment.sync(with_indexes=False)
 
-    def _know_producers_at(self, offset: int) -> None:
+    def _note_cut(self, segment: Segment, cut_bytes: int, next_offset: int) -> None:
+        segment.sync(with_indexes=False)
+        self._truncated += cut_bytes
+        path = segment.path(FileKind.LOG)
+        cut = SegmentCut(segment.base_offset, path, cut_bytes, segment.size_bytes, next_offset)
+        self._lines.cut(cut)
+
+    def _know_producers_at(self, offset: int, why: _Pass) -> None:
         if self._producers_end == offset:
             return
+        bases = self._segments.bases
+        if why is not _Pass.UNFLUSHED:
+            # Kafka knows no later segment yet while it opens this one.
+            bases = tuple(base for base in bases if base < offset)
         rebuild_producers(
             self._producers,
             self._snapshots,
@@ -264,7 +365,7 @@ class _Loader:
             end_offset=offset,
             now_ms=self._request.now_ms,
             expiration_ms=self._request.config.producer_id_expiration_ms,
-            snapshots_wanted=self._segments.bases[-2:],
+            snapshots_wanted=bases[-2:],
         )
         self._snapshot_at(offset)
         self._producers_end = offset
@@ -274,8 +375,9 @@ class _Loader:
         if offset > (self._request.log_start_offset if latest is None else latest):
             self._snapshots.write(offset, self._producers.to_entries())
 
-    def _drop(self, segments: Iterable[Segment]) -> None:
+    def _drop(self, segments: Iterable[Segment], reason: str) -> None:
         gone = list(segments)
+        self._lines.dropped([(segment.base_offset, segment.size_bytes) for segment in gone], reason)
         for segment in gone:
             self._segments.remove(segment)
         discard_segments(
@@ -293,12 +395,16 @@ class _Loader:
         request = self._request
         if len(self._segments):
             active = self._segments.active
-            if not self._ends_with_a_batch(active):
-                self._recover(active, is_unflushed=True)
-            end = find_end(active.file, active.index)
+            end, good_bytes = find_end(active.file, active.index)
+            # The next append comes right behind a batch, even if nothing says otherwise.
+            # Differs: Kafka believes the clean shutdown marker.
+            if good_bytes < active.size_bytes:
+                self._recover(active, _Pass.ODD_INDEX)
+                end, _ = find_end(active.file, active.index)
             if end >= request.log_start_offset:
                 return end
-            self._drop(reversed(list(self._segments)))
+            self._lines.ended_below_start(end, request.log_start_offset)
+            self._drop(reversed(list(self._segments)), "the whole log")
         # Before the new segment is there: what is left of the old log would pass for its own.
         self._epochs.clear()
         self._snapshots.remove_all()
@@ -312,19 +418,6 @@ class _Loader:
             )
         )
         return request.log_start_offset
-
-    def _ends_with_a_batch(self, active: Segment) -> bool:
-        """Tell whether the next append comes right behind a batch, even if nothing says otherwise.
-
-        Differs: Kafka believes the clean shutdown marker.
-        """
-        end = find_end(active.file, active.index)
-        try:
-            last = active.translate(end - 1)
-        except CorruptRecord:
-            return False
-        good_bytes = 0 if last is None else last.position + last.size_bytes
-        return good_bytes == active.size_bytes
 
     # 4 epochs
 
@@ -384,7 +477,8 @@ class _Loader:
             # So that a truncation soon does not read everything again.
             snapshots_wanted=self._segments.bases[-2:],
         )
-        self._snapshot_at(end)
+        if end > start:
+            self._snapshot_at(end)
 
     def _topic_id(self, partition: PartitionFiles) -> str | None:
         name = partition_metadata.FILE_NAME

@@ -13,7 +13,7 @@ A damaged file here costs only what it says; the reading goes on and `problems` 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from engine.errors import StorageError
@@ -39,6 +39,9 @@ LOCK_FILE = ".lock"
 #: KRaft's first metadata.
 BOOTSTRAP_FILE = "bootstrap.checkpoint"
 _REMOTE_CACHE = "remote-log-index-cache"
+_USAGE_EXIT = 2
+#: More names than these make an error no clearer.
+_SHOWN_NAMES_MAX = 10
 
 _KNOWN = frozenset(
     (
@@ -57,9 +60,27 @@ class NoLogDirectory(StorageError):
 
     hint = "give a directory with meta.properties or <topic>-<partition> folders, or one of those"
 
-    def __init__(self, path: str) -> None:
-        super().__init__(f"{path}: no Kafka data here")
+    def __init__(self, path: str, *, log_dirs: Sequence[str] = (), is_file: bool = False) -> None:
+        what = "is a file, not a directory" if is_file else "no Kafka data here"
+        super().__init__(f"{path}: {what}")
         self.path = path
+        #: Names of log directories in it.
+        self.log_dirs = log_dirs
+        if log_dirs:
+            self.hint = f"the log directories in it: {_some(log_dirs)}"
+
+
+class HoldsPartitions(StorageError):
+    """A log directory stands where one partition's is meant."""
+
+    exit_code = _USAGE_EXIT
+
+    def __init__(self, path: str, partitions: Sequence[str]) -> None:
+        count = len(partitions)
+        super().__init__(f"{path}: holds {count} partitions, expected one: {_some(partitions)}")
+        self.path = path
+        self.partitions = partitions
+        self.hint = f"name one, such as {path.rstrip('/')}/{partitions[0]}"
 
 
 class PartitionFolder(NamedTuple):
@@ -162,13 +183,17 @@ def find_log_dir(files: Files, path: str) -> LogDir:
     Raises NoLogDirectory when the path is neither.
     """
     path = posixpath.normpath(path)
+    if files.exists(path) and not files.is_dir(path):
+        raise NoLogDirectory(path, is_file=True)
     names = files.list_dir(path)
     if not any(_is_log(name) for name in names):
         log_dir = read_log_dir(files, path)
         # Folders elsewhere end in a dash and a number, too, but hold other things.
         ours = [p for p in log_dir.partitions if p.files.segments or not p.files.unknown]
         if log_dir.state.meta is None and not ours:
-            raise NoLogDirectory(path)
+            meta = meta_properties.FILE_NAME
+            inner = [name for name in names if files.exists(f"{path}/{name}/{meta}")]
+            raise NoLogDirectory(path, log_dirs=inner)
         return log_dir
     directory = _directory(posixpath.basename(path))
     parent = posixpath.normpath(f"{path}/..") if directory is None else posixpath.dirname(path)
@@ -189,6 +214,13 @@ def duplicate_partitions(dirs: Iterable[LogDir]) -> dict[TopicPartition, list[st
                 key = partition.directory.topic_partition
                 paths.setdefault(key, []).append(partition.files.path)
     return {key: copies for key, copies in paths.items() if len(copies) > 1}
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - _SHOWN_NAMES_MAX
+    shown = ", ".join(names[:_SHOWN_NAMES_MAX])
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _directory(name: str) -> PartitionDirectory | None:

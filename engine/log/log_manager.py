@@ -27,6 +27,7 @@ Source: SCH-5 … SCH-9, REPL-14; Kafka's LogManager; KIP-112, KIP-113.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -51,6 +52,7 @@ from engine.model import TopicPartition
 from engine.naming import DirectoryKind, PartitionDirectory
 
 _UNIQUE_ID_BYTES = 16
+_manager_log = logging.getLogger("kafka.log.LogManager")
 
 
 class KafkaStorageError(ApiError):
@@ -340,14 +342,20 @@ class LogManager:
                     self._note_renames(home)
         return list(deleted)
 
-    def mark_stray(self, topic_partition: TopicPartition) -> bool:
+    def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
         """Put a log aside that the controller says is not ours; its files are kept."""
         log = self._logs.pop(topic_partition, None)
         if log is None:
             return False
         home = self._home[log.directory]
         with self._guarded(home):
-            self._retire(log, home, DirectoryKind.STRAY)
+            path = self._retire(log, home, DirectoryKind.STRAY)
+            _manager_log.warning(
+                "Log for partition %s is marked as stray and renamed to %s: %s",
+                topic_partition,
+                path,
+                reason,
+            )
         return True
 
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:

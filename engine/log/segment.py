@@ -499,10 +499,15 @@ class Segment:
         return (position, size) if size >= first_bytes else None
 
     def batches_from(self, offset: int) -> Iterator[RecordBatch]:
-        """Yield the batches that end at or behind `offset`, views of a reused buffer."""
+        """Yield the batches from the first one on that ends at or behind `offset`.
+
+        They are views of a reused buffer. Offsets that fall back later on end nothing.
+        """
         start = self.index.lookup(offset).position
+        is_there = False
         for _, batch in scan_batches(self._file, start=start):
-            if batch.last_offset >= offset:
+            is_there = is_there or batch.last_offset >= offset
+            if is_there:
                 yield batch
 
     def offset_for_timestamp(self, timestamp_ms: int, start_offset: int) -> TimestampOffset | None:

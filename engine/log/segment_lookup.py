@@ -70,8 +70,15 @@ def find_timestamp(
     return None
 
 
-def find_end(file: File, index: OffsetIndex) -> int:
-    """Return the offset behind the last whole batch, the base offset without one.
+class LogEnd(NamedTuple):
+    """Where a segment's whole batches end: behind which offset, and after how many bytes."""
+
+    next_offset: int
+    good_bytes: int
+
+
+def find_end(file: File, index: OffsetIndex) -> LogEnd:
+    """Return the end of the last whole batch, the base offset and 0 without one.
 
     The index saves reading the whole log, but is not trusted: entries are tried from the last one
     back until one leads to a good batch.
@@ -97,11 +104,12 @@ def _batch_near(file: File, position: int, offset: int) -> int | None:
     return None
 
 
-def _end_from(file: File, position: int, base_offset: int) -> int:
-    end = base_offset
+def _end_from(file: File, position: int, base_offset: int) -> LogEnd:
+    end = LogEnd(base_offset, position)
+    scan = scan_batches(file, start=position)
     try:
-        for _, batch in scan_batches(file, start=position):
-            end = batch.next_offset
+        for _, batch in scan:
+            end = LogEnd(batch.next_offset, scan.position)
     except CorruptRecord:
         pass  # what is behind it is no batch, so the end is where it was
     return end

@@ -5,6 +5,9 @@ every batch   checksum · offsets within the segment · index entries as they ar
               a newer leader epoch · its producer · the end of a transaction
 ```
 
+An index entry that falls due and does not rise above the last one ends the pass: `disorder` says
+where, and the whole segment is no good.
+
 Most batches are records of the epoch before: `_see_usual` sees them by their header alone.
 
 Source: Kafka's LogSegment.recover; LOG-12, L2, L3.
@@ -12,10 +15,13 @@ Source: Kafka's LogSegment.recover; LOG-12, L2, L3.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from engine.errors import CorruptRecord, StorageError
 from engine.log.batch_scan import scan_batches
 from engine.log.epoch_store import EpochStore
 from engine.log.index_builder import IndexBuilder
+from engine.log.offset_index import IndexOrderBroken
 from engine.log.producer_state import ProducerState, WrittenBatch
 from engine.log.segment import Segment
 from engine.log.txn_index import AbortedTransaction
@@ -52,10 +58,30 @@ class SegmentOffsetOverflow(StorageError):
         self.base_offset = base_offset
 
 
+class SegmentOffsetsDisordered(StorageError):
+    """A segment that must be indexed anew has offsets that no index can hold."""
+
+    hint = "kctl logs repair empties the segment, as a start after a crash would"
+
+    def __init__(self, path: str, position: int, rule: str) -> None:
+        super().__init__(f"{path} at position {position}: offsets do not rise: {rule}")
+        self.path = path
+        self.position = position
+        self.rule = rule
+
+
+class Disorder(NamedTuple):
+    """The batch at which an index entry fell due that an index cannot take, and why."""
+
+    position: int
+    rule: str
+
+
 class SegmentReplay:
     """What one pass over a segment finds, once `run`.
 
-    `good_bytes` and `next_offset` are behind the last good batch. Epochs and producers are those
+    `good_bytes` and `next_offset` are behind the last good batch, `damage` says what ended the
+    pass before the end of the file. Epochs and producers are those
     of the log, as they are at the segment's base before, and at `next_offset` after.
     """
 
@@ -67,10 +93,24 @@ class SegmentReplay:
         self.good_bytes = 0
         self.next_offset = segment.base_offset
         self.aborted: list[AbortedTransaction] = []
+        self.disorder: Disorder | None = None
+        self.damage: str | None = None
 
-    def run(self, interval_bytes: int) -> None:
-        """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow."""
-        self.builder = IndexBuilder(self._segment.base_offset, interval_bytes)
+    def run(self, interval_bytes: int, *, skips_disorder: bool = False) -> None:
+        """Read the .log to its end or its first bad batch; raises SegmentOffsetOverflow.
+
+        With `skips_disorder` the indexes lack what they cannot take, and the pass goes on.
+        """
+        self.builder = IndexBuilder(
+            self._segment.base_offset, interval_bytes, skips_disorder=skips_disorder
+        )
+        try:
+            self._scan()
+            self.builder.finish()
+        except IndexOrderBroken as error:
+            self.disorder = Disorder(self.good_bytes, str(error))
+
+    def _scan(self) -> None:
         scan = scan_batches(self._segment.file)
         epoch = self._epochs.latest_epoch
         try:
@@ -81,9 +121,13 @@ class SegmentReplay:
                     self._see(position, batch)
                     epoch = self._epochs.latest_epoch
                 self.good_bytes = scan.position
-        except CorruptRecord:
-            pass  # what is behind it is cut off
-        self.builder.finish()
+        except CorruptRecord as error:
+            self.damage = f"expected {error.expected}, got {error.got}"
+        else:
+            if scan.trailing_bytes:
+                self.damage = (
+                    f"{scan.trailing_bytes} bytes of a batch that does not end in the file"
+                )
 
     def _see_usual(self, position: int, view: memoryview, latest_epoch: int) -> bool:
         """See a good batch of records of the latest epoch; False with nothing done for others."""

@@ -108,6 +108,18 @@ class PolicyViolation(ApiError):
         self.topic_partition = topic_partition
 
 
+class ReadOnlyLog(ApiError):
+    """A broker that serves copied logs takes no records."""
+
+    def __init__(self, topic_partition: TopicPartition) -> None:
+        super().__init__(
+            POLICY_VIOLATION,
+            f"{topic_partition} is served from a copied log and is read-only: the cluster was "
+            "started without --writable",
+        )
+        self.topic_partition = topic_partition
+
+
 class ReplicaStorageFailed(ApiError):
     """The log's files cannot be used."""
 

@@ -110,15 +110,19 @@ class Leadership:
     ) -> dict[TopicPartition, ApiError | None]:
         """Take the roles that the controller gave; `new` have no log anywhere yet.
 
-        A log that has another id than its topic is of a topic that was deleted: its partition is
+        A log that has another id than its topic is of a topic that was deleted: it is set aside
+        as stray, and the partition begins with an empty one. While it is in use, the order is
         refused with InconsistentTopicId. A log without an id gets its topic's.
         """
         results: dict[TopicPartition, ApiError | None] = {}
         ids = topic_ids or {}
         for topic_partition, state in states.items():
             try:
+                topic_id = ids.get(topic_partition.topic)
+                if topic_id is not None and not self.has(topic_partition):
+                    self._set_stray_aside(topic_partition, topic_id)
                 partition = self._find(topic_partition, state, is_new=topic_partition in new)
-                _check_topic_id(partition, ids.get(topic_partition.topic))
+                _check_topic_id(partition, topic_id)
                 self._become(partition, state)
                 results[topic_partition] = None
             except (ApiError, StorageError) as failure:
@@ -135,6 +139,20 @@ class Leadership:
         if state.leader_epoch < partition.leader_epoch:
             raise FencedLeaderEpoch(topic_partition, state.leader_epoch, partition.leader_epoch)
         return partition
+
+    def _set_stray_aside(self, topic_partition: TopicPartition, topic_id: str) -> None:
+        """Put a log of an earlier topic aside, and make an empty one in its place.
+
+        Source: LogManager.asyncDelete with isStray; the rule is that of its isStrayKraftReplica.
+        Differs: Kafka 3.9 with ZooKeeper refuses the partition until somebody moves the folder.
+        """
+        log = self._logs.get(topic_partition)
+        if log is None or log.topic_id is None or log.topic_id == topic_id:
+            return
+        reason = f"its topic id is {log.topic_id}, and {topic_id} that of the topic"
+        directory = self._logs.directory_of(log)
+        self._logs.mark_stray(topic_partition, reason)
+        self._logs.get_or_create(topic_partition, is_new=True, directory=directory)
 
     def _become(self, partition: Partition, state: PartitionState) -> None:
         former_leader_id, former_leader_epoch = partition.leader_id, partition.leader_epoch

@@ -49,6 +49,7 @@ from engine.replication.errors import (
     NotLeaderOrFollower,
     OffsetNotAvailable,
     PolicyViolation,
+    ReadOnlyLog,
     UnknownLeaderEpoch,
 )
 from engine.replication.isr import (
@@ -240,11 +241,13 @@ class Partition:
     ) -> LeaderAppend:
         """Append what a producer sent and move the watermark if the leader is alone in the set.
 
-        Errors: NotLeaderOrFollower, NotEnoughReplicas for acks=-1, those of the log; nothing is
-        written then. Source: PART-5, ISR-9, PUR-12.
+        Errors: NotLeaderOrFollower, ReadOnlyLog, NotEnoughReplicas for acks=-1, those of the log;
+        nothing is written then. Source: PART-5, ISR-9, PUR-12.
         """
         if self.leader_id != self.broker_id:
             self.require(None, is_leader_required=True)
+        if self.config.is_read_only:
+            raise ReadOnlyLog(self.topic_partition)
         if required_acks == ACKS_ALL and len(self.in_sync.isr) < self.min_isr_count:
             raise NotEnoughReplicas(self.topic_partition, self.in_sync.isr, self.min_isr_count)
         log = self.log
@@ -263,7 +266,7 @@ class Partition:
         None with nothing done on a broker that does not lead, and for what a header says not to be
         one batch in no transaction. Errors: those of the log; nothing is written then.
         """
-        if self.leader_id != self.broker_id:
+        if self.leader_id != self.broker_id or self.config.is_read_only:
             return None
         log, epoch, now_ms = self.log, self.leader_epoch, self._clock.wall_ms()
         info = log.append_usual(batches, epoch, now_ms, CODECS_ALONE)

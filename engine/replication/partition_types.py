@@ -23,10 +23,14 @@ class PartitionState(NamedTuple):
 
 
 class ReplicationConfig(NamedTuple):
-    """The settings that in-sync sets go by, with the defaults of Kafka 3.9."""
+    """The settings that in-sync sets go by, with the defaults of Kafka 3.9.
+
+    `is_read_only` refuses what producers send.
+    """
 
     replica_lag_time_max_ms: int = 30_000
     min_insync_replicas: int = 1
+    is_read_only: bool = False
 
 
 class RoleChange(NamedTuple):

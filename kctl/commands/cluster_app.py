@@ -62,6 +62,18 @@ def start(
             "--unset", metavar="KEY", help="Give up a setting of earlier starts; may be repeated."
         ),
     ] = None,
+    from_logs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from-logs",
+            metavar="DIR",
+            help="Serve copied log directories, which never change; may be repeated.",
+        ),
+    ] = None,
+    writable: Annotated[
+        bool,
+        typer.Option("--writable", help="With --from-logs: write, to copies of what changes."),
+    ] = False,
     foreground: Annotated[
         bool,
         typer.Option(
@@ -75,8 +87,13 @@ def start(
     """Start the cluster, made the first time; return when clients can connect.
 
     A later start needs none of the options: they are kept with the data; status -o wide shows them.
+    --from-logs serves log directories of another cluster: read-only, all partitions by one broker,
+    the fullest copy of each.
     """
     from kctl.commands.cluster_work import StartRequest, start_cluster
+
+    if writable and not from_logs:
+        raise typer.BadParameter("goes with --from-logs", param_hint="--writable")
 
     request = StartRequest(
         data,
@@ -88,6 +105,8 @@ def start(
         foreground,
         timeout,
         output,
+        tuple(from_logs or ()),
+        writable,
     )
     return start_cluster(request)
 

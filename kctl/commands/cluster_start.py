@@ -22,6 +22,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
         "timeout_s": TIMEOUT_S,
     }
     asked.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
+    asked.update(from_logs=(), writable=False)
     left = iter(words)
     for word in left:
         if word == "--foreground":

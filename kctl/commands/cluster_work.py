@@ -58,6 +58,8 @@ class StartRequest(NamedTuple):
     foreground: bool
     timeout_s: float
     output: str
+    from_logs: tuple[str, ...] = ()
+    writable: bool = False
 
 
 def _directory(data: str | None) -> DataDirectory:
@@ -75,6 +77,10 @@ def start_cluster(request: StartRequest) -> int:
         turn.enter_context(daemon.turn(data, files, RealClock(), request.timeout_s, _pause))
         # Another start may have made it while this one waited.
         plan = _plan(data, request)
+        if request.from_logs:
+            from kctl.commands.cluster_served import make_served
+
+            make_served(data, request.from_logs, plan, is_writable=request.writable)
         note_cluster(files, os.environ, data.path)
         if request.foreground:
             _run_here(data, plan, turn, request.output)

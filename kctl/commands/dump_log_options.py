@@ -86,13 +86,15 @@ def dump_log(
     ] = None,
     from_timestamp: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="First time: ms since 1970, or ISO 8601 (UTC)."),
+        typer.Option(
+            metavar="TIME", help="First time: -1h, yesterday, ISO 8601 (UTC) or ms since 1970."
+        ),
     ] = None,
     to_timestamp: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time to stop before.")
     ] = None,
     max_records: Annotated[
-        int | None, typer.Option(metavar="N", help="Records to show at most.")
+        int | None, typer.Option(min=0, metavar="N", help="Records to show at most.")
     ] = None,
     key: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Only records with exactly this key.")

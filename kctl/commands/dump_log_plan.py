@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, TextDecoder
 from engine.dump.filters import Filters
 from engine.dump.options import DumpOptions, kafka_version_named
-from engine.errors import EngineError
+from engine.errors import EngineError, StorageError
+from engine.host.ports import FileMissing, Files
 from engine.host.real import RealFiles
 from kctl import exits
 
@@ -39,7 +41,7 @@ class DumpPlan:
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given
         self._version = kafka_version_named(given["kafka_version"])
-        self._files = RealFiles()
+        self._files: Files = RealFiles()
 
     def execute(self) -> int:
         """Dump; returns the exit code."""
@@ -50,9 +52,22 @@ class DumpPlan:
             raise WrongUsage(f"-o {given['output']}: expected text, json, ndjson or csv")
         paths = self._paths()
         options = self._options()
-        if given["output"] != "text":
-            return self._rows(paths, options)
-        return self._text(paths, options)
+        with self._progress(paths):
+            if given["output"] != "text":
+                return self._rows(paths, options)
+            return self._text(paths, options)
+
+    def _progress(self, paths: list[str]) -> AbstractContextManager[object]:
+        """Show how far a dump to a file is, where a person waits for it."""
+        if sys.stderr is None or not sys.stderr.isatty() or sys.stdout.isatty():
+            return nullcontext()
+        from kctl.commands.counted_files import CountedFiles
+        from kctl.commands.logs_progress import Progress
+
+        total = sum(self._files.size_bytes(path) for path in paths if self._files.exists(path))
+        progress = Progress(total, "dumping")
+        self._files = CountedFiles(progress.advance)
+        return progress
 
     def _text(self, paths: list[str], options: DumpOptions) -> int:
         from engine.dump.output import Output
@@ -62,6 +77,12 @@ class DumpPlan:
         session = DumpSession(self._files, options, Output(_write_all))
         try:
             session.run(paths)
+        except StorageError as error:
+            # What a missing file's name lacks is not the point.
+            missing = [path for path in paths if path and not self._files.exists(path)]
+            if missing:
+                raise FileMissing(missing[0]) from error
+            raise
         finally:
             summary = session.summary()
             sys.stderr.writelines(f"{line}\n" for line in summary.remarks)
@@ -114,13 +135,29 @@ class DumpPlan:
 
     def _segments(self, path: str) -> list[str]:
         if not self._files.is_dir(path):
+            if not self._files.exists(path):
+                raise FileMissing(path)
             return [path]
         from engine.dump.seek import segments_of
 
         segments = segments_of(self._files, path.rstrip("/"), self._filters())
         if not segments and not segments_of(self._files, path.rstrip("/"), Filters()):
-            raise WrongUsage(f"{path}: no .log file in this directory")
+            raise self._no_segments(path)
         return segments
+
+    def _no_segments(self, path: str) -> EngineError:
+        """Return what is wrong with a directory without a .log."""
+        from engine.log.log_dir import HoldsPartitions, NoLogDirectory, find_log_dir
+
+        try:
+            partitions = [
+                partition.name for partition in find_log_dir(self._files, path).partitions
+            ]
+        except NoLogDirectory as error:
+            return error
+        if partitions:
+            return HoldsPartitions(path, partitions)
+        return WrongUsage(f"{path}: no .log file in this directory")
 
     def _options(self) -> DumpOptions:
         given = self._given

@@ -49,8 +49,12 @@ def verify(
             help="Whether missing offsets are normal. Without either: looks for signs of it.",
         ),
     ] = None,
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Below the partitions, a row for each problem.")
+    ] = False,
     notes: Annotated[
-        bool, typer.Option("--notes", help="Also show what is no problem but worth knowing.")
+        bool,
+        typer.Option("--notes", help="As --all, and what is no problem but worth knowing."),
     ] = False,
     output: _Output = "table",
 ) -> int:
@@ -58,10 +62,13 @@ def verify(
 
     Checksums, offsets, leader epochs, the three indexes against the log, producer snapshots,
     leftovers. Nothing is written; a directory that a broker is using may show a torn last batch.
+    Tables have a row for each partition, the other formats one for each problem.
     """
-    from kctl.commands.logs_work import VerifyRequest, verify_dirs
+    from kctl.commands.logs_verify import VerifyRequest, verify_dirs
 
-    request = VerifyRequest(deep=deep, compacted=compacted, notes=notes, output=output)
+    request = VerifyRequest(
+        deep=deep, compacted=compacted, notes=notes, show_all=show_all, output=output
+    )
     return verify_dirs(paths, request)
 
 
@@ -102,6 +109,13 @@ def repair(
         bool,
         typer.Option("--rebuild-indexes", help="Rebuild right indexes as well, and trim them."),
     ] = False,
+    cut_overlaps: Annotated[
+        bool,
+        typer.Option(
+            "--cut-overlaps",
+            help="Cut at batches whose offsets were there before, too; a broker keeps most.",
+        ),
+    ] = False,
     index_interval_bytes: Annotated[
         int, typer.Option(min=0, metavar="BYTES", help="Bytes of log between two index entries.")
     ] = 4096,
@@ -126,6 +140,7 @@ def repair(
         backup=backup,
         from_recovery_point=from_recovery_point,
         rebuild_indexes=rebuild_indexes,
+        cut_overlaps=cut_overlaps,
         index_interval_bytes=index_interval_bytes,
         yes=yes,
         output=output,
@@ -139,12 +154,16 @@ def diff(
     right: Annotated[
         str, typer.Argument(metavar="DIR", help="Another copy of the same partition.")
     ],
+    force: Annotated[
+        bool, typer.Option("--force", help="Compare them even if they are of unlike topics.")
+    ] = False,
     output: _Output = "table",
 ) -> int:
     """Compare two copies of a partition and show the first offset at which they differ.
 
-    Replicas hold the same bytes. Where one starts later or ends earlier is no difference.
+    Replicas hold the same bytes. Where one starts later or ends earlier is no difference; damage
+    there is.
     """
     from kctl.commands.logs_work import diff_partitions
 
-    return diff_partitions(left, right, output)
+    return diff_partitions(left, right, output, force=force)

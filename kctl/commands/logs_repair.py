@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 from typing import NamedTuple
 
 from engine.errors import EngineError
@@ -30,6 +31,18 @@ class ChooseTarget(EngineError):
         super().__init__("choose one of --to DIR, --in-place and --dry-run")
 
 
+class TargetInsideSource(EngineError):
+    """The repaired copy would lie in the directory it is made of."""
+
+    exit_code = exits.USAGE
+    hint = "name a directory beside it"
+
+    def __init__(self, target: str, source: str) -> None:
+        super().__init__(f"{target}: lies inside {source}, which is to be repaired")
+        self.target = target
+        self.source = source
+
+
 class DirectoryInUse(EngineError):
     """A broker holds the lock of the directory."""
 
@@ -49,6 +62,7 @@ class RepairRequest(NamedTuple):
     backup: bool
     from_recovery_point: bool
     rebuild_indexes: bool
+    cut_overlaps: bool
     index_interval_bytes: int
     yes: bool
     output: str
@@ -61,6 +75,8 @@ def repair_dir(path: str, request: RepairRequest) -> int:
         raise ChooseTarget
     writer = RowWriter(ACTION_COLUMNS, request.output)
     log_dir = find_log_dir(RealFiles(), path)
+    if request.into is not None and _is_inside(request.into, path):
+        raise TargetInsideSource(request.into, path)
     lock = f"{log_dir.path or '.'}/{LOCK_FILE}"
     if request.in_place and not request.dry_run and lock_file.is_held(lock):
         raise DirectoryInUse(log_dir.path)
@@ -79,6 +95,12 @@ def repair_dir(path: str, request: RepairRequest) -> int:
     return exits.FAILED if failures else exits.OK
 
 
+def _is_inside(target: str, source: str) -> bool:
+    """Tell whether a path is the source or lies in it, whatever links lead there."""
+    real_target, real_source = os.path.realpath(target), os.path.realpath(source)
+    return os.path.commonpath((real_target, real_source)) == real_source
+
+
 def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan], int]:
     """Return a plan for every partition before anything is touched."""
     plans = []
@@ -91,6 +113,7 @@ def _plan_all(log_dir: LogDir, request: RepairRequest) -> tuple[list[RepairPlan]
                 index_interval_bytes=request.index_interval_bytes,
                 recovery_point=_recovery_point(log_dir, partition, request),
                 rebuild_all=request.rebuild_indexes,
+                cuts_overlaps=request.cut_overlaps,
             )
             try:
                 plan = plan_repair(RealFiles(), partition, options, on_read=progress.advance)
@@ -138,4 +161,9 @@ def _summarize(plans: list[RepairPlan]) -> None:
             say(
                 f"{plan.name}: ends at offset {plan.end_offset}; "
                 f"{plan.lost_bytes} bytes from there on are cut"
+            )
+        if plan.overlaps:
+            say(
+                f"{plan.name}: {plan.overlaps} batches with offsets that were there before stay, "
+                "as a broker keeps them; --cut-overlaps cuts at the first"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Any
 
+from engine.inspection.findings import Severity
 from kctl.render import Column
 
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from engine.inspection.log_compare import BatchPrint, Comparison
     from engine.inspection.partition_summary import PartitionSummary
     from engine.inspection.repair_actions import Action, RepairPlan
+    from engine.inspection.verify import PartitionReport
 
 DIRS_COLUMNS = (
     Column("name", "PARTITION"),
@@ -26,6 +28,19 @@ DIRS_COLUMNS = (
     Column("topic", "TOPIC", wide=True),
     Column("partition", "NUMBER", right=True, wide=True),
     Column("topic_id", "TOPIC ID", wide=True),
+    Column("path", "PATH", wide=True),
+)
+
+SUMMARY_COLUMNS = (
+    Column("partition", "PARTITION"),
+    Column("segments", "SEGMENTS", right=True),
+    Column("batches", "BATCHES", right=True),
+    Column("size_bytes", "BYTES", right=True),
+    Column("first_offset", "START", right=True),
+    Column("next_offset", "END", right=True),
+    Column("errors", "ERRORS", right=True),
+    Column("warnings", "WARNINGS", right=True),
+    Column("worst", "WORST"),
     Column("path", "PATH", wide=True),
 )
 
@@ -70,6 +85,23 @@ DIFF_COLUMNS = (
 def dirs_row(summary: PartitionSummary) -> dict[str, Any]:
     """Return the row of one partition."""
     return summary._asdict()
+
+
+def summary_row(
+    report: PartitionReport | None, problems: list[Finding], path: str | None
+) -> dict[str, Any]:
+    """Return the row of one partition; `report` None is a log directory's own."""
+    errors = sum(finding.severity is Severity.ERROR for finding in problems)
+    worst = problems[0] if problems else None
+    offsets = "segments", "batches", "size_bytes", "first_offset", "next_offset"
+    return {
+        "partition": report.name if report else None,
+        **{name: getattr(report, name, None) for name in offsets},
+        "errors": errors,
+        "warnings": len(problems) - errors,
+        "worst": f"{worst.code}: {worst.message}" if worst else None,
+        "path": path,
+    }
 
 
 def finding_row(finding: Finding, partition: str | None) -> dict[str, Any]:

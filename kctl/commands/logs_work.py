@@ -1,52 +1,33 @@
-"""What `kctl logs dirs`, `verify` and `diff` do: call the engine, print rows, choose exit codes."""
+"""What `kctl logs dirs` and `diff` do: call the engine, print rows, choose exit codes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
-from engine.inspection.verify import (
-    VerifyOptions,
-    verify_duplicates,
-    verify_log_dir,
-    verify_partition,
-)
-from engine.log.log_dir import LogDir, PartitionFolder, find_log_dir
+from engine.log.log_dir import HoldsPartitions, LogDir, PartitionFolder, find_log_dir
 from kctl import exits
 from kctl.asking import report_error, say
-from kctl.commands.logs_progress import Progress
 from kctl.commands.logs_rows import (
     DIFF_COLUMNS,
     DIRS_COLUMNS,
-    FINDING_COLUMNS,
     diff_row,
     dirs_row,
-    finding_row,
 )
 from kctl.render import RowWriter
 
 
-class NotOnePartition(EngineError):
-    """A path holds several partitions where one is meant."""
+class UnlikePartitions(EngineError):
+    """Two directories are not copies of one partition."""
 
     exit_code = exits.USAGE
-    hint = "name one <topic>-<partition> directory"
+    hint = "copies of one partition have equal bytes; --force compares these all the same"
 
-    def __init__(self, path: str, count: int) -> None:
-        super().__init__(f"{path}: holds {count} partitions, expected one")
-        self.path = path
-        self.count = count
-
-
-class VerifyRequest(NamedTuple):
-    """The options of `kctl logs verify`."""
-
-    deep: bool
-    compacted: bool | None
-    notes: bool
-    output: str
+    def __init__(self, left: str, right: str, reason: str) -> None:
+        super().__init__(f"{left} and {right}: {reason}")
+        self.left = left
+        self.right = right
 
 
 def list_dirs(paths: list[str], output: str) -> int:
@@ -70,48 +51,18 @@ def list_dirs(paths: list[str], output: str) -> int:
     return exits.FAILED if failures else exits.OK
 
 
-def verify_dirs(paths: list[str], request: VerifyRequest) -> int:
-    """Print a row for each finding, and a summary on stderr; returns the exit code."""
-    writer = RowWriter(FINDING_COLUMNS, request.output)
-    dirs, failures = open_dirs(paths)
-    options = VerifyOptions(compacted=request.compacted, deep=request.deep)
-    problems = batches = 0
-    own = verify_duplicates(dirs)
-    for log_dir in dirs:
-        own += verify_log_dir(log_dir)
-    for finding in own:
-        problems += finding.is_problem
-        if finding.is_problem or request.notes:
-            writer.write(finding_row(finding, None))
-    with Progress(log_bytes(dirs), "verifying") as progress:
-        for log_dir, partition in _kept(dirs):
-            try:
-                report = verify_partition(
-                    RealFiles(), partition, log_dir.state, options, on_read=progress.advance
-                )
-            except EngineError as error:
-                report_error(error)
-                failures += 1
-                continue
-            batches += report.batches
-            problems += report.problems
-            for finding in report.findings:
-                if finding.is_problem or request.notes:
-                    writer.write(finding_row(finding, report.name))
-    writer.close(failures=failures)
-    partitions = len(_kept(dirs))
-    say(f"{partitions} partitions, {batches} batches: {problems} problems")
-    if failures:
-        return exits.FAILED
-    return exits.PROBLEMS_FOUND if problems else exits.OK
+def diff_partitions(left: str, right: str, output: str, *, force: bool) -> int:
+    """Print where two copies first differ; returns the exit code.
 
-
-def diff_partitions(left: str, right: str, output: str) -> int:
-    """Print where two copies first differ; returns the exit code."""
-    from engine.inspection.log_compare import compare_partitions
+    Errors: HoldsPartitions; UnlikePartitions, unless it is to be done with `force`.
+    """
+    from engine.inspection.log_compare import compare_partitions, unlike_reason
 
     writer = RowWriter(DIFF_COLUMNS, output)
     one, other = (_one_partition(path) for path in (left, right))
+    reason = None if force else unlike_reason(RealFiles(), one, other)
+    if reason is not None:
+        raise UnlikePartitions(left, right, reason)
     comparison = compare_partitions(RealFiles(), one.files, other.files)
     writer.write(diff_row(comparison))
     writer.close()
@@ -135,10 +86,10 @@ def open_dirs(paths: Iterable[str]) -> tuple[list[LogDir], int]:
 
 def log_bytes(dirs: Iterable[LogDir]) -> int:
     """Return how much there is to read."""
-    return sum(partition.files.log_bytes for _, partition in _kept(dirs))
+    return sum(partition.files.log_bytes for _, partition in kept_partitions(dirs))
 
 
-def _kept(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
+def kept_partitions(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
     """Return what is checked: not what a broker is about to remove."""
     return [
         (log_dir, partition)
@@ -151,5 +102,5 @@ def _kept(dirs: Iterable[LogDir]) -> list[tuple[LogDir, PartitionFolder]]:
 def _one_partition(path: str) -> PartitionFolder:
     partitions = find_log_dir(RealFiles(), path).partitions
     if len(partitions) != 1:
-        raise NotOnePartition(path, len(partitions))
+        raise HoldsPartitions(path, [partition.name for partition in partitions])
     return partitions[0]

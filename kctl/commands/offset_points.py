@@ -6,8 +6,7 @@
 | `end`, `latest` | behind the last one |
 | `1234` | this offset |
 | `-100` | so many records before the end |
-| `-90s`, `-15m`, `-1h`, `-7d` | the first record of this age or younger |
-| `@1767225600000`, `2026-01-01T00:00:00Z` | the first record at or after this time |
+| `-1h`, `yesterday`, `@1767225600000`, `2026-01-01` | from this time on, see `times.py` |
 | `max-timestamp`, `earliest-local`, `latest-tiered` | as the broker means them |
 """
 
@@ -40,8 +39,7 @@ _WORDS = {
     "earliest-local": EARLIEST_LOCAL,
     "latest-tiered": LATEST_TIERED,
 }
-_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_EXPECTED = "start, end, an offset, -COUNT, -1h, @MILLISECONDS or 2026-01-31T12:00:00Z"
+_EXPECTED = "start, end, an offset, -COUNT, -1h, yesterday, @MILLISECONDS or 2026-01-31T12:00:00Z"
 
 
 class PointKind(Enum):
@@ -72,14 +70,10 @@ def parse_point(text: str, now_ms: int) -> Point:
         return Point(PointKind.TIMESTAMP, _WORDS[text])
     if text.isdecimal():
         return Point(PointKind.OFFSET, int(text))
-    if text.startswith("-"):
-        if text[1:].isdecimal():
-            return Point(PointKind.TAIL, int(text[1:]))
-        if text[1:-1].isdecimal() and text[-1] in _UNITS_MS:
-            age_ms = int(text[1:-1]) * _UNITS_MS[text[-1]]
-            return Point(PointKind.TIMESTAMP, max(now_ms - age_ms, 0))
+    if text.startswith("-") and text[1:].isdecimal():
+        return Point(PointKind.TAIL, int(text[1:]))
     try:
-        return Point(PointKind.TIMESTAMP, max(parse_time_ms(text.removeprefix("@")), 0))
+        return Point(PointKind.TIMESTAMP, max(parse_time_ms(text, now_ms), 0))
     except UnreadableTime:
         raise UnreadableWord("a point in a partition", text, _EXPECTED) from None
 

@@ -1,25 +1,68 @@
-"""Points in time as a person types them."""
+"""Points in time as a person types them, the same in every command.
+
+| text | time |
+|---|---|
+| `1767225600000`, `@1767225600000` | ms since 1970 |
+| `-90s`, `-15m`, `-1h`, `-7d`, `-2w` | so long ago |
+| `now`, `today`, `yesterday` | this moment, the start of a day in UTC |
+| `2026-01-31`, `2026-01-31T12:00:00Z`, `2026-01-31T12:00+01:00` | ISO 8601, UTC without a zone |
+"""
 
 from __future__ import annotations
 
 from engine.errors import EngineError
+
+_UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_DAY_MS = 86_400_000
 
 
 class UnreadableTime(EngineError):
     """A point in time was not understood."""
 
     exit_code = 2
-    hint = "use milliseconds since 1970, or a time such as 2026-01-31T12:00:00Z"
+    hint = "use -1h, yesterday, 2026-01-31T12:00:00Z or milliseconds since 1970"
 
     def __init__(self, text: str) -> None:
         super().__init__(f"not a point in time: {text!r}")
         self.text = text
 
 
-def parse_time_ms(text: str) -> int:
-    """Return ms since the Unix epoch; a time without a zone is UTC."""
-    if text.lstrip("-").isdigit():
-        return int(text)
+def parse_time_ms(text: str, now_ms: int | None = None) -> int:
+    """Return ms since the Unix epoch; a time without a zone is UTC.
+
+    `now_ms` None asks the clock, where the text needs it. Raises UnreadableTime.
+    """
+    number = text.removeprefix("@")
+    if number.removeprefix("-").isdecimal() and number.isascii():
+        return int(number)
+    relative = _relative_ms(text.strip().lower(), now_ms)
+    return _iso_ms(text) if relative is None else relative
+
+
+def age_ms(text: str) -> int | None:
+    """Return how long ago `-1h` is, None for a text of another form."""
+    if text[:1] == "-" and text[1:-1].isdecimal() and text[-1] in _UNITS_MS:
+        return int(text[1:-1]) * _UNITS_MS[text[-1]]
+    return None
+
+
+def _relative_ms(text: str, now_ms: int | None) -> int | None:
+    age = age_ms(text)
+    if age is None and text not in ("now", "today", "yesterday"):
+        return None
+    if now_ms is None:
+        import time
+
+        now_ms = time.time_ns() // 1_000_000
+    if age is not None:
+        return max(now_ms - age, 0)
+    if text == "now":
+        return now_ms
+    today_ms = now_ms - now_ms % _DAY_MS
+    return today_ms if text == "today" else today_ms - _DAY_MS
+
+
+def _iso_ms(text: str) -> int:
     from datetime import UTC, datetime
 
     try:

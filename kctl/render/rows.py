@@ -68,6 +68,11 @@ class RowWriter:
         self._is_streamed = is_stream and output in TABLES
         self._count = 0
 
+    @property
+    def count(self) -> int:
+        """Return how many rows were written."""
+        return self._count
+
     def write(self, row: Row) -> None:
         """Take one row: a value for each column's key."""
         getattr(self, f"_write_{self._output}", self._held.append)(row)

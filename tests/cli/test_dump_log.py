@@ -240,3 +240,39 @@ def test_quick_reading_leaves_what_it_does_not_know(args: list[str]) -> None:
     from kctl.commands.dump_log import read_options_usual
 
     assert read_options_usual(args) is None
+
+
+@pytest.mark.parametrize("count", [0, 1, 130])
+def test_max_records_counts_the_same_in_lines_and_rows(count: int) -> None:
+    args = ("--max-records", str(count))
+    _, out, _ = _dump(CLICKS, *args)
+    assert count == sum(line.startswith("| ") for line in out.splitlines())
+    assert count == len(_rows(CLICKS, *args))
+
+
+@pytest.mark.parametrize("count", [0, 1, 14])
+def test_max_records_counts_batches_where_only_headers_are_shown(count: int) -> None:
+    args = ("--max-records", str(count), "--headers-only")
+    _, out, _ = _dump(CLICKS, *args)
+    assert count == sum(line.startswith("baseOffset") for line in out.splitlines())
+    assert count == len(_rows(CLICKS, *args))
+
+
+def test_a_missing_file_is_no_such_file() -> None:
+    for args in (["data/none.log"], ["--files", "data/none.log"], ["data/none", "-o", "json"]):
+        code, _, err = _dump(*args)
+        assert code == 1
+        assert "no such file or directory" in err
+
+
+def test_a_folder_of_partitions_is_listed() -> None:
+    code, out, err = _dump("data")
+    assert (code, out) == (2, "")
+    assert "data: holds 7 partitions, expected one: bulk-0, clicks-0" in err
+    assert "hint: name one, such as data/bulk-0" in err
+
+
+def test_times_are_those_of_every_command() -> None:
+    assert [] == _rows(CLICKS, "--from-timestamp", "now")
+    rows = _rows(CLICKS, "--from-timestamp", "-5000w", "--to-timestamp", "now")
+    assert len(_truth("clicks")) == len(rows)

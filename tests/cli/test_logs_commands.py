@@ -46,8 +46,31 @@ def sizes(folder: Path) -> dict[str, int]:
 
 def test_a_clean_directory_verifies_with_exit_0() -> None:
     code, out, err = logs("verify", case_dir("plain") / "data")
-    assert (code, out.count("\n")) == (0, 1)
+    # A heading, and a line for each partition.
+    assert (code, out.count("\n")) == (0, 8)
     assert err == "7 partitions, 73 batches: 0 problems\n"
+
+
+def test_a_table_has_a_row_for_each_partition_with_its_worst_problem(damaged: Path) -> None:
+    code, out, err = logs("verify", damaged)
+    heading, *rows = out.splitlines()
+    assert (code, heading.split()[0]) == (4, "PARTITION")
+    shown = {row.split()[0]: row for row in rows}
+    assert sorted(shown) == ["r-tail-mid-record-0", "r-untouched-0"]
+    assert "torn-tail: 1420 bytes of a batch" in shown["r-tail-mid-record-0"]
+    assert "torn-tail" not in shown["r-untouched-0"]
+    assert err.endswith(
+        "1 problems\nhint: --all shows each problem, -o json has them for scripts\n"
+    )
+
+
+def test_all_adds_a_row_for_each_problem(damaged: Path) -> None:
+    code, out, err = logs("verify", damaged, "--all")
+    summary, problems = out.split("\n\n")
+    assert code == 4
+    assert [2, 1] == [part.strip().count("\n") for part in (summary, problems)]
+    assert problems.splitlines()[1].split()[:3] == ["warning", "torn-tail", "r-tail-mid-record-0"]
+    assert "hint" not in err
 
 
 def test_problems_are_rows_and_exit_4(damaged: Path) -> None:
@@ -80,7 +103,7 @@ def test_every_output_format_has_the_same_rows(damaged: Path) -> None:
     assert [row["code"] for row in csv.DictReader(io.StringIO(rows("csv")))] == [
         row["code"] for row in found
     ]
-    assert rows("table").splitlines()[0].split()[:2] == ["SEVERITY", "CODE"]
+    assert rows("table").split("\n\n")[1].split()[:2] == ["SEVERITY", "CODE"]
 
 
 def test_one_unreadable_path_fails_the_command_but_not_the_others(damaged: Path) -> None:
@@ -257,3 +280,82 @@ def test_a_path_may_be_the_current_directory() -> None:
     assert logs("verify", ".", cwd=folder)[2].startswith("7 partitions")
     assert logs("verify", "orders-0", cwd=folder)[2].startswith("1 partitions")
     assert logs("dirs", ".", "-o", "name", cwd=folder / "orders-0")[0] == 0
+
+
+def test_diff_refuses_copies_of_unlike_topics() -> None:
+    data = case_dir("plain") / "data"
+    paths = (data / "clicks-0", data / "orders-0")
+    code, out, err = logs("diff", *paths)
+    assert (code, out) == (2, "")
+    assert "clicks-0 and orders-0 are different partitions" in err
+    assert logs("diff", *paths, "--force")[0] == 4
+
+
+def test_diff_refuses_copies_with_unlike_topic_ids(tmp_path: Path) -> None:
+    data = case_dir("plain") / "data" / "clicks-0"
+    shutil.copytree(data, tmp_path / "clicks-0")
+    (tmp_path / "clicks-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {'C' * 21}A")
+    code, _, err = logs("diff", data, tmp_path / "clicks-0")
+    assert code == 2
+    assert "their topic ids are" in err
+
+
+def test_diff_tells_of_damage_behind_the_other_s_end(tmp_path: Path) -> None:
+    data = case_dir("plain") / "data" / "clicks-0"
+    for name in ("short", "long"):
+        shutil.copytree(data, tmp_path / name / "clicks-0")
+    last = sorted((tmp_path / "short" / "clicks-0").glob("*.log"))[-1]
+    base = int(last.stem)
+    for path in last.parent.glob(f"{last.stem}.*"):
+        path.unlink()
+    with (tmp_path / "long" / "clicks-0" / last.name).open("r+b") as log:
+        log.seek(70)
+        log.write(b"\xff")
+    code, out, err = logs(
+        "diff", tmp_path / "short" / "clicks-0", tmp_path / "long" / "clicks-0", "-o", "json"
+    )
+    assert code == 4
+    (row,) = json.loads(out)
+    assert (row["kind"], row["left_end_offset"]) == ("damage", base)
+    assert f"wrong checksum at offset {base}, behind the end of the other copy, {base}" in err
+
+
+def test_a_copy_inside_its_source_is_refused(damaged: Path) -> None:
+    before = sizes(damaged)
+    for target in (damaged, damaged / "out", damaged / "r-untouched-0" / "x"):
+        code, _, err = logs("repair", damaged, "--to", target)
+        assert code == 2
+        assert "lies inside" in err
+    link = damaged.parent / "link"
+    link.symlink_to(damaged)
+    assert logs("repair", damaged, "--to", link / "out")[0] == 2
+    assert before == sizes(damaged)
+
+
+def test_a_repair_can_cut_overlaps(damaged: Path) -> None:
+    log = sorted((damaged / "r-untouched-0").glob("*.log"))[-1]
+    first_batch_size = 12 + int.from_bytes(log.read_bytes()[8:12], "big")
+    size = log.stat().st_size
+    log.write_bytes(log.read_bytes() + log.read_bytes()[:first_batch_size])
+    code, out, _ = logs(
+        "repair", log.parent, "--dry-run", "--cut-overlaps", "-o", "json",
+        "--index-interval-bytes", "1000000",
+    )  # fmt: skip
+    assert code == 5
+    (cut,) = [row for row in json.loads(out) if row["action"] == "cut"]
+    assert cut["size_bytes"] == size
+    _, _, err = logs("repair", log.parent, "--dry-run", "--index-interval-bytes", "1000000")
+    assert "1 batches with offsets that were there before stay" in err
+
+
+def test_a_file_is_no_log_directory(damaged: Path) -> None:
+    code, _, err = logs("verify", damaged / "meta.properties")
+    assert code == 1
+    assert "is a file, not a directory" in err
+
+
+def test_the_log_directories_in_a_folder_are_named(damaged: Path) -> None:
+    (damaged / "meta.properties").touch()
+    code, _, err = logs("dirs", damaged.parent)
+    assert code == 1
+    assert "hint: the log directories in it: data" in err

@@ -362,3 +362,19 @@ def test_a_crash_at_any_point_leaves_what_the_next_repair_finishes(backup: bool)
                 kept_logs = [c for n, c in found.items() if BACKUP_SUFFIX in n]
                 assert originals[name_of(10)] in kept_logs
                 assert originals[name_of(20)] in kept_logs
+
+
+@pytest.mark.parametrize(("cuts", "expected"), [(False, (11 * SIZE, 1)), (True, (10 * SIZE, 0))])
+def test_a_repeat_that_a_broker_keeps_is_cut_where_that_is_asked_for(
+    cuts: bool, expected: tuple[int, int]
+) -> None:
+    files = log_of({0: b"".join(batch(n) for n in range(10)) + batch(9)}, interval_bytes=100_000)
+    options = RepairOptions(index_interval_bytes=100_000, cuts_overlaps=cuts)
+    found = plan(files, options=options)
+    assert expected == (found.log_bytes[0], found.overlaps)
+    assert found.end_offset == 10
+
+
+def test_a_whole_log_has_no_overlaps_to_cut() -> None:
+    found = plan(three_segments(), options=RepairOptions(100, cuts_overlaps=True))
+    assert (found.actions, found.overlaps) == ((), 0)

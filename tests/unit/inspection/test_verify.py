@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from engine.host.memory import MemoryFiles
+from engine.host.ports import File
 from engine.inspection.findings import Finding, Severity
 from engine.inspection.verify import (
     PartitionReport,
@@ -537,3 +539,73 @@ def test_the_epoch_checkpoint_is_compared_only_with_what_is_above_the_log_start(
     put(files, "leader-epoch-checkpoint", encode_leader_epochs([EpochStart(2, 8)]))
     assert run(files).findings == ()
     assert partition_of(files).name == "t-0"
+
+
+@pytest.mark.parametrize("entries_left", [0, 1])
+def test_the_last_segment_s_time_index_may_end_early(entries_left: int) -> None:
+    files = log_of({base: b"".join(batch(base + n) for n in range(10)) for base in (0, 10)})
+    for kind, size in ((FileKind.INDEX, 8), (FileKind.TIMEINDEX, 12)):
+        name = name_of(10, kind)
+        put(files, name, get(files, name)[: size * entries_left])
+    assert verify_partition(files, partition_of(files)).findings == ()
+
+
+def test_an_older_segment_s_time_index_must_not() -> None:
+    files = log_of({base: b"".join(batch(base + n) for n in range(10)) for base in (0, 10)})
+    put(files, name_of(0, FileKind.TIMEINDEX), b"")
+    (finding,) = verify_partition(files, partition_of(files)).findings
+    assert finding.code == "timeindex-entry"
+
+
+def test_what_is_in_the_last_segment_s_time_index_must_be_right() -> None:
+    files = log_of({0: b"".join(batch(n) for n in range(10))})
+    name = name_of(0, FileKind.TIMEINDEX)
+    wrong = bytearray(get(files, name))
+    wrong[7] += 1
+    put(files, name, bytes(wrong))
+    assert "timeindex-entry" in {
+        finding.code for finding in verify_partition(files, partition_of(files)).findings
+    }
+
+
+class Growing:
+    """An open .log that gets its last bytes after it was read for the first time."""
+
+    def __init__(self, file: File, grow: Callable[[], None]) -> None:
+        self._file = file
+        self._grow = grow
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read_into(self, position: int, buffer: memoryview) -> int:
+        count = self._file.read_into(position, buffer)
+        self._grow()
+        return count
+
+
+class GrowingFiles(MemoryFiles):
+    """A disk on which a broker ends its write while somebody reads."""
+
+    rest = b""
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        file = super().open(path, write=write, create=create)
+        return file if write else Growing(file, self.grow)
+
+    def grow(self) -> None:
+        rest, self.rest = self.rest, b""
+        super().open(f"{DIR}/{name_of(0)}", write=True).append([rest])
+
+
+def test_a_batch_that_a_broker_is_writing_is_not_torn() -> None:
+    whole = b"".join(batch(n) for n in range(3))
+    files = GrowingFiles()
+    files.make_dir(DIR)
+    put(files, "leader-epoch-checkpoint", encode_leader_epochs([EpochStart(0, 0)]))
+    for kind in (FileKind.INDEX, FileKind.TIMEINDEX):
+        put(files, name_of(0, kind), b"")
+    put(files, name_of(0), whole[:-20])
+    files.rest = whole[-20:]
+    report = verify_partition(files, partition_of(files))
+    assert (3, ()) == (report.batches, report.findings)

@@ -77,7 +77,7 @@ def put_segment(
 ) -> None:
     """Write a closed segment with right indexes."""
     put(files, name_of(base_offset), log, path)
-    builder = IndexBuilder(base_offset, interval_bytes)
+    builder = IndexBuilder(base_offset, interval_bytes, skips_disorder=True)
     file = files.open(f"{path}/{name_of(base_offset)}")
     for position, found in scan_batches(file):
         builder.see(position, found.last_offset, found.max_timestamp_ms)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.log.batch_scan import scan_batches
 from engine.log.index_builder import IndexBuilder
+from engine.log.offset_index import IndexOrderBroken
 from tests.unit.log.logs import TIME_MS, batch, log_of, name_of
 
 
@@ -49,6 +52,35 @@ def test_records_without_time_leave_the_time_index_empty() -> None:
     assert len(builder.index) == 1
 
 
-def test_offsets_that_fall_back_get_no_entry() -> None:
-    builder = built(batch(5), batch(6), batch(1), batch(7), interval_bytes=0)
-    assert [e.offset for e in builder.index] == [6, 7]
+def test_an_offset_that_falls_back_where_an_entry_is_due_is_an_error() -> None:
+    with pytest.raises(IndexOrderBroken, match="not above offset 6"):
+        built(batch(5), batch(6), batch(6), interval_bytes=0)
+
+
+def test_an_offset_that_falls_back_between_two_entries_goes_unseen() -> None:
+    size = len(batch(0))
+    builder = built(batch(5), batch(5), batch(6), interval_bytes=size)
+    assert [tuple(e) for e in builder.index] == [(6, 2 * size)]
+
+
+def test_a_later_time_at_an_earlier_offset_is_an_error() -> None:
+    offsets_and_times = ((1, 5), (2, 5), (9, 7), (4, 8), (12, 6))
+    batches = [batch(offset, at_ms=time_ms) for offset, time_ms in offsets_and_times]
+    with pytest.raises(IndexOrderBroken, match="offset below 9"):
+        built(*batches, interval_bytes=2 * len(batches[0]) - 1)
+
+
+def test_a_later_time_at_an_earlier_offset_is_an_error_at_the_end_too() -> None:
+    size = len(batch(1))
+    batches = (batch(1, at_ms=5), batch(2, at_ms=5), batch(9, at_ms=7), batch(4, at_ms=8))
+    with pytest.raises(IndexOrderBroken, match="offset below 9"):
+        built(*batches, interval_bytes=size)
+
+
+def test_disorder_can_be_left_out() -> None:
+    builder = IndexBuilder(0, 0, skips_disorder=True)
+    for position, offset, time_ms in ((0, 5, 3), (9, 6, 3), (18, 1, 8), (27, 7, 4)):
+        builder.see(position, offset, time_ms)
+    builder.finish()
+    assert [tuple(e) for e in builder.index] == [(6, 9), (7, 27)]
+    assert [tuple(e) for e in builder.time_index] == [(3, 5)]

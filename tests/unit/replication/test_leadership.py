@@ -168,3 +168,23 @@ def test_new_settings_of_the_broker_reach_all_partitions() -> None:
         partition.config = ReplicationConfig(min_insync_replicas=9)
     stage.leadership.reconfigure()
     assert [1, 1] == [partition.config.min_insync_replicas for partition in partitions]
+
+
+def test_the_log_of_an_earlier_topic_is_set_aside_and_the_partition_served(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    first, former_id = Stage(), "C" * 21 + "A"
+    first.lead(T0, topic_id=former_id)
+    first.logs.get_or_create(T0).append_as_leader(sent(3), 5, 0)
+    first.logs.stop()
+    stage = Stage(first.files)
+    assert stage.lead(T0, topic_id=OTHER_ID) == [0]
+    assert stage.replicas.find(T0).is_leader
+    log = stage.logs.get_or_create(T0)
+    assert ("/a/t-0", 0, OTHER_ID) == (log.directory, log.log_end_offset, log.topic_id)
+    (stray,) = [name for name in stage.files.list_dir("/a") if name.endswith("-stray")]
+    assert stage.files.size_bytes(f"/a/{stray}/{0:020d}.log") > 0
+    (line,) = [record.getMessage() for record in caplog.records if "stray" in record.getMessage()]
+    assert line.startswith(f"Log for partition t-0 is marked as stray and renamed to /a/{stray}")
+    assert former_id in line
+    assert OTHER_ID in line

@@ -1,0 +1,74 @@
+"""Files that tell how much is read of them, for a line of progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from engine.host.ports import Buffer, File
+from engine.host.real import RealFiles
+
+
+class CountedFile:
+    """An open file; `on_read` is told the bytes of each read."""
+
+    __slots__ = ("_file", "_on_read", "path")
+
+    def __init__(self, file: File, on_read: Callable[[int], object]) -> None:
+        self._file = file
+        self._on_read = on_read
+        self.path = file.path
+
+    def size_bytes(self) -> int:
+        """Return the size now."""
+        return self._file.size_bytes()
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` bytes from `position`; fewer only at the end of the file."""
+        content = self._file.read_at(position, length)
+        self._on_read(len(content))
+        return content
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        """Fill `buffer` from `position`; returns the bytes read, short only at the end."""
+        count = self._file.read_into(position, buffer)
+        self._on_read(count)
+        return count
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Write all buffers at the end; returns the position of the first byte."""
+        return self._file.append(buffers)
+
+    def write_at(self, position: int, buffer: Buffer) -> None:
+        """Overwrite bytes in place, growing the file if needed."""
+        self._file.write_at(position, buffer)
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut or zero-extend the file to `size_bytes`."""
+        self._file.truncate(size_bytes)
+
+    def reserve(self, size_bytes: int) -> None:
+        """Take room on the disk up to a size."""
+        self._file.reserve(size_bytes)
+
+    def sync(self) -> None:
+        """Make all written bytes durable."""
+        self._file.sync()
+
+    def fileno(self) -> int | None:
+        """Return no descriptor: what is read by it would not be counted."""
+        return None
+
+    def close(self) -> None:
+        """Release the file; closing twice is allowed."""
+        self._file.close()
+
+
+class CountedFiles(RealFiles):
+    """The file system of this machine, whose reads are told."""
+
+    def __init__(self, on_read: Callable[[int], object]) -> None:
+        self._on_read = on_read
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        """Open a file, read-only unless `write`; raises FileMissing unless `create`."""
+        return CountedFile(super().open(path, write=write, create=create), self._on_read)

@@ -1,0 +1,1 @@
+"""Asks a real broker what its recovery makes of damaged logs."""
