@@ -2,7 +2,7 @@ r"""Control characters made visible: what a record holds must not steer a termin
 
 | in | becomes |
 |---|---|
-| a control character (C0, DEL, C1) | `\xNN`, `\n`, `\r`, `\t` |
+| a control character of ASCII, Latin-1 | `\xNN`, `\n`, `\r`, `\t` |
 | bytes that are no UTF-8 | `\xNN` each |
 | anything else | itself |
 
