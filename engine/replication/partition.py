@@ -23,12 +23,7 @@ from engine.kafka_errors import NONE
 from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
-from engine.log.log_types import (
-    AppendInfo,
-    FetchSlice,
-    OffsetAndTimestamp,
-    OffsetOutOfRange,
-)
+from engine.log.log_types import AppendInfo, FetchSlice, OffsetAndTimestamp, OffsetOutOfRange
 from engine.log.producer_state import AppendOrigin
 from engine.log.usual_log_reader import has_aborted_behind, read_slice_usual
 from engine.model import new_tuple
@@ -306,6 +301,11 @@ class Partition:
         """Remove all at and behind `offset`; the watermark stays within the log."""
         self.log.truncate_to(offset, self._clock.wall_ms())
         self.high_watermark = min(self.high_watermark, self.log.log_end_offset)
+
+    def restart_at(self, offset: int) -> None:
+        """Remove all records and go on at `offset`, the watermark too (PART-10)."""
+        self.log.restart_at(offset, self._clock.wall_ms())
+        self.high_watermark = offset
 
     def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
         """Tell whether acks=-1 is fulfilled up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""

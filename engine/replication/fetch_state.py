@@ -1,0 +1,187 @@
+"""One followed partition: where it stands, and what a leader's answer means for it. Pure.
+
+| phase | comes after | meanwhile |
+|---|---|---|
+| FETCHING | the start, FETCHING, TRUNCATING | it is asked for, except while it is delayed |
+| TRUNCATING | FETCHING, TRUNCATING | its leader's start and end are asked for |
+
+1. Following begins at the end of the own log, in the epoch of its last record (R10). A log without
+   epochs cannot say where it parts from the leader's: it is cut to its watermark first.
+2. An answer counts for the offset and the epoch that it was asked for; any other is late.
+3. Records are appended, and the next fetch is behind them: that tells the leader (HW-5).
+4. Where the leader says that the logs part, the own one is cut there; if it lacks the epoch that
+   the leader names, one of its own epochs goes, and the leader is asked again (REPL-2).
+5. Out of range: the leader's end and start decide. (B1) its end is below ours: cut to it. (A) its
+   start is above our end: all goes, and the log begins there. (B2) else: go on from our end.
+6. A fenced epoch: the partition is dropped, for the controller's next order says whom to follow.
+   Any other error: left alone for replica.fetch.backoff.ms, while the others go on.
+
+Source: PART-9, PART-10, PART-11, REPL-2, REPL-4; Kafka's AbstractFetcherThread of 3.9, with
+truncation by Fetch as it is since inter.broker.protocol.version 2.7.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, NamedTuple, TypeAlias
+
+from engine.host.ports import Buffer
+from engine.kafka_errors import FENCED_LEADER_EPOCH, NONE, OFFSET_OUT_OF_RANGE
+from engine.replication.partition_types import EpochEnd
+
+
+class FetchPhase(Enum):
+    """What a followed partition is about."""
+
+    FETCHING = "fetching"
+    TRUNCATING = "truncating"
+
+
+#: From which phases each is reached; None is the start.
+PREVIOUS_PHASES: Final = {
+    FetchPhase.FETCHING: (None, FetchPhase.FETCHING, FetchPhase.TRUNCATING),
+    FetchPhase.TRUNCATING: (FetchPhase.FETCHING, FetchPhase.TRUNCATING),
+}
+
+
+class OwnLog(NamedTuple):
+    """A follower's log: its ends (the second exclusive), and the epoch of its last record."""
+
+    log_start_offset: int
+    log_end_offset: int
+    latest_epoch: int | None
+
+
+class FetchState(NamedTuple):
+    """A followed partition; `lag` counts offsets below the leader's watermark, None if unknown."""
+
+    leader_epoch: int
+    fetch_offset: int
+    last_fetched_epoch: int | None
+    phase: FetchPhase = FetchPhase.FETCHING
+    delayed_until_ms: int | None = None
+    lag: int | None = None
+
+    @classmethod
+    def start(cls, leader_epoch: int, own: OwnLog) -> FetchState:
+        """Return the state at the begin of an epoch (rule 1)."""
+        return cls(leader_epoch, own.log_end_offset, own.latest_epoch)
+
+    def is_due(self, now_ms: int) -> bool:
+        """Tell whether it may be asked for: it is not delayed, or no longer."""
+        return self.delayed_until_ms is None or self.delayed_until_ms <= now_ms
+
+    def entering(self, phase: FetchPhase) -> FetchState:
+        """Return the state in a phase that may follow on this one's, without a delay."""
+        assert self.phase in PREVIOUS_PHASES[phase]
+        return self._replace(phase=phase, delayed_until_ms=None)
+
+    def behind(self, own: OwnLog, lag: int | None = None) -> FetchState:
+        """Return the state that fetches from the end of the own log, as it is now (rule 3)."""
+        return self.entering(FetchPhase.FETCHING)._replace(
+            fetch_offset=own.log_end_offset, last_fetched_epoch=own.latest_epoch, lag=lag
+        )
+
+    def delayed(self, until_ms: int) -> FetchState:
+        """Return the state that rests until a time (monotonic)."""
+        return self._replace(delayed_until_ms=until_ms)
+
+
+class LeaderAnswer(NamedTuple):
+    """What a leader's Fetch response says of one partition; offsets are −1 where unknown."""
+
+    error_code: int
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    records: Buffer = b""
+    diverging_epoch: EpochEnd | None = None
+
+
+class AppendFetched(NamedTuple):
+    """Append records, follow the leader's watermark and its log's start."""
+
+    records: Buffer
+    leader_watermark: int
+    leader_log_start_offset: int
+
+
+class CutWhereParted(NamedTuple):
+    """Cut the log where it parts from the leader's, or nearer to there (rule 4)."""
+
+    diverging_epoch: EpochEnd
+
+
+class CutTo(NamedTuple):
+    """Remove all at and behind an offset."""
+
+    offset: int
+
+
+class RestartAt(NamedTuple):
+    """Remove all, and go on at an offset."""
+
+    offset: int
+
+
+class GoOn(NamedTuple):
+    """Leave the log as it is, and fetch from its end."""
+
+
+class AskLeaderEnds(NamedTuple):
+    """Ask the leader where its log starts and ends (rule 5)."""
+
+
+class Rest(NamedTuple):
+    """Leave the partition alone for a while, because of an error."""
+
+    error_code: int
+
+
+class Drop(NamedTuple):
+    """Follow no more in this epoch (rule 6)."""
+
+
+#: What is done with the own log.
+LogStep: TypeAlias = "AppendFetched | CutWhereParted | CutTo | RestartAt | GoOn"
+#: What an answer leads to.
+FetchStep: TypeAlias = "LogStep | AskLeaderEnds | Rest | Drop"
+
+
+def after_answer(answer: LeaderAnswer) -> FetchStep:
+    """Return what a leader's answer to the latest fetch leads to."""
+    if answer.error_code == NONE:
+        if answer.diverging_epoch is not None:
+            return CutWhereParted(answer.diverging_epoch)
+        return AppendFetched(answer.records, answer.high_watermark, answer.log_start_offset)
+    return AskLeaderEnds() if answer.error_code == OFFSET_OUT_OF_RANGE else after_error(answer)
+
+
+def after_error(answer: LeaderAnswer) -> FetchStep:
+    """Return what an error that is not about the range leads to (rule 6)."""
+    return Drop() if answer.error_code == FENCED_LEADER_EPOCH else Rest(answer.error_code)
+
+
+def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: int) -> LogStep:
+    """Return how a log out of its leader's range goes on (rule 5, PART-10).
+
+    Differs: the seeds' broker halts at B1 where unclean elections are forbidden; Kafka's have not
+    since 2.0, nor does this one.
+    """
+    if leader_end_offset < own.log_end_offset:
+        return CutTo(leader_end_offset)
+    if leader_start_offset > own.log_end_offset:
+        return RestartAt(leader_start_offset)
+    return GoOn()
+
+
+def cut_offset(diverging: EpochEnd, own_epoch_end: EpochEnd | None, own_log_end_offset: int) -> int:
+    """Return where to cut a log that parts from the leader's (rule 4, KIP-279).
+
+    `own_epoch_end` is the own log's largest epoch up to the diverging one, and its end.
+    """
+    offset = diverging.end_offset
+    if own_epoch_end is not None:
+        epoch, end = own_epoch_end
+        # Without the epoch itself only what is behind the one before is known to be wrong.
+        offset = min(end, offset) if epoch == diverging.leader_epoch else end
+    return min(offset, own_log_end_offset)

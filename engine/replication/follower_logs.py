@@ -1,0 +1,114 @@
+"""The logs of a broker's followers, as its fetchers read and change them.
+
+All goes through partitions, and what they lead to through the replica manager: the log's end, the
+watermark and whoever waits for them stay in step.
+
+Source: PART-9, D1; Kafka's ReplicaFetcherThread.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import assert_never
+
+from engine.errors import ApiError, StorageError
+from engine.model import TopicPartition
+from engine.replication.effects import Effect
+from engine.replication.fetch_state import (
+    AppendFetched,
+    CutTo,
+    CutWhereParted,
+    GoOn,
+    LogStep,
+    OwnLog,
+    RestartAt,
+    cut_offset,
+)
+from engine.replication.partition import Partition
+from engine.replication.partition_types import EpochEnd
+from engine.replication.replica_manager import ReplicaManager
+
+_log = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+
+class FollowerLogs:
+    """Followers of one broker by partition and leader epoch."""
+
+    def __init__(self, replicas: ReplicaManager) -> None:
+        self._replicas = replicas
+
+    def own_log(self, topic_partition: TopicPartition, leader_epoch: int) -> OwnLog | None:
+        """Return a follower's log, None if it is not here or not in this epoch."""
+        partition = self._find(topic_partition, leader_epoch)
+        return None if partition is None else _own_log(partition)
+
+    def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> OwnLog | None:
+        """Return a log that is to be followed; one without epochs is cut to its watermark."""
+        partition = self._find(topic_partition, leader_epoch)
+        if partition is None:
+            return None
+        if partition.log.latest_epoch is None:
+            self._cut(partition, partition.high_watermark)
+        return _own_log(partition)
+
+    def perform(
+        self, topic_partition: TopicPartition, leader_epoch: int, step: LogStep
+    ) -> OwnLog | None:
+        """Do what a leader's answer leads to; returns the log as it is then, None if it is gone.
+
+        The errors are those of the log; nothing is written then.
+        """
+        partition = self._find(topic_partition, leader_epoch)
+        if partition is None:
+            return None
+        effects: tuple[Effect, ...] = ()
+        match step:
+            case AppendFetched(records, watermark, log_start_offset):
+                _, effects = partition.append_as_follower(
+                    memoryview(records), watermark, log_start_offset
+                )
+            case CutWhereParted(diverging):
+                found = partition.log.end_offset_for_epoch(diverging.leader_epoch)
+                own = None if found is None else EpochEnd(*found)
+                self._cut(partition, cut_offset(diverging, own, partition.log.log_end_offset))
+            case CutTo(offset):
+                self._cut(partition, offset)
+            case RestartAt(offset):
+                _log.warning("%s starts anew at its leader's start %d", topic_partition, offset)
+                partition.restart_at(offset)
+            case GoOn():
+                pass
+            case _:
+                assert_never(step)
+        self._replicas.perform(effects)
+        return _own_log(partition)
+
+    def failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> ApiError:
+        """Return what a failure of a log is to others; a directory's is told to the broker."""
+        return self._replicas.answer_to(topic_partition, failure)
+
+    def _find(self, topic_partition: TopicPartition, leader_epoch: int) -> Partition | None:
+        partition = self._replicas.partitions.get(topic_partition)
+        if partition is None or partition.is_leader or partition.leader_epoch != leader_epoch:
+            return None
+        return partition
+
+    @staticmethod
+    def _cut(partition: Partition, offset: int) -> None:
+        end, watermark = partition.log.log_end_offset, partition.high_watermark
+        if offset < watermark:
+            _log.warning(
+                "Truncating %s to offset %d below high watermark %d",
+                partition.topic_partition,
+                offset,
+                watermark,
+            )
+        elif offset < end:
+            _log.info("Truncating %s from %d to %d", partition.topic_partition, end, offset)
+        # Even if nothing is behind it: an epoch without records may be, unknown to the leader.
+        partition.truncate_to(offset)
+
+
+def _own_log(partition: Partition) -> OwnLog:
+    log = partition.log
+    return OwnLog(log.log_start_offset, log.log_end_offset, log.latest_epoch)

@@ -1,0 +1,261 @@
+"""The partitions that are fetched from one leader over one connection: no I/O, no waiting.
+
+```
+add ─> asked ──── one request for all that are due ────> taken ── each by its answer ─> own logs
+        ^                                                  │ out of range
+        └── next round <── ends_taken <── leader's ends <──┴─ truncating
+```
+
+One round at a time: whoever drives it asks the leader what `asked` returns, and brings the answers
+to `taken`. What came to other offsets or epochs than are followed by then is passed over. A
+failure of one partition never holds up the others.
+
+Source: PART-9; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.errors import ApiError, StorageError
+from engine.host.ports import Clock
+from engine.kafka_errors import NONE, kafka_error
+from engine.model import TopicPartition
+from engine.replication.fetch_state import (
+    AppendFetched,
+    AskLeaderEnds,
+    Drop,
+    FetchPhase,
+    FetchState,
+    FetchStep,
+    LeaderAnswer,
+    LogStep,
+    Rest,
+    after_answer,
+    after_error,
+    after_leader_ends,
+)
+from engine.replication.follower_logs import FollowerLogs
+from engine.replication.partition_types import FetchSpec
+
+_log = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+
+class ReplicaFetcherConfig(NamedTuple):
+    """How replicas fetch, with the defaults of Kafka 3.9 (FET-1)."""
+
+    backoff_ms: int = 1000
+    partition_max_bytes: int = 1 << 20
+    max_bytes: int = 10 << 20
+    min_bytes: int = 1
+    max_wait_ms: int = 500
+
+
+class LeaderEnds(NamedTuple):
+    """Where a leader's log starts and ends, or the error that it answered with."""
+
+    error_code: int
+    start_offset: int = -1
+    end_offset: int = -1
+
+
+class ReplicaFetcher:
+    """Followed partitions of one leader, each with its state."""
+
+    def __init__(
+        self, logs: FollowerLogs, clock: Clock, config: ReplicaFetcherConfig | None = None
+    ) -> None:
+        self._logs = logs
+        self._clock = clock
+        self.config = config or ReplicaFetcherConfig()
+        self._states: dict[TopicPartition, FetchState] = {}
+
+    @property
+    def states(self) -> Mapping[TopicPartition, FetchState]:
+        """Return the followed partitions, in the order that the next request has them."""
+        return self._states
+
+    def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
+        """Follow a partition in an epoch from now on; one that follows it already goes on."""
+        state = self._states.get(topic_partition)
+        if state is not None and state.leader_epoch == leader_epoch:
+            return
+        try:
+            own = self._logs.begin(topic_partition, leader_epoch)
+        except (ApiError, StorageError) as failure:
+            self._failed(topic_partition, failure)
+            return
+        if own is not None:
+            self._states[topic_partition] = FetchState.start(leader_epoch, own)
+
+    def remove(self, topic_partition: TopicPartition) -> None:
+        """Follow a partition no more; it may not have been followed."""
+        self._states.pop(topic_partition, None)
+
+    # Asking
+
+    def asked(self) -> dict[TopicPartition, FetchSpec]:
+        """Return what to ask the leader for: all that fetches and does not rest."""
+        config = self.config
+        specs = {}
+        for topic_partition, state in self._due(FetchPhase.FETCHING).items():
+            own = self._logs.own_log(topic_partition, state.leader_epoch)
+            if own is None:
+                del self._states[topic_partition]
+                continue
+            specs[topic_partition] = FetchSpec(
+                state.fetch_offset,
+                config.partition_max_bytes,
+                state.leader_epoch,
+                state.last_fetched_epoch,
+                own.log_start_offset,
+            )
+        return specs
+
+    def ends_asked(self) -> dict[TopicPartition, int]:
+        """Return the partitions whose leader's start and end are wanted, with their epochs."""
+        due = self._due(FetchPhase.TRUNCATING)
+        return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
+
+    def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
+        now_ms = self._clock.monotonic_ms()
+        return {
+            topic_partition: state
+            for topic_partition, state in self._states.items()
+            if state.phase is phase and state.is_due(now_ms)
+        }
+
+    def next_due_ms(self) -> int | None:
+        """Return when the first of those that rest is due again (monotonic), None without one."""
+        return min(
+            (
+                state.delayed_until_ms
+                for state in self._states.values()
+                if state.delayed_until_ms is not None
+            ),
+            default=None,
+        )
+
+    # Taking
+
+    def taken(
+        self,
+        asked: Mapping[TopicPartition, FetchSpec],
+        answers: Iterable[tuple[TopicPartition, LeaderAnswer]],
+    ) -> None:
+        """Do what a leader's answers to a round lead to; what was not asked is passed over."""
+        for topic_partition, answer in answers:
+            state, spec = self._states.get(topic_partition), asked.get(topic_partition)
+            if state is not None and spec is not None and _is_answered(state, spec):
+                self._take(topic_partition, after_answer(answer), answer)
+
+    def ends_taken(
+        self, asked: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
+    ) -> None:
+        """Bring logs back into the range of their leader, by its ends; one left out rests."""
+        for topic_partition, leader_epoch in asked.items():
+            state = self._states.get(topic_partition)
+            if (
+                state is None
+                or state.leader_epoch != leader_epoch
+                or state.phase is not FetchPhase.TRUNCATING
+            ):
+                continue
+            found = ends.get(topic_partition)
+            own = self._logs.own_log(topic_partition, leader_epoch)
+            if found is None:
+                self._rest(topic_partition)
+            elif found.error_code != NONE or own is None:
+                answer = LeaderAnswer(found.error_code)
+                self._take(topic_partition, Drop() if own is None else after_error(answer))
+            else:
+                _log.warning(
+                    "%s ends at %d, out of its leader's range %d to %d",
+                    topic_partition,
+                    own.log_end_offset,
+                    found.start_offset,
+                    found.end_offset,
+                )
+                self._take(
+                    topic_partition, after_leader_ends(own, found.start_offset, found.end_offset)
+                )
+
+    def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Let partitions rest whose leader gave no answer."""
+        for topic_partition in topic_partitions:
+            if topic_partition in self._states:
+                self._rest(topic_partition)
+
+    def _take(
+        self, topic_partition: TopicPartition, step: FetchStep, answer: LeaderAnswer | None = None
+    ) -> None:
+        state = self._states[topic_partition]
+        match step:
+            case AskLeaderEnds():
+                self._states[topic_partition] = state.entering(FetchPhase.TRUNCATING)
+            case Rest(error_code):
+                _log.info(
+                    "%s is not fetched for a while: %s",
+                    topic_partition,
+                    kafka_error(error_code).name,
+                )
+                self._rest(topic_partition)
+            case Drop():
+                _log.info(
+                    "%s is fetched no more in epoch %d: there is a newer one",
+                    topic_partition,
+                    state.leader_epoch,
+                )
+                del self._states[topic_partition]
+            case _:
+                watermark = None if answer is None else answer.high_watermark
+                self._change_log(topic_partition, step, watermark)
+
+    def _change_log(
+        self, topic_partition: TopicPartition, step: LogStep, leader_watermark: int | None
+    ) -> None:
+        state = self._states[topic_partition]
+        try:
+            own = self._logs.perform(topic_partition, state.leader_epoch, step)
+        except (ApiError, StorageError) as failure:
+            self._failed(topic_partition, failure)
+            return
+        if self._states.get(topic_partition) is not state:
+            # What the change led to has moved it on.
+            return
+        if own is None:
+            del self._states[topic_partition]
+            return
+        lag = None
+        if leader_watermark is not None:
+            lag = max(0, leader_watermark - own.log_end_offset)
+        has_more = isinstance(step, AppendFetched) and len(step.records) > 0
+        if has_more:
+            # Behind the others, so that each has its turn when a response is full.
+            del self._states[topic_partition]
+        self._states[topic_partition] = state.behind(own, lag)
+
+    def _failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> None:
+        """Rest after records that the own log refuses; drop a partition whose log is broken."""
+        error = self._logs.failed(topic_partition, failure)
+        if isinstance(failure, StorageError):
+            _log.error("%s is fetched no more in this epoch: %s", topic_partition, failure)
+            self._states.pop(topic_partition, None)
+            return
+        _log.error("what was fetched of %s is refused: %s", topic_partition, error)
+        if topic_partition in self._states:
+            self._rest(topic_partition)
+
+    def _rest(self, topic_partition: TopicPartition) -> None:
+        until_ms = self._clock.monotonic_ms() + self.config.backoff_ms
+        self._states[topic_partition] = self._states[topic_partition].delayed(until_ms)
+
+
+def _is_answered(state: FetchState, spec: FetchSpec) -> bool:
+    return (
+        state.phase is FetchPhase.FETCHING
+        and state.fetch_offset == spec.fetch_offset
+        and state.leader_epoch == spec.current_leader_epoch
+    )
