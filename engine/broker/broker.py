@@ -45,6 +45,7 @@ from engine.broker.host import BrokerHost
 from engine.broker.identity import known_broker_id
 from engine.broker.listeners import BrokerListeners
 from engine.broker.loggers import PythonLoggers
+from engine.broker.near_messages import request_for, response_of
 from engine.broker.peers import Peers, Serve
 from engine.broker.refusals import Refusals
 from engine.broker.registration import (
@@ -55,7 +56,7 @@ from engine.broker.registration import (
     registration_of,
 )
 from engine.broker.session import SessionKeeper
-from engine.broker.storage import Storage
+from engine.broker.storage import Storage, StoragePorts
 from engine.broker.tasks import LoopTasks
 from engine.broker.unserved import check_no_acls, check_served, passed_over
 from engine.config.broker_config import BrokerConfig
@@ -196,9 +197,9 @@ class Broker:
             self.metadata_cache,
             self.tasks,
             deadlines=self.deadlines,
-            epoch=lambda: self.epoch,
-            ask_controller=self.isr_link.ask,
-            on_offline=self._directory_offline,
+            ports=StoragePorts(
+                lambda: self.epoch, self.peers, self.isr_link.ask, self._directory_offline
+            ),
         )
         self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)
         self.deadlines.add(self.waiting)
@@ -339,14 +340,16 @@ class Broker:
         session = Session("broker of this process", self.table.admission, listener)
         exchange = Exchange(session, row.key, version, 0, None, now_ms)
         try:
-            handled, _ = serve(row, request, exchange)
+            handled, _ = serve(row, request_for(row, version, request), exchange)
+            if isinstance(handled, Promise):
+                return handled.then(lambda response: response_of(row, version, response))
+            return Promise.of(response_of(row, version, handled))
         except AssertionError as error:
             self.server.events.on_broken(row, error)
             raise
         except Exception as error:
             self.server.events.on_fault(row, error)
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
-        return handled if isinstance(handled, Promise) else Promise.of(handled)
 
     def _topic_changed(self, topic: str) -> None:
         self.storage.reconfigure(topic)

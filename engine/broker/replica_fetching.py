@@ -1,40 +1,92 @@
-"""What is done where this broker is to follow a leader: it is said that it does not, yet.
+"""Which fetcher follows which partition: as many to each leader as num.replica.fetchers says.
 
-A replica that fetches nothing is not in sync: its leader drops it from the in-sync set after
-`replica.lag.time.max.ms`, or never takes it in, so that nobody counts on records that are not
-here. Each partition is told of once; docs/compatibility.md says the same in words.
+```
+fetch_from ── fetcher of (leader, number) ── not there? made ──> add
+stop       ── removed from its fetcher ── its last one? ───────> the fetcher is closed
+```
+
+The number of a partition is that of Kafka's, so that what is seen in one place is looked for in
+the same one in the other.
+
+Source: PART-8; Kafka's AbstractFetcherManager.
+Differs: a changed num.replica.fetchers counts from the next start on.
 """
 
 from __future__ import annotations
 
-import logging
+from collections.abc import Callable
 
+from engine.broker.leader_fetcher import FetcherPorts, LeaderFetcher
+from engine.java_text import java_string_hash
 from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom
+from engine.replication.follower_logs import FollowerLogs
+from engine.replication.replica_fetcher import ReplicaFetcher, ReplicaFetcherConfig
 
-_log = logging.getLogger("kafka.server.ReplicaFetcherManager")
+
+def fetcher_number(topic_partition: TopicPartition, fetcher_count: int) -> int:
+    """Return which of the fetchers of its leader follows a partition, from 0 on (PART-8)."""
+    topic, partition = topic_partition
+    hashed = (31 * java_string_hash(topic) + partition) & 0xFFFF_FFFF
+    signed = (hashed ^ 0x8000_0000) - 0x8000_0000
+    # Java's least int has no positive twin: Kafka takes 0.
+    return (0 if signed == -0x8000_0000 else abs(signed)) % fetcher_count
 
 
-class NoReplicaFetching:
-    """Follows nobody, and says so; see `engine.replication.ports.ReplicaFetching`."""
+class ReplicaFetchers:
+    """The fetchers of one broker; see `engine.replication.ports.ReplicaFetching`."""
 
-    def __init__(self) -> None:
-        #: Partitions that this broker should follow, and their leaders.
-        self.unfollowed: dict[TopicPartition, int] = {}
+    def __init__(
+        self,
+        ports: FetcherPorts,
+        config: ReplicaFetcherConfig,
+        *,
+        fetcher_count: int,
+        logs: Callable[[], FollowerLogs],
+    ) -> None:
+        """`fetcher_count` is the most for each leader; `logs` is asked when one is made."""
+        self._ports = ports
+        self._config = config
+        self._fetcher_count = fetcher_count
+        self._logs = logs
+        self._fetchers: dict[tuple[int, int], LeaderFetcher] = {}
+        self._is_stopped = False
+
+    @property
+    def fetchers(self) -> dict[tuple[int, int], LeaderFetcher]:
+        """Return the fetchers by leader and number."""
+        return dict(self._fetchers)
 
     def fetch_from(self, order: FetchFrom) -> None:
-        """Tell once that a partition is not followed."""
+        """Fetch a partition from its leader from now on, in place of an earlier one."""
         topic_partition, leader_id, leader_epoch = order
-        if topic_partition not in self.unfollowed:
-            _log.warning(
-                "%s is not fetched from its leader %d (epoch %d): this broker does not follow "
-                "yet, and its replica stays out of the in-sync set",
-                topic_partition,
-                leader_id,
-                leader_epoch,
-            )
-        self.unfollowed[topic_partition] = leader_id
+        if self._is_stopped:
+            return
+        number = fetcher_number(topic_partition, self._fetcher_count)
+        key = leader_id, number
+        fetcher = self._fetchers.get(key)
+        if fetcher is None:
+            rounds = ReplicaFetcher(self._logs(), self._ports.clock, self._config)
+            fetcher = self._fetchers[key] = LeaderFetcher(leader_id, rounds, self._ports)
+        fetcher.add(topic_partition, leader_epoch)
+        self._remove(topic_partition, spared=fetcher)
 
     def stop(self, topic_partition: TopicPartition) -> None:
-        """Forget a partition that is led here, or is here no more."""
-        self.unfollowed.pop(topic_partition, None)
+        """Fetch a partition no more; it may not have been fetched."""
+        self._remove(topic_partition, spared=None)
+
+    def close(self) -> None:
+        """Fetch nothing more, from nobody."""
+        self._is_stopped = True
+        fetchers, self._fetchers = self._fetchers, {}
+        for fetcher in fetchers.values():
+            fetcher.close()
+
+    def _remove(self, topic_partition: TopicPartition, *, spared: LeaderFetcher | None) -> None:
+        """Take a partition from all fetchers but one; those that have none left are closed."""
+        for key, fetcher in tuple(self._fetchers.items()):
+            if fetcher is not spared:
+                fetcher.fetcher.remove(topic_partition)
+            if not fetcher.fetcher.states:
+                del self._fetchers[key]
+                fetcher.close()

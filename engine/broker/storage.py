@@ -2,7 +2,8 @@
 
 ```
 LogManager <── Leadership ──> ReplicaManager ──> IsrProposals ──> the controller
-    │              ^                │
+    │              ^                ├──> ReplicaFetchers ──> leaders
+    │              │                │
     └── config ── LiveConfig ───────┘     a directory that fails:
                                           LogManager ──> partitions offline ──> on_offline
 ```
@@ -15,12 +16,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from engine.broker.deadlines import Deadlines
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import AskController, IsrProposalPorts, IsrProposals
-from engine.broker.replica_fetching import NoReplicaFetching
+from engine.broker.leader_fetcher import FetcherPorts
+from engine.broker.peers import Peers
+from engine.broker.replica_fetching import ReplicaFetchers
 from engine.broker.tasks import LoopTasks
 from engine.config.broker_config import BrokerConfig
 from engine.errors import StorageError
@@ -32,15 +36,29 @@ from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
 from engine.naming import STORE_FILE
 from engine.replication.effects import ProposeIsr
+from engine.replication.follower_logs import FollowerLogs
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
 from engine.replication.state_text import state_text
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
 _logs_log = logging.getLogger("kafka.log.LogManager")
+
+
+class StoragePorts(NamedTuple):
+    """Who is there for the logs and partitions of a broker.
+
+    `epoch` is the broker's; `on_offline` is told each directory that fails.
+    """
+
+    epoch: Callable[[], int]
+    peers: Peers
+    ask_controller: AskController
+    on_offline: Callable[[str], None]
 
 
 class Storage:
@@ -54,15 +72,12 @@ class Storage:
         tasks: LoopTasks,
         *,
         deadlines: Deadlines,
-        epoch: Callable[[], int],
-        ask_controller: AskController,
-        on_offline: Callable[[str], None],
+        ports: StoragePorts,
     ) -> None:
-        """`epoch` is the broker's; `on_offline` is told each directory that fails."""
         self._live = live
         self._is_read_only = host.is_read_only
         self._files = host.files
-        self._on_offline = on_offline
+        self._on_offline = ports.on_offline
         config = live.config
         self.logs = LogManager(
             host.files,
@@ -77,12 +92,20 @@ class Storage:
                 self._directory_offline,
             ),
         )
+        self.fetchers = ReplicaFetchers(
+            FetcherPorts(
+                config.broker_id, ports.epoch, metadata_cache, ports.peers, host.timers, host.clock
+            ),
+            _fetcher_config(config),
+            fetcher_count=config.num_replica_fetchers,
+            logs=lambda: FollowerLogs(self.replica_manager),
+        )
         self.replica_manager = ReplicaManager(
             host.clock,
             ReplicaManagerPorts(
                 is_known=metadata_cache.is_known,
                 propose_isr=self._propose_isr,
-                fetching=NoReplicaFetching(),
+                fetching=self.fetchers,
                 on_log_dir_offline=self._failed_below,
                 on_waiting=deadlines.note,
             ),
@@ -95,9 +118,9 @@ class Storage:
         self.isr_proposals = IsrProposals(
             config.broker_id,
             IsrProposalPorts(
-                epoch,
+                ports.epoch,
                 lambda: metadata_cache.topic_ids,
-                ask_controller,
+                ports.ask_controller,
                 self.replica_manager.isr_decided,
             ),
             host.timers,
@@ -154,6 +177,7 @@ class Storage:
 
     def stop(self) -> None:
         """Complete the delayed operations and close everything in order."""
+        self.fetchers.close()
         self.isr_proposals.stop()
         self.replica_manager.stop()
         self.checkpoint_high_watermarks()
@@ -205,6 +229,16 @@ class Storage:
         for topic_partition in lost:
             self.replica_manager.mark_offline(topic_partition)
         self._on_offline(path)
+
+
+def _fetcher_config(config: BrokerConfig) -> ReplicaFetcherConfig:
+    return ReplicaFetcherConfig(
+        config.replica_fetch_backoff_ms,
+        config.replica_fetch_max_bytes,
+        config.replica_fetch_response_max_bytes,
+        config.replica_fetch_min_bytes,
+        config.replica_fetch_wait_max_ms,
+    )
 
 
 def _log_manager_config(

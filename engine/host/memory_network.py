@@ -7,13 +7,13 @@ Parts are joined as the wire would join them; a file region is read through its 
 from __future__ import annotations
 
 import heapq
-import os
 from collections import deque
 from collections.abc import Callable, Sequence
 
 from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.memory import ManualClock
-from engine.host.ports import Clock, Connection, FileRegion, ListenOptions, PauseReason, SendPart
+from engine.host.ports import Clock, Connection, ListenOptions, PauseReason, SendPart
+from engine.host.send_parts import part_bytes
 
 
 class MemoryTimers:
@@ -98,7 +98,7 @@ class MemoryConnection:
 
     def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
         """Queue one frame for the other end."""
-        frame = b"".join(_bytes_of(part) for part in parts)
+        frame = b"".join(part_bytes(part) for part in parts)
         other = self._other
         if not self.is_closed and other is not None:
             self._timers.call_soon(lambda: other.arrive(frame))
@@ -135,12 +135,6 @@ class MemoryConnection:
         other = self._other
         if other is not None:
             self._timers.call_soon(lambda: other.close("closed by the peer"))
-
-
-def _bytes_of(part: SendPart) -> bytes:
-    if isinstance(part, FileRegion):
-        return os.pread(part.descriptor, part.length, part.position)
-    return bytes(part)
 
 
 class MemoryListener:

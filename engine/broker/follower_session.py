@@ -1,0 +1,244 @@
+"""Fetch and ListOffsets as a follower sends them, and what it reads in the responses.
+
+A follower has one fetch session with each leader, for each of its fetchers (KIP-227):
+
+| request | session id, epoch | partitions in it |
+|---|---|---|
+| the first, and after any failure | 0, 0 | all |
+| the next ones | the leader's id, 1, 2, … | what changed, and what to forget |
+
+A leader without room for a session answers with id 0: each request is then a first one. Topics go
+by id where all of them have one. Below version 7 there are no sessions.
+
+Source: REPL-5, FET-1; Kafka's FetchSessionHandler and RemoteLeaderEndPoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from engine.client.connection import Call
+from engine.kafka_errors import NONE
+from engine.log.log_reader import EARLIEST, LATEST
+from engine.model import TopicPartition
+from engine.replication.fetch_state import LeaderAnswer
+from engine.replication.partition_types import EpochEnd, FetchSpec
+from engine.replication.replica_fetcher import ReplicaFetcherConfig
+from engine.wire import messages
+from engine.wire.fetch_bytes import (
+    FIRST_WITH_REPLICA_STATE,
+    FIRST_WITH_SESSIONS,
+    FIRST_WITH_TOPIC_IDS,
+)
+
+#: Batches of magic 2 need Fetch 4.
+_LOWEST_FETCH: Final = 4
+#: The one offset of a partition, and the leader's epoch in the request, need ListOffsets 4.
+_LOWEST_LIST_OFFSETS: Final = 4
+_NO_SESSION: Final = 0
+_FIRST_EPOCH: Final = 0
+_LAST_EPOCH: Final = 0x7FFFFFFF
+_NO_EPOCH: Final = -1
+
+
+class _Asked(NamedTuple):
+    """What a session holds of a partition."""
+
+    spec: FetchSpec
+    topic_id: bytes | None
+
+
+class FollowerSession:
+    """The fetch session of one fetcher with its leader; one request at a time."""
+
+    def __init__(
+        self, replica_id: int, replica_epoch: Callable[[], int], config: ReplicaFetcherConfig
+    ) -> None:
+        self._replica_id = replica_id
+        self._replica_epoch = replica_epoch
+        self._config = config
+        self._session_id = _NO_SESSION
+        self._epoch = _FIRST_EPOCH
+        self._held: dict[TopicPartition, _Asked] = {}
+        self._uses_ids = False
+
+    @property
+    def is_first(self) -> bool:
+        """Tell whether the next request, or the one on its way, asks for all."""
+        return self._epoch == _FIRST_EPOCH
+
+    def call(
+        self, specs: Mapping[TopicPartition, FetchSpec], topic_ids: Mapping[str, bytes]
+    ) -> Call:
+        """Return the request of a round."""
+        uses_ids = all(key.topic in topic_ids for key in specs)
+        if uses_ids != self._uses_ids:
+            self.reset()
+            self._uses_ids = uses_ids
+        asked = {
+            key: _Asked(spec, topic_ids[key.topic] if uses_ids else None)
+            for key, spec in specs.items()
+        }
+        sent: dict[TopicPartition, _Asked] = asked
+        forgotten: dict[TopicPartition, _Asked] = {}
+        if not self.is_first:
+            sent = {key: each for key, each in asked.items() if self._held.get(key) != each}
+            forgotten = {
+                key: each
+                for key, each in self._held.items()
+                if key not in asked or asked[key].topic_id != each.topic_id
+            }
+        self._held = asked
+        session_id, epoch = self._session_id, self._epoch
+
+        def message(version: int) -> messages.FetchRequest:
+            request = self._request(version)
+            if version < FIRST_WITH_SESSIONS:
+                request.topics = _topics(asked, version)
+                return request
+            request.session_id, request.session_epoch = session_id, epoch
+            request.topics = _topics(sent, version)
+            request.forgotten_topics_data = _forgotten(forgotten, version)
+            return request
+
+        highest = None if uses_ids else FIRST_WITH_TOPIC_IDS - 1
+        return Call("Fetch", message, _LOWEST_FETCH, highest)
+
+    def _request(self, version: int) -> messages.FetchRequest:
+        config = self._config
+        request = messages.FetchRequest(
+            max_wait_ms=config.max_wait_ms,
+            min_bytes=config.min_bytes,
+            max_bytes=config.max_bytes,
+        )
+        if version >= FIRST_WITH_REPLICA_STATE:
+            request.replica_state = messages.FetchRequest.ReplicaState(
+                replica_id=self._replica_id, replica_epoch=self._replica_epoch()
+            )
+        else:
+            request.replica_id = self._replica_id
+        return request
+
+    def answers(
+        self, response: messages.FetchResponse
+    ) -> list[tuple[TopicPartition, LeaderAnswer]]:
+        """Return what a response says of its partitions, and move the session on.
+
+        An error of the response as a whole leaves none: the next request is a first one.
+        """
+        if response.error_code != NONE:
+            self.reset()
+            return []
+        names = {
+            each.topic_id: key.topic
+            for key, each in self._held.items()
+            if each.topic_id is not None
+        }
+        answers = [
+            (
+                TopicPartition(topic.topic or names.get(topic.topic_id, ""), row.partition_index),
+                _answer_of(row),
+            )
+            for topic in response.responses
+            for row in topic.partitions
+        ]
+        self._session_id = response.session_id
+        if self._session_id == _NO_SESSION:
+            self.reset()
+        else:
+            self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
+        return answers
+
+    def reset(self) -> None:
+        """Begin anew with the next request: nothing is known of what the leader holds."""
+        self._session_id, self._epoch, self._held = _NO_SESSION, _FIRST_EPOCH, {}
+
+
+def _answer_of(row: messages.FetchResponse.PartitionData) -> LeaderAnswer:
+    diverging = row.diverging_epoch
+    parted = None
+    if diverging.epoch != _NO_EPOCH:
+        parted = EpochEnd(diverging.epoch, diverging.end_offset)
+    return LeaderAnswer(
+        row.error_code, row.high_watermark, row.log_start_offset, row.records or b"", parted
+    )
+
+
+def _topics(
+    asked: Mapping[TopicPartition, _Asked], version: int
+) -> list[messages.FetchRequest.FetchTopic]:
+    topics: dict[str, messages.FetchRequest.FetchTopic] = {}
+    for (name, index), (spec, topic_id) in asked.items():
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = messages.FetchRequest.FetchTopic()
+            if version >= FIRST_WITH_TOPIC_IDS and topic_id is not None:
+                topic.topic_id = topic_id
+            else:
+                topic.topic = name
+        topic.partitions.append(
+            messages.FetchRequest.FetchPartition(
+                partition=index,
+                fetch_offset=spec.fetch_offset,
+                partition_max_bytes=spec.max_bytes,
+                current_leader_epoch=_or_no_epoch(spec.current_leader_epoch),
+                last_fetched_epoch=_or_no_epoch(spec.last_fetched_epoch),
+                log_start_offset=spec.log_start_offset,
+            )
+        )
+    return list(topics.values())
+
+
+def _forgotten(
+    forgotten: Mapping[TopicPartition, _Asked], version: int
+) -> list[messages.FetchRequest.ForgottenTopic]:
+    topics: dict[tuple[str, bytes | None], messages.FetchRequest.ForgottenTopic] = {}
+    for (name, index), (_, topic_id) in forgotten.items():
+        topic = topics.get((name, topic_id))
+        if topic is None:
+            topic = topics[name, topic_id] = messages.FetchRequest.ForgottenTopic()
+            if version >= FIRST_WITH_TOPIC_IDS and topic_id is not None:
+                topic.topic_id = topic_id
+            else:
+                topic.topic = name
+        topic.partitions.append(index)
+    return list(topics.values())
+
+
+def _or_no_epoch(epoch: int | None) -> int:
+    return _NO_EPOCH if epoch is None else epoch
+
+
+# Where a leader's log starts and ends
+
+
+def leader_end_call(replica_id: int, asked: Mapping[TopicPartition, int]) -> Call:
+    """Return the question where logs end, for partitions with their leader epochs."""
+    return _list_offsets(replica_id, asked, LATEST)
+
+
+def leader_start_call(replica_id: int, asked: Mapping[TopicPartition, int]) -> Call:
+    """Return the question where logs start, for partitions with their leader epochs."""
+    return _list_offsets(replica_id, asked, EARLIEST)
+
+
+def _list_offsets(replica_id: int, asked: Mapping[TopicPartition, int], timestamp: int) -> Call:
+    request = messages.ListOffsetsRequest
+    topics: dict[str, messages.ListOffsetsRequest.ListOffsetsTopic] = {}
+    for (name, index), leader_epoch in asked.items():
+        topic = topics.setdefault(name, request.ListOffsetsTopic(name=name))
+        topic.partitions.append(
+            request.ListOffsetsPartition(
+                partition_index=index, current_leader_epoch=leader_epoch, timestamp=timestamp
+            )
+        )
+    message = request(replica_id=replica_id, topics=list(topics.values()))
+    return Call("ListOffsets", message, _LOWEST_LIST_OFFSETS)
+
+
+def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPartition, int, int]]:
+    """Yield each partition of a response with its error code and its offset."""
+    for topic in response.topics:
+        for row in topic.partitions:
+            yield TopicPartition(topic.name, row.partition_index), row.error_code, row.offset

@@ -1,0 +1,203 @@
+"""One fetcher at work: rounds with one leader, one after the other, on the loop.
+
+```
+        ┌── nothing due: until the first that rests is ──┐
+_next ──┼── out of range: leader's end, leader's start ──┼─> a later turn: _next
+        └── Fetch, the leader waits for records ─────────┘
+              └── no leader, connection lost: what was asked rests, a new link with the next round
+```
+
+A response is worked on a turn of its own: a leader of this process answers amid its own work.
+
+Source: PART-9; Kafka's AbstractFetcherThread.doWork.
+Differs: the round that finds nothing due waits for the next that is; Kafka's sleeps and looks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from engine.broker.follower_session import (
+    FollowerSession,
+    leader_end_call,
+    leader_start_call,
+    offsets_of,
+)
+from engine.broker.peers import BrokerLink, Peers
+from engine.errors import EngineError
+from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
+from engine.kafka_errors import NONE, kafka_error
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition_types import FetchSpec
+from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
+from engine.wire import messages
+
+_log = logging.getLogger("kafka.server.ReplicaFetcherThread")
+
+
+class FetcherPorts(NamedTuple):
+    """What fetchers need of their broker; `epoch` is the broker's."""
+
+    broker_id: int
+    epoch: Callable[[], int]
+    metadata_cache: MetadataCache
+    peers: Peers
+    timers: Timers
+    clock: Clock
+
+
+class LeaderFetcher:
+    """Fetches what it is given from one leader, until it is closed."""
+
+    def __init__(self, leader_id: int, fetcher: ReplicaFetcher, ports: FetcherPorts) -> None:
+        self.leader_id = leader_id
+        self.fetcher = fetcher
+        self._ports = ports
+        self._session = FollowerSession(ports.broker_id, ports.epoch, fetcher.config)
+        self._link: BrokerLink | None = None
+        self._is_busy = False
+        self._is_closed = False
+        self._cancel: Callable[[], None] | None = None
+        self._logged_reason: str | None = None
+
+    def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
+        """Fetch a partition too, with the next round."""
+        self.fetcher.add(topic_partition, leader_epoch)
+        self._next_soon()
+
+    def close(self) -> None:
+        """Fetch nothing more; an answer that is on its way is dropped."""
+        self._is_closed = True
+        self._rest_no_more()
+        self._let_go()
+
+    def _next_soon(self) -> None:
+        if not self._is_busy:
+            self._is_busy = True
+            self._rest_no_more()
+            self._ports.timers.call_soon(self._next)
+
+    def _rest_no_more(self) -> None:
+        cancel, self._cancel = self._cancel, None
+        if cancel is not None:
+            cancel()
+
+    def _next(self) -> None:
+        if self._is_closed:
+            return
+        ends_asked = self.fetcher.ends_asked()
+        specs = {} if ends_asked else self.fetcher.asked()
+        if not ends_asked and not specs:
+            self._rest()
+            return
+        link = self._link_to_leader()
+        if link is None:
+            self._unreached(ends_asked or specs, "it is not known how to reach it")
+        elif ends_asked:
+            end = link.ask(leader_end_call(self._ports.broker_id, ends_asked))
+            self._when_there(end, lambda: self._end_is_there(end, ends_asked))
+        else:
+            call = self._session.call(specs, self._ports.metadata_cache.topic_ids)
+            response = link.ask(call)
+            self._when_there(response, lambda: self._fetched(response, specs))
+
+    def _rest(self) -> None:
+        self._is_busy = False
+        due_ms = self.fetcher.next_due_ms()
+        if due_ms is not None:
+            self._cancel = self._ports.timers.call_at(due_ms, self._next_soon)
+
+    def _link_to_leader(self) -> BrokerLink | None:
+        if self._link is None:
+            leader = self._ports.metadata_cache.brokers.get(self.leader_id)
+            self._link = None if leader is None else self._ports.peers.link(leader)
+        return self._link
+
+    def _when_there(self, promise: Promise[Any], take: Callable[[], None]) -> None:
+        def on_its_turn() -> None:
+            if not self._is_closed:
+                take()
+
+        promise.watch(lambda: self._ports.timers.call_soon(on_its_turn))
+
+    # Answers
+
+    def _fetched(
+        self,
+        promise: Promise[messages.FetchResponse],
+        specs: Mapping[TopicPartition, FetchSpec],
+    ) -> None:
+        if promise.error is not None:
+            self._lost(specs, promise.error)
+            return
+        self._reached()
+        response = promise.result()
+        if response.error_code != NONE:
+            _log.info(
+                "the fetch session with broker %d begins anew: %s",
+                self.leader_id,
+                kafka_error(response.error_code).name,
+            )
+            if self._session.is_first:
+                self.fetcher.unreached(specs)
+        self.fetcher.taken(specs, self._session.answers(response))
+        self._next()
+
+    def _end_is_there(
+        self, promise: Promise[messages.ListOffsetsResponse], asked: Mapping[TopicPartition, int]
+    ) -> None:
+        link = self._link
+        if promise.error is not None or link is None:
+            self._lost(asked, promise.error)
+            return
+        ends = {
+            key: LeaderEnds(error_code, end_offset=offset)
+            for key, error_code, offset in offsets_of(promise.result())
+        }
+        start = link.ask(leader_start_call(self._ports.broker_id, asked))
+        self._when_there(start, lambda: self._start_is_there(start, asked, ends))
+
+    def _start_is_there(
+        self,
+        promise: Promise[messages.ListOffsetsResponse],
+        asked: Mapping[TopicPartition, int],
+        ends: dict[TopicPartition, LeaderEnds],
+    ) -> None:
+        if promise.error is not None:
+            self._lost(asked, promise.error)
+            return
+        self._reached()
+        for key, error_code, offset in offsets_of(promise.result()):
+            end = ends.get(key)
+            if end is not None:
+                ends[key] = end._replace(
+                    error_code=end.error_code or error_code, start_offset=offset
+                )
+        self.fetcher.ends_taken(asked, ends)
+        self._next()
+
+    # A leader that is not reached
+
+    def _reached(self) -> None:
+        self._logged_reason = None
+
+    def _lost(self, asked: Mapping[TopicPartition, object], error: EngineError | None) -> None:
+        self._let_go()
+        self._unreached(asked, str(error))
+
+    def _unreached(self, asked: Mapping[TopicPartition, object], reason: str) -> None:
+        if reason != self._logged_reason:
+            self._logged_reason = reason
+            _log.warning("broker %d is not fetched from: %s", self.leader_id, reason)
+        self.fetcher.unreached(asked)
+        self._next()
+
+    def _let_go(self) -> None:
+        link, self._link = self._link, None
+        self._session.reset()
+        if link is not None:
+            link.close()

@@ -1,0 +1,42 @@
+"""Messages between brokers of one process, for handlers that read and write bytes themselves.
+
+Some handlers know the form of their API: they take requests as they read them from bytes, and
+return bytes or regions of files. Brokers of one process exchange messages; here they are what they
+would be at the other end of a connection.
+
+Source: D12.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.api.dispatch import ApiRow
+from engine.api.exchange import EncodedResponse
+from engine.host.send_parts import part_bytes
+from engine.wire.codec import message_codec
+from engine.wire.structs import Struct
+
+
+def request_for(row: ApiRow, version: int, request: Struct) -> object:
+    """Return a request in the form that a row's handler takes."""
+    if row.decode is None:
+        return request
+    return row.decode(
+        memoryview(message_codec(f"{row.name}Request", version).encode(request)), version
+    )
+
+
+def response_of(row: ApiRow, version: int, response: Any) -> Any:
+    """Return a handler's response as a message; what it holds open is let go."""
+    if isinstance(response, EncodedResponse):
+        try:
+            body = b"".join(part_bytes(part) for part in response.parts)
+        finally:
+            if response.on_sent is not None:
+                response.on_sent()
+    elif isinstance(response, bytes):
+        body = response
+    else:
+        return response
+    return message_codec(f"{row.name}Response", version).decode(memoryview(body))
