@@ -47,6 +47,7 @@ from engine.replication.errors import (
     ReadOnlyLog,
     UnknownLeaderEpoch,
 )
+from engine.replication.fetched_append import append_fetched
 from engine.replication.isr import (
     AfterRefusal,
     FollowerProgress,
@@ -282,7 +283,7 @@ class Partition:
         """Append what the leader sent; follow its watermark and its log's start (HW-6, HW-8)."""
         assert not self.is_leader
         log = self.log
-        info = log.append_as_follower(batches, self._clock.wall_ms())
+        info = append_fetched(log, batches, self._clock.wall_ms())
         before = self.high_watermark
         self.high_watermark = follower_high_watermark(
             log.log_end_offset, leader_watermark, log.log_start_offset
@@ -291,9 +292,8 @@ class Partition:
         if self.high_watermark > before:
             effects.append(HighWatermarkMoved(self.topic_partition, self.high_watermark))
         start = min(leader_log_start_offset, self.high_watermark)
-        if log.maybe_increment_log_start_offset(
-            start, self.high_watermark, LogStartReason.LEADER_START
-        ):
+        reason = LogStartReason.LEADER_START
+        if log.maybe_increment_log_start_offset(start, self.high_watermark, reason):
             effects.append(LogStartMoved(self.topic_partition, start))
         return info, tuple(effects)
 
