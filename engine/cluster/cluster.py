@@ -15,7 +15,7 @@ from typing import Protocol
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
-from engine.cluster.plan import ClusterPlan, TooManyBrokers
+from engine.cluster.plan import ClusterPlan
 from engine.config.settings import BrokerSettings
 from engine.host.ports import Clock, Entropy, Network, Timers
 from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT, ZOOKEEPER_TICK_MS
@@ -131,9 +131,7 @@ class Cluster:
         settings_of: Callable[[int], BrokerSettings],
         on_fatal: Callable[[str], None],
     ) -> Cluster:
-        """Open the brokers of a plan; raises TooManyBrokers, and see `open_brokers`."""
-        if plan.broker_count > 1:
-            raise TooManyBrokers(plan.broker_count)
+        """Open the brokers of a plan; the errors are those of `open_brokers`."""
         settings = [settings_of(broker_id) for broker_id in plan.broker_ids()]
         return cls(await open_brokers(settings, store, host, on_fatal))
 

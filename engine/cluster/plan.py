@@ -7,25 +7,17 @@ from typing import NamedTuple
 from engine.broker.unserved import check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
-from engine.errors import ConfigError, EngineError
+from engine.errors import ConfigError
 
 FIRST_BROKER_ID = 1
 # The listener that every broker of a plan has.
 _LISTENER = "PLAINTEXT"
 _INTERNAL_REPLICAS = 3
 _INTERNAL_MIN_ISR = 2
-
-
-class TooManyBrokers(EngineError):
-    """More brokers were asked for than can replicate to each other."""
-
-    hint = "start one broker; docs/compatibility.md says what is there"
-
-    def __init__(self, broker_count: int) -> None:
-        super().__init__(
-            f"{broker_count} brokers were asked for, and brokers do not replicate to each other yet"
-        )
-        self.broker_count = broker_count
+# What is given to all brokers of a plan cannot be each one's own.
+_OWN_OF_EACH = (
+    "broker.id", "listeners", "advertised.listeners", "log.dir", "log.dirs",
+)  # fmt: skip
 
 
 class ClusterPlan(NamedTuple):
@@ -60,15 +52,21 @@ def broker_settings(plan: ClusterPlan, log_dir: str, broker_id: int) -> dict[str
 
 
 def check_plan(plan: ClusterPlan) -> list[str]:
-    """Return the settings of a plan that no broker knows; raises TooManyBrokers, ConfigError."""
-    if plan.broker_count > 1:
-        raise TooManyBrokers(plan.broker_count)
+    """Return the settings of a plan that no broker knows; raises ConfigError."""
     if "zookeeper.connect" in plan.settings:
         raise ConfigError(
             "zookeeper.connect",
             plan.settings["zookeeper.connect"],
             "an embedded cluster has its own store; `kctl broker run` joins another one's",
         )
+    for name in _OWN_OF_EACH:
+        if plan.broker_count > 1 and name in plan.settings:
+            raise ConfigError(
+                name,
+                plan.settings[name],
+                f"each of {plan.broker_count} brokers has one of its own, "
+                "and what is set here is for all of them",
+            )
     settings = BrokerSettings(broker_settings(plan, "/", FIRST_BROKER_ID))
     check_served(settings, BrokerConfig.of(settings))
     return passed_over(settings)

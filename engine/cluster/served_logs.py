@@ -78,6 +78,18 @@ class OnePartition(StorageError):
         self.path = path
 
 
+class TooManyBrokers(EngineError):
+    """Log directories are to be served by more brokers than one."""
+
+    hint = "start one broker"
+
+    def __init__(self, broker_count: int) -> None:
+        super().__init__(
+            f"{broker_count} brokers were asked for, and copied log directories are served by one"
+        )
+        self.broker_count = broker_count
+
+
 class SourceGone(StorageError):
     """A log directory that a cluster serves is not there any more."""
 
@@ -141,8 +153,10 @@ def serve_logs(
 ) -> Served:
     """Make the cluster that serves log directories, for its first start.
 
-    Errors: NoLogDirectory, OnePartition, SourceInUse.
+    Errors: TooManyBrokers, NoLogDirectory, OnePartition, SourceInUse.
     """
+    if plan.broker_count > 1:
+        raise TooManyBrokers(plan.broker_count)
     sources = [files.absolute_path(path) for path in asked.sources]
     log_dirs = [log_dir for source in sources for log_dir in _log_dirs(files, source)]
     states = {path: read_state(files, path, files.list_dir(path)) for path in log_dirs}

@@ -267,7 +267,9 @@ def test_what_is_wrong_is_said_before_anything_is_made(shell: Shell) -> None:
     assert bad.returncode == 1
     assert "num.partitions" in bad.stderr
     assert shell.run("cluster", "start", "--set", "num.partitions").returncode == 2
-    assert shell.run("cluster", "start", "--brokers", "3").returncode == 1
+    shared = shell.run("cluster", "start", "--brokers", "3", "--set", "log.dirs=/elsewhere")
+    assert shared.returncode == 1
+    assert "log.dirs" in shared.stderr
     assert shell.status()["state"] == "absent"
     assert shell.run("cluster", "stop").returncode == 1
     assert shell.run("cluster", "destroy", "-y").returncode == 1

@@ -12,16 +12,17 @@ _CLUSTER = [sys.executable, "-m", "kctl", "cluster"]
 
 
 class EmbeddedCluster:
-    """A cluster of one broker on a directory and a free port."""
+    """A cluster, of one broker by default, on a directory and free ports."""
 
-    def __init__(self, data: Path) -> None:
+    def __init__(self, data: Path, *, brokers: int = 1) -> None:
         self.data = data
+        self._brokers = brokers
         self.address = ""
         self.pids: list[int] = []
 
     def start(self, **settings: str) -> None:
         """Start it; settings are broker keys with `_` for `.`."""
-        words = ["start", "--port", "0", "-o", "json"]
+        words = ["start", "--port", "0", "--brokers", str(self._brokers), "-o", "json"]
         for key, value in settings.items():
             words += ["--set", f"{key.replace('_', '.')}={value}"]
         status = json.loads(self._run(*words))

@@ -144,3 +144,6 @@ def test_nothing_is_left_on_the_loop_when_all_have_stopped(
     for broker_id in (1, 2, 3):
         cluster.stop(broker_id)
     assert [] == cluster.fatal
+    # The 500 ms that leaders let fetches wait are over, and nobody fetches again.
+    cluster.pass_time(2000)
+    assert 0 == cluster.timers.waiting_count

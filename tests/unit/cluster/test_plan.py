@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cluster.plan import ClusterPlan, TooManyBrokers, broker_settings, check_plan
+from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
 from engine.errors import ConfigError
 
 
@@ -36,6 +36,15 @@ def test_a_store_elsewhere_is_refused() -> None:
         check_plan(ClusterPlan(settings={"zookeeper.connect": "there:2181"}))
 
 
-def test_several_brokers_are_refused_in_words() -> None:
-    with pytest.raises(TooManyBrokers, match="3 brokers"):
-        check_plan(ClusterPlan(broker_count=3))
+def test_what_each_broker_has_of_its_own_is_not_set_for_all() -> None:
+    settings = {"log.dirs": "/elsewhere"}
+    assert check_plan(ClusterPlan(settings=settings)) == []
+    with pytest.raises(ConfigError, match="each of 3 brokers"):
+        check_plan(ClusterPlan(broker_count=3, settings=settings))
+
+
+def test_several_brokers_listen_one_port_after_the_other() -> None:
+    plan = ClusterPlan(broker_count=3, port=9100)
+    assert check_plan(plan) == []
+    listeners = [broker_settings(plan, "/", id_)["listeners"] for id_ in plan.broker_ids()]
+    assert [f"PLAINTEXT://127.0.0.1:{port}" for port in (9100, 9101, 9102)] == listeners

@@ -19,6 +19,7 @@ from engine.cluster.served_logs import (
     ServesOtherwise,
     SourceGone,
     SourceInUse,
+    TooManyBrokers,
     check_same,
     read_served,
     remove_links,
@@ -180,3 +181,9 @@ def test_what_fails_midway_leaves_nothing(tmp_path: Path, links_left: int) -> No
     assert [] == list(Path(stage.data.path).iterdir())
     stage.files = CopyOnWriteFiles()
     assert stage.serve().partition_count == 7
+
+
+def test_copied_logs_are_served_by_one_broker(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    with pytest.raises(TooManyBrokers, match="3 brokers"):
+        serve_logs(stage.data, stage.files, ManualClock(), stage.asked(), ClusterPlan(3))

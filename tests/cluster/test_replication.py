@@ -1,0 +1,186 @@
+"""librdkafka against three brokers that replicate: in one process, and in three."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from tests.cluster.embedded import EmbeddedCluster
+
+_DEADLINE_S = 60.0
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    """Return three brokers in one process."""
+    cluster = EmbeddedCluster(tmp_path / "three", brokers=3)
+    cluster.start(replica_lag_time_max_ms="3000")
+    yield cluster
+    cluster.destroy()
+
+
+def create(admin: AdminClient, topic: str, replicas: list[int]) -> None:
+    """Make a topic of one partition with these replicas, the leader first."""
+    made = admin.create_topics(
+        [NewTopic(topic, 1, replica_assignment=[replicas], config={"min.insync.replicas": "2"})]
+    )
+    made[topic].result(_DEADLINE_S)
+
+
+class Load:
+    """An idempotent producer, and what it was told is stored."""
+
+    def __init__(self, address: str, topic: str) -> None:
+        self.acknowledged: list[bytes] = []
+        self.errors: list[object] = []
+        self._topic = topic
+        self._number = 0
+        self._producer = Producer(
+            {
+                "bootstrap.servers": address,
+                "acks": "all",
+                "enable.idempotence": True,
+                "linger.ms": 1,
+            }
+        )
+
+    def produce(self, count: int) -> None:
+        for _ in range(count):
+            value = b"value %d" % self._number
+            self._number += 1
+            self._producer.produce(self._topic, value, partition=0, on_delivery=self._told)
+            self._producer.poll(0)
+
+    def _told(self, error: object, message: Any) -> None:
+        if error:
+            self.errors.append(error)
+        else:
+            self.acknowledged.append(message.value())
+
+    def finish(self) -> None:
+        assert self._producer.flush(_DEADLINE_S) == 0
+        assert self.errors == []
+
+
+def consumed(address: str, topic: str, count: int) -> list[bytes]:
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused"})
+    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    values: list[bytes] = []
+    end_s = time.monotonic() + _DEADLINE_S
+    while len(values) < count and time.monotonic() < end_s:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None:
+            values.append(message.value())
+    consumer.close()
+    return values
+
+
+def eventually(seen: Callable[[], object], wanted: object) -> None:
+    """Ask until an answer is the one that is wanted."""
+    end_s = time.monotonic() + _DEADLINE_S
+    while seen() != wanted and time.monotonic() < end_s:
+        time.sleep(0.1)
+    assert seen() == wanted
+
+
+def described(admin: AdminClient, topic: str) -> Any:
+    return admin.list_topics(topic, timeout=_DEADLINE_S).topics[topic].partitions[0]
+
+
+def contents(log_dirs: list[Path], topic: str) -> set[bytes]:
+    """Return the different contents that the replicas of a partition have."""
+    return {
+        b"".join(path.read_bytes() for path in sorted(log_dir.glob(f"{topic}-0/*.log")))
+        for log_dir in log_dirs
+    }
+
+
+def test_three_brokers_of_one_process_have_the_same_bytes(
+    three: EmbeddedCluster, topic: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": three.address})
+    create(admin, topic, [1, 2, 3])
+    load = Load(three.address, topic)
+    load.produce(5000)
+    load.finish()
+    assert load.acknowledged == consumed(three.address, topic, 5000)
+    assert sorted(described(admin, topic).isrs) == [1, 2, 3]
+    log_dirs = [three.data / f"broker-{broker_id}" for broker_id in (1, 2, 3)]
+    eventually(lambda: len(contents(log_dirs, topic)), 1)
+    assert contents(log_dirs, topic) != {b""}
+
+
+class JoinedBroker:
+    """A broker in a process of its own, with its metadata in another cluster's store."""
+
+    def __init__(self, broker_id: int, folder: Path, zookeeper: str) -> None:
+        self.log_dir = folder / f"joined-{broker_id}"
+        self._config = folder / f"joined-{broker_id}.properties"
+        self._config.write_text(
+            f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:0\nlog.dirs={self.log_dir}\n"
+            f"zookeeper.connect={zookeeper}\nreplica.lag.time.max.ms=3000\n"
+            "zookeeper.session.timeout.ms=3000\n"
+        )
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        words = [sys.executable, "-m", "kctl", "broker", "run", "--config", str(self._config)]
+        with open(self._config.with_suffix(".log"), "ab") as log:
+            self._process = subprocess.Popen(words, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        """End it at once, and see it gone."""
+        if self._process is not None:
+            os.kill(self._process.pid, signal.SIGKILL)
+            self._process.wait(_DEADLINE_S)
+            self._process = None
+
+
+@pytest.fixture
+def joined(tmp_path: Path) -> Iterator[tuple[EmbeddedCluster, dict[int, JoinedBroker]]]:
+    """Return a cluster of one broker, and two that have joined it."""
+    cluster = EmbeddedCluster(tmp_path / "first")
+    cluster.start(replica_lag_time_max_ms="3000")
+    zookeeper = cluster.status()["zookeeper"]
+    brokers = {broker_id: JoinedBroker(broker_id, tmp_path, zookeeper) for broker_id in (11, 12)}
+    try:
+        for broker in brokers.values():
+            broker.start()
+        yield cluster, brokers
+    finally:
+        for broker in brokers.values():
+            broker.kill()
+        cluster.destroy()
+
+
+def test_leaders_that_are_killed_lose_nothing_that_was_acknowledged(
+    joined: tuple[EmbeddedCluster, dict[int, JoinedBroker]], topic: str
+) -> None:
+    cluster, brokers = joined
+    admin = AdminClient({"bootstrap.servers": cluster.address})
+    eventually(lambda: sorted(admin.list_topics(timeout=_DEADLINE_S).brokers), [1, 11, 12])
+    create(admin, topic, [11, 12, 1])
+    load = Load(cluster.address, topic)
+    for victim in (11, 12):
+        eventually(lambda: len(described(admin, topic).isrs), 3)
+        assert described(admin, topic).leader == victim
+        load.produce(500)
+        brokers[victim].kill()
+        load.produce(500)
+        load.finish()
+        assert described(admin, topic).leader != victim
+        brokers[victim].start()
+    eventually(lambda: sorted(described(admin, topic).isrs), [1, 11, 12])
+    assert load.acknowledged == consumed(cluster.address, topic, 2000)
+    log_dirs = [cluster.data / "broker-1", *(broker.log_dir for broker in brokers.values())]
+    eventually(lambda: len(contents(log_dirs, topic)), 1)
