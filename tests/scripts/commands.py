@@ -128,13 +128,17 @@ class Script:
         *brokers, name = words
         lines = []
         for broker in brokers:
-            follower = self._partition(self._node(broker), [name])
+            node = self._node(broker)
+            follower = self._partition(node, [name])
             leader = self.stage.nodes.get(follower.leader_id)
             if leader is None:
                 lines.append(f"{broker}: reaches no leader")
                 continue
             epoch = int(options["epoch"]) if "epoch" in options else None
-            lines += [*fetch_once(follower, leader.replicas, epoch=epoch), *self.stage.take_notes()]
+            lines += fetch_once(
+                follower, node.replicas, leader.replicas, self.stage.clock, epoch=epoch
+            )
+            lines += self.stage.take_notes()
         return lines
 
     def read(self, words: list[str], options: dict[str, str]) -> list[str]:

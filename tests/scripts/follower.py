@@ -1,74 +1,89 @@
-"""One round of a follower: what a replica fetcher of Kafka's does with a leader's answer.
+"""One round of a follower, by the fetcher of brokers; scripts stand where its connection would.
 
-The broker has no fetcher yet, so scripts take its place here; the leader, both logs and their
-leader epochs are the real ones.
-
-Source: R9, PART-9, PART-10, REPL-2; Kafka's AbstractFetcherThread, with truncation by the answer of
-Fetch as it is since inter.broker.protocol.version 2.7.
+Both logs, their leader epochs, the leader's side and the fetcher are the real ones. What it does is
+told by what became of the log.
 """
 
 from __future__ import annotations
 
+from engine.host.ports import Clock
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE, kafka_error
+from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResult
-from engine.replication.errors import NotLeaderOrFollower
+from engine.replication.fetch_state import LeaderAnswer
+from engine.replication.follower_logs import FollowerLogs
 from engine.replication.partition import Partition
-from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import Isolation
 
-_MAX_BYTES = 1 << 20
-_OUT_OF_RANGE = 1
+
+def answers_of(
+    leader: ReplicaManager, replica_id: int, specs: dict[TopicPartition, FetchSpec]
+) -> list[tuple[TopicPartition, LeaderAnswer]]:
+    """Return what a leader answers to a fetch that does not wait."""
+    params = FetchParams(replica_id, max_wait_ms=0, isolation=Isolation.LOG_END)
+    results = leader.fetch(params, list(specs.items()))
+    assert isinstance(results, list)
+    return [(key, answer_of(result)) for key, result in results]
+
+
+def answer_of(result: FetchResult) -> LeaderAnswer:
+    """Return a leader's result as it comes to a follower."""
+    if result.error is not None:
+        return LeaderAnswer(result.error.code)
+    records = b""
+    if result.records is not None and result.records.size_bytes:
+        records = result.records.read()
+    return LeaderAnswer(
+        0, result.high_watermark, result.log_start_offset, records, result.diverging_epoch
+    )
+
+
+def ends_of(
+    leader: ReplicaManager, asked: dict[TopicPartition, int]
+) -> dict[TopicPartition, LeaderEnds]:
+    """Return where a leader's logs start and end."""
+    logs = {key: leader.partitions[key].log for key in asked}
+    return {
+        key: LeaderEnds(0, log.log_start_offset, log.log_end_offset) for key, log in logs.items()
+    }
 
 
 def fetch_once(
-    follower: Partition, leader: ReplicaManager, *, epoch: int | None = None
+    follower: Partition,
+    replicas: ReplicaManager,
+    leader: ReplicaManager,
+    clock: Clock,
+    *,
+    epoch: int | None = None,
 ) -> list[str]:
     """Ask the leader once and take what it says; returns what happened.
 
     `epoch` stands in place of the leader epoch that the follower knows.
     """
-    log = follower.log
-    latest = log.epochs.latest_epoch
-    spec = FetchSpec(
-        log.log_end_offset,
-        _MAX_BYTES,
-        follower.leader_epoch if epoch is None else epoch,
-        latest if latest >= 0 else None,
-        log.log_start_offset,
-    )
-    params = FetchParams(follower.broker_id, max_wait_ms=0, isolation=Isolation.LOG_END)
-    answer = leader.fetch(params, [(follower.topic_partition, spec)])
-    assert isinstance(answer, list)
-    ((_, result),) = answer
-    return [f"{follower.broker_id}: {_taken(follower, result)}"]
+    fetcher = ReplicaFetcher(FollowerLogs(replicas), clock)
+    key, log = follower.topic_partition, follower.log
+    before = log.log_end_offset
+    fetcher.add(key, follower.leader_epoch)
+    asked = fetcher.asked()
+    sent = asked
+    if epoch is not None:
+        sent = {key: spec._replace(current_leader_epoch=epoch) for key, spec in asked.items()}
+    if not asked:
+        return [f"{follower.broker_id}: follows nobody"]
+    ((_, answer),) = answers_of(leader, follower.broker_id, sent)
+    fetcher.taken(asked, [(key, answer)])
+    return [f"{follower.broker_id}: {_told(follower, before, answer)}"]
 
 
-def _taken(follower: Partition, result: FetchResult) -> str:
-    if result.error is not None:
-        if result.error.code == _OUT_OF_RANGE:
-            return "its end is out of the leader's range"
-        return f"refused, {result.error.name}"
-    if result.diverging_epoch is not None:
-        return _truncated(follower, result.diverging_epoch)
-    assert result.records is not None
-    before = follower.log.log_end_offset
-    raw = result.records.read() if result.records.size_bytes else b""
-    batches = memoryview(bytearray(raw))
-    if follower.is_leader:
-        raise NotLeaderOrFollower(follower.topic_partition, "a leader follows nobody")
-    follower.append_as_follower(batches, result.high_watermark, result.log_start_offset)
-    count = follower.log.log_end_offset - before
-    return f"takes {count} from {before} on, watermark {follower.high_watermark}"
-
-
-def _truncated(follower: Partition, leaders: EpochEnd) -> str:
-    """Cut the log where the leader's parts from it, or nearer to there."""
+def _told(follower: Partition, before: int, answer: LeaderAnswer) -> str:
+    if answer.error_code == OFFSET_OUT_OF_RANGE:
+        return "its end is out of the leader's range"
+    if answer.error_code:
+        return f"refused, {kafka_error(answer.error_code).name}"
     end = follower.log.log_end_offset
-    own = follower.log.end_offset_for_epoch(leaders.leader_epoch)
-    offset = leaders.end_offset
-    if own is not None:
-        own_epoch, own_end = own
-        # Without the epoch itself only what is behind the one before is known to be wrong.
-        offset = own_end if own_epoch != leaders.leader_epoch else min(own_end, offset)
-    follower.truncate_to(min(offset, end))
-    return f"truncates from {end} to {follower.log.log_end_offset}"
+    if answer.diverging_epoch is not None:
+        return f"truncates from {before} to {end}"
+    return f"takes {end - before} from {before} on, watermark {follower.high_watermark}"

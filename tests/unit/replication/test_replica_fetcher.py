@@ -1,0 +1,280 @@
+"""A fetcher between real replicas: what it asks, and what it does with the answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.host.memory import ManualClock
+from engine.kafka_errors import (
+    FENCED_LEADER_EPOCH,
+    NOT_LEADER_OR_FOLLOWER,
+    OFFSET_OUT_OF_RANGE,
+    UNKNOWN_LEADER_EPOCH,
+)
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+from engine.replication.fetch_state import FetchPhase, LeaderAnswer
+from engine.replication.follower_logs import FollowerLogs
+from engine.replication.partition import Partition
+from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher, ReplicaFetcherConfig
+from engine.replication.replica_manager import ReplicaManager
+from tests.scripts.follower import answers_of, ends_of
+from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, sent
+from tests.unit.replication.replicas import partition_of, ports_of, state
+
+BACKOFF_MS = 1000
+OTHER = TopicPartition("t", 1)
+
+
+def _log_of(topic_partition: TopicPartition) -> LocalLog:
+    log = new_log()
+    log.topic_partition = topic_partition
+    return log
+
+
+class Pair:
+    """Broker 1 leads, broker 2 follows with a fetcher; both have the same epoch."""
+
+    def __init__(self, epoch: int = 5) -> None:
+        self.clock = ManualClock()
+        self.leader = ReplicaManager(self.clock, ports_of())
+        self.replicas = ReplicaManager(self.clock, ports_of())
+        self.led = partition_of(self.clock)
+        self.own = Partition(2, new_log(), self.clock, is_alive=lambda _id: True)
+        self.leader.add(self.led)
+        self.replicas.add(self.own)
+        self.fetcher = ReplicaFetcher(FollowerLogs(self.replicas), self.clock)
+        self.epoch = epoch
+
+    def begin(self) -> Pair:
+        """Give both their roles, and begin to follow."""
+        both = state((1, 2), replicas=(1, 2), epoch=self.epoch)
+        self.led.become_leader(both)
+        self.own.become_follower(both)
+        self.fetcher.add(PARTITION, self.epoch)
+        return self
+
+    def round(self, count: int = 1) -> Pair:
+        """Ask the leader, and take what it says."""
+        for _ in range(count):
+            asked = self.fetcher.asked()
+            self.fetcher.taken(asked, answers_of(self.leader, 2, asked))
+            ends = self.fetcher.ends_asked()
+            self.fetcher.ends_taken(ends, ends_of(self.leader, ends))
+        return self
+
+    def answer(self, error_code: int, key: TopicPartition = PARTITION) -> Pair:
+        """Take an error in place of an answer."""
+        self.fetcher.taken(self.fetcher.asked(), [(key, LeaderAnswer(error_code))])
+        return self
+
+    def assert_same(self) -> None:
+        assert batches_of(self.led.log) == batches_of(self.own.log)
+        assert self.led.log.log_end_offset == self.own.log.log_end_offset
+
+
+def test_two_rounds_bring_the_records_and_then_the_watermark() -> None:
+    pair = Pair().begin()
+    pair.led.append(sent(2), 1)
+    pair.round()
+    assert (2, 0, 0) == (
+        pair.own.log.log_end_offset,
+        pair.own.high_watermark,
+        pair.led.high_watermark,
+    )
+    assert 0 == pair.fetcher.states[PARTITION].lag
+    pair.round()
+    assert 2 == pair.led.high_watermark
+    # An answer without a wait was read before the fetch was noted.
+    pair.round()
+    assert 2 == pair.own.high_watermark
+    pair.assert_same()
+
+
+def test_the_request_tells_the_epochs_and_both_ends() -> None:
+    pair = Pair(epoch=5)
+    fill(pair.own.log, [3], epoch=4)
+    spec = pair.begin().fetcher.asked()[PARTITION]
+    assert (3, 5, 4, 0) == (
+        spec.fetch_offset,
+        spec.current_leader_epoch,
+        spec.last_fetched_epoch,
+        spec.log_start_offset,
+    )
+
+
+def test_a_log_that_parted_is_cut_epoch_by_epoch() -> None:
+    pair = Pair(epoch=9)
+    for epoch, count in ((1, 2), (4, 2), (7, 2)):
+        fill(pair.led.log, [count], epoch=epoch)
+    for epoch, count in ((1, 2), (3, 1), (5, 1), (6, 5)):
+        fill(pair.own.log, [count], epoch=epoch)
+    pair.begin()
+    ends = []
+    while pair.own.log.latest_epoch != 1:
+        pair.round()
+        ends.append(pair.own.log.log_end_offset)
+    assert [3, 2] == ends
+    pair.round(3).assert_same()
+
+
+def test_an_epoch_without_records_goes_too() -> None:
+    pair = Pair(epoch=3)
+    fill(pair.led.log, [2], epoch=0)
+    fill(pair.own.log, [2], epoch=0)
+    # It led epoch 2 for a moment, of which the next leader knows nothing.
+    pair.own.log.epochs.assign(2, 2)
+    pair.begin().round()
+    assert (0, 2) == (pair.own.log.latest_epoch, pair.own.log.log_end_offset)
+    pair.led.append(sent(1), 1)
+    pair.round(2).assert_same()
+
+
+def test_a_log_without_epochs_is_cut_to_its_watermark_first() -> None:
+    pair = Pair()
+    fill(pair.own.log, [2, 3])
+    pair.own.log.epochs.clear()
+    pair.own.high_watermark = 2
+    pair.begin()
+    assert 2 == pair.own.log.log_end_offset
+
+
+def test_below_the_leaders_start_all_goes() -> None:
+    pair = Pair()
+    fill(pair.led.log, [2, 2, 2])
+    pair.led.high_watermark = 6
+    pair.begin()
+    pair.led.delete_records_before(4)
+    pair.round()
+    assert (4, 4, 4) == (
+        pair.own.log.log_start_offset,
+        pair.own.log.log_end_offset,
+        pair.own.high_watermark,
+    )
+    pair.round(2).assert_same()
+
+
+def test_a_start_amid_a_batch_brings_the_batch_whole() -> None:
+    pair = Pair()
+    fill(pair.led.log, [6])
+    pair.led.high_watermark = 6
+    pair.begin()
+    pair.led.delete_records_before(4)
+    pair.round(3)
+    assert (4, 6) == (pair.own.log.log_start_offset, pair.own.log.log_end_offset)
+    pair.assert_same()
+
+
+@pytest.mark.parametrize(
+    ("ends", "end"), [(LeaderEnds(0, 0, 1), 1), (LeaderEnds(0, 0, 3), 2), (LeaderEnds(0, 0, 2), 2)]
+)
+def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(ends: LeaderEnds, end: int) -> None:
+    pair = Pair()
+    fill(pair.own.log, [1, 1])
+    pair.begin().answer(OFFSET_OUT_OF_RANGE)
+    assert {} == pair.fetcher.asked()
+    asked = pair.fetcher.ends_asked()
+    assert {PARTITION: 5} == asked
+    pair.fetcher.ends_taken(asked, {PARTITION: ends})
+    assert end == pair.own.log.log_end_offset
+    assert end == pair.fetcher.asked()[PARTITION].fetch_offset
+
+
+def test_an_error_for_the_ends_rests_and_asks_again() -> None:
+    pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
+    pair.fetcher.ends_taken(pair.fetcher.ends_asked(), {})
+    assert {} == pair.fetcher.ends_asked()
+    pair.clock.advance(BACKOFF_MS)
+    asked = pair.fetcher.ends_asked()
+    pair.fetcher.ends_taken(asked, {PARTITION: LeaderEnds(NOT_LEADER_OR_FOLLOWER)})
+    assert FetchPhase.TRUNCATING is pair.fetcher.states[PARTITION].phase
+    pair.clock.advance(BACKOFF_MS)
+    pair.fetcher.ends_taken(pair.fetcher.ends_asked(), {PARTITION: LeaderEnds(FENCED_LEADER_EPOCH)})
+    assert {} == pair.fetcher.states
+
+
+@pytest.mark.parametrize("code", [UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, 56, 3])
+def test_a_partition_with_an_error_rests_and_holds_up_no_other(code: int) -> None:
+    pair = Pair().begin()
+    other = Partition(2, _log_of(OTHER), pair.clock, is_alive=lambda _id: True)
+    other.become_follower(state((1, 2), epoch=5))
+    pair.replicas.add(other)
+    pair.fetcher.add(OTHER, 5)
+    pair.answer(code)
+    assert [OTHER] == list(pair.fetcher.asked())
+    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
+    pair.clock.advance(BACKOFF_MS)
+    assert {PARTITION, OTHER} == set(pair.fetcher.asked())
+
+
+def test_a_fenced_partition_is_dropped_until_the_next_order() -> None:
+    pair = Pair().begin().answer(FENCED_LEADER_EPOCH)
+    assert {} == pair.fetcher.states
+    pair.own.become_follower(state((1, 2), epoch=6))
+    pair.fetcher.add(PARTITION, 6)
+    assert 6 == pair.fetcher.asked()[PARTITION].current_leader_epoch
+
+
+def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
+    pair = Pair().begin()
+    asked = pair.fetcher.asked()
+    late = [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))]
+    pair.own.become_follower(state((1, 2), epoch=6))
+    pair.fetcher.add(PARTITION, 6)
+    pair.fetcher.taken(asked, late)
+    assert 0 == pair.own.log.log_end_offset
+    asked = pair.fetcher.asked()
+    pair.fetcher.taken(asked, late)
+    assert 3 == pair.own.log.log_end_offset
+    pair.fetcher.taken(asked, late)
+    assert 3 == pair.own.log.log_end_offset
+    pair.fetcher.taken(pair.fetcher.asked(), [(OTHER, LeaderAnswer(0))])
+
+
+def test_a_replica_that_leads_now_is_changed_no_more() -> None:
+    pair = Pair().begin()
+    asked = pair.fetcher.asked()
+    pair.own.become_leader(state((2,), replicas=(1, 2), leader=2, epoch=6))
+    pair.fetcher.taken(asked, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    assert 0 == pair.own.log.log_end_offset
+    assert {} == pair.fetcher.asked()
+    assert {} == pair.fetcher.states
+
+
+def test_records_with_a_wrong_checksum_are_asked_for_again() -> None:
+    pair = Pair().begin()
+    bad = bytearray(sent(1))
+    bad[-1] ^= 1
+    pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, LeaderAnswer(0, 0, 0, bytes(bad)))])
+    assert (0, {}) == (pair.own.log.log_end_offset, pair.fetcher.asked())
+    pair.clock.advance(BACKOFF_MS)
+    assert 0 == pair.fetcher.asked()[PARTITION].fetch_offset
+
+
+def test_records_that_cannot_follow_drop_the_partition() -> None:
+    pair = Pair()
+    fill(pair.own.log, [3])
+    pair.begin()
+    answer = LeaderAnswer(0, 0, 0, bytes(sent(1)))
+    pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, answer)])
+    assert {} == pair.fetcher.states
+    assert 3 == pair.own.log.log_end_offset
+
+
+def test_a_full_answer_puts_a_partition_behind_the_others() -> None:
+    pair = Pair().begin()
+    other = Partition(2, _log_of(OTHER), pair.clock, is_alive=lambda _id: True)
+    other.become_follower(state((1, 2), epoch=5))
+    pair.replicas.add(other)
+    pair.fetcher.add(OTHER, 5)
+    pair.led.append(sent(2), 1)
+    asked = {PARTITION: pair.fetcher.asked()[PARTITION]}
+    pair.fetcher.taken(asked, answers_of(pair.leader, 2, asked))
+    assert [OTHER, PARTITION] == list(pair.fetcher.asked())
+
+
+def test_limits_are_those_of_the_settings() -> None:
+    pair = Pair()
+    config = ReplicaFetcherConfig(partition_max_bytes=77)
+    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, config)
+    assert 77 == pair.begin().fetcher.asked()[PARTITION].max_bytes
