@@ -8,9 +8,10 @@ A follower has one fetch session with each leader, for each of its fetchers (KIP
 | the next ones | the leader's id, 1, 2, … | what changed, and what to forget |
 
 A leader without room for a session answers with id 0: each request is then a first one. Topics go
-by id where all of them have one. Below version 7 there are no sessions.
+by id where all of them have one.
 
-Source: REPL-5, FET-1; Kafka's FetchSessionHandler and RemoteLeaderEndPoint.
+Source: REPL-4, REPL-5, FET-1; Kafka's FetchSessionHandler and RemoteLeaderEndPoint.
+Differs: a leader that does not know version 12, which is one before Kafka 2.7, is not followed.
 """
 
 from __future__ import annotations
@@ -28,12 +29,11 @@ from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.wire import messages
 from engine.wire.fetch_bytes import (
     FIRST_WITH_REPLICA_STATE,
-    FIRST_WITH_SESSIONS,
     FIRST_WITH_TOPIC_IDS,
 )
 
-#: Batches of magic 2 need Fetch 4.
-_LOWEST_FETCH: Final = 4
+#: Before it a leader cannot say where logs part.
+_LOWEST_FETCH: Final = 12
 #: The one offset of a partition, and the leader's epoch in the request, need ListOffsets 4.
 _LOWEST_LIST_OFFSETS: Final = 4
 _NO_SESSION: Final = 0
@@ -94,9 +94,6 @@ class FollowerSession:
 
         def message(version: int) -> messages.FetchRequest:
             request = self._request(version)
-            if version < FIRST_WITH_SESSIONS:
-                request.topics = _topics(asked, version)
-                return request
             request.session_id, request.session_epoch = session_id, epoch
             request.topics = _topics(sent, version)
             request.forgotten_topics_data = _forgotten(forgotten, version)

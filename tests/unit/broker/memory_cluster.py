@@ -42,7 +42,8 @@ class MemoryCluster:
         self.disks: dict[int, MemoryFiles] = {}
         self.fatal: list[str] = []
         self._is_one_process = is_one_process
-        self._near: dict[int, Serve] = {}
+        #: Brokers of one process by id, as they reach each other.
+        self.near: dict[int, Serve] = {}
         self._sessions: dict[int, EmbeddedZnodeClient] = {}
         self._settings = {name.replace("_", "."): text for name, text in settings.items()}
         self._admin = EmbeddedZnodeClient(self.store, 1 << 30)
@@ -75,7 +76,7 @@ class MemoryCluster:
             }
         )
         session = self._sessions[broker_id] = EmbeddedZnodeClient(self.store, SESSION_MS)
-        near = self._near if self._is_one_process else {}
+        near = self.near if self._is_one_process else {}
         opening = Broker.open(settings, host, session, near, on_fatal=self.fatal.append)
         self.timers.run_until_idle()
         broker = self.brokers[broker_id] = drive(opening).result()
@@ -97,7 +98,7 @@ class MemoryCluster:
         """End a broker at once: its disk has what was synced, and its session ends by silence."""
         broker = self.brokers.pop(broker_id)
         self.disks[broker_id] = self.disks[broker_id].after_crash()
-        self._near.pop(broker_id, None)
+        self.near.pop(broker_id, None)
         broker.host.timers.stop()  # type: ignore[attr-defined]
         broker.server.close("the power is gone")
         broker.deadlines.stop()

@@ -1,0 +1,141 @@
+"""The fetch session of a follower: what each request has, and what is read in a response."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.broker.follower_session import FollowerSession
+from engine.kafka_errors import FETCH_SESSION_ID_NOT_FOUND
+from engine.model import TopicPartition
+from engine.replication.fetch_state import LeaderAnswer
+from engine.replication.partition_types import EpochEnd, FetchSpec
+from engine.replication.replica_fetcher import ReplicaFetcherConfig
+from engine.wire.codec import message_codec
+from engine.wire.structs import message_class
+
+A, B = TopicPartition("a", 0), TopicPartition("b", 1)
+IDS = {"a": b"a" * 16, "b": b"b" * 16}
+SPEC = FetchSpec(5, 100, 3, 2, 1)
+VERSION = 17
+
+
+def session() -> FollowerSession:
+    return FollowerSession(2, lambda: 77, ReplicaFetcherConfig(min_bytes=3, max_wait_ms=9))
+
+
+def message_of(call: Any, version: int = VERSION) -> Any:
+    """Return a request as its leader reads it."""
+    codec = message_codec("FetchRequest", version)
+    return codec.decode(memoryview(codec.encode(call.message(version))))
+
+
+def response(session_id: int = 0, error_code: int = 0, **more: Any) -> Any:
+    return message_class("FetchResponse")(session_id=session_id, error_code=error_code, **more)
+
+
+def asked(request: Any) -> dict[bytes, list[int]]:
+    return {topic.topic_id: [p.partition for p in topic.partitions] for topic in request.topics}
+
+
+def forgotten(request: Any) -> dict[bytes, list[int]]:
+    return {topic.topic_id: topic.partitions for topic in request.forgotten_topics_data}
+
+
+def test_the_first_request_has_all_and_who_asks() -> None:
+    request = message_of(session().call({A: SPEC, B: SPEC}, IDS))
+    assert (0, 0) == (request.session_id, request.session_epoch)
+    assert (2, 77) == (request.replica_state.replica_id, request.replica_state.replica_epoch)
+    assert (9, 3, 10 << 20) == (request.max_wait_ms, request.min_bytes, request.max_bytes)
+    assert {IDS["a"]: [0], IDS["b"]: [1]} == asked(request)
+    row = request.topics[0].partitions[0]
+    assert (5, 100, 3, 2, 1) == (
+        row.fetch_offset,
+        row.partition_max_bytes,
+        row.current_leader_epoch,
+        row.last_fetched_epoch,
+        row.log_start_offset,
+    )
+
+
+def test_later_requests_have_what_changed_and_what_to_forget() -> None:
+    one = session()
+    one.call({A: SPEC, B: SPEC}, IDS)
+    one.answers(response(9))
+    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, IDS))
+    assert (9, 1) == (request.session_id, request.session_epoch)
+    assert {IDS["a"]: [0]} == asked(request)
+    assert {IDS["b"]: [1]} == forgotten(request)
+    one.answers(response(9))
+    request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, IDS))
+    assert (9, 2, {}, {}) == (
+        request.session_id,
+        request.session_epoch,
+        asked(request),
+        forgotten(request),
+    )
+
+
+def test_a_topic_that_was_made_anew_is_forgotten_and_asked_for() -> None:
+    one = session()
+    one.call({A: SPEC}, IDS)
+    one.answers(response(9))
+    request = message_of(one.call({A: SPEC}, {"a": b"z" * 16}))
+    assert {b"z" * 16: [0]} == asked(request)
+    assert {IDS["a"]: [0]} == forgotten(request)
+
+
+def test_a_lost_session_begins_anew() -> None:
+    one = session()
+    one.call({A: SPEC}, IDS)
+    one.answers(response(9))
+    one.call({A: SPEC}, IDS)
+    assert not one.is_first
+    assert [] == one.answers(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
+    assert one.is_first
+    assert {IDS["a"]: [0]} == asked(message_of(one.call({A: SPEC}, IDS)))
+
+
+def test_without_a_session_every_request_is_a_first_one() -> None:
+    one = session()
+    for _ in range(2):
+        request = message_of(one.call({A: SPEC}, IDS))
+        assert (0, 0, {IDS["a"]: [0]}) == (
+            request.session_id,
+            request.session_epoch,
+            asked(request),
+        )
+        one.answers(response(0))
+
+
+def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
+    one = session()
+    one.call({A: SPEC}, IDS)
+    one.answers(response(9))
+    call = one.call({A: SPEC, B: SPEC}, {"a": IDS["a"]})
+    assert 12 == call.highest
+    request = message_of(call, 12)
+    assert ["a", "b"] == [topic.topic for topic in request.topics]
+    assert (2, 0, 0) == (request.replica_id, request.session_id, request.session_epoch)
+
+
+def test_a_leader_that_cannot_tell_where_logs_part_is_not_asked() -> None:
+    assert 12 == session().call({A: SPEC}, {}).lowest
+
+
+def test_answers_are_found_by_id_and_by_name() -> None:
+    kind = message_class("FetchResponse")
+    row = kind.PartitionData(
+        partition_index=0, high_watermark=8, log_start_offset=2, records=b"records"
+    )
+    parted = kind.PartitionData(
+        partition_index=1, diverging_epoch=kind.EpochEndOffset(epoch=1, end_offset=4)
+    )
+    topics = [
+        kind.FetchableTopicResponse(topic_id=IDS["a"], partitions=[row]),
+        kind.FetchableTopicResponse(topic="b", partitions=[parted]),
+    ]
+    one = session()
+    one.call({A: SPEC, B: SPEC}, IDS)
+    answers = dict(one.answers(response(1, responses=topics)))
+    assert LeaderAnswer(0, 8, 2, b"records") == answers[A]
+    assert EpochEnd(1, 4) == answers[B].diverging_epoch

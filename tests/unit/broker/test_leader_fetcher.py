@@ -1,0 +1,78 @@
+"""A fetcher at work: rounds on the loop, with leaders that are gone and come back."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from engine.broker.leader_fetcher import LeaderFetcher
+from engine.host.promise import Promise
+from engine.kafka_errors import OFFSET_OUT_OF_RANGE
+from engine.replication.fetch_state import LeaderAnswer
+from engine.wire.structs import Struct
+from tests.unit.broker.memory_cluster import T0, MemoryCluster
+
+NAME = "kafka.server.ReplicaFetcherThread"
+
+
+def followed(*, is_one_process: bool = False) -> tuple[MemoryCluster, LeaderFetcher]:
+    """Return a cluster whose broker 2 follows broker 1, and that fetcher."""
+    cluster = MemoryCluster(is_one_process=is_one_process)
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2000)
+    return cluster, cluster.brokers[2].storage.fetchers.fetchers[1, 0]
+
+
+def test_a_leader_that_is_lost_is_told_of_once_for_each_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster, fetcher = followed()
+    caplog.set_level(logging.WARNING, NAME)
+    cluster.brokers[1].server.close("gone for a while")
+    cluster.pass_time(5000)
+    told = [record for record in caplog.records if "is not fetched from" in record.getMessage()]
+    assert 1 <= len(told) <= 2
+    state = fetcher.fetcher.states[T0]
+    assert state.delayed_until_ms is not None
+
+
+def test_what_is_out_of_range_is_asked_for_and_goes_on() -> None:
+    cluster, fetcher = followed()
+    asked = fetcher.fetcher.asked()
+    fetcher.fetcher.taken(asked, [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    assert {T0: 0} == fetcher.fetcher.ends_asked()
+    cluster.pass_time(1000)
+    assert {} == fetcher.fetcher.ends_asked()
+    assert 0 == cluster.produce(1, 3).code()
+    assert 3 == cluster.partition(2).log.log_end_offset
+
+
+def test_a_fetcher_that_is_closed_drops_what_is_on_its_way() -> None:
+    cluster, fetcher = followed(is_one_process=True)
+    fetcher.close()
+    assert 0 == cluster.produce(1, 3, acks=1).code()
+    cluster.pass_time(1000)
+    assert 0 == cluster.partition(2).log.log_end_offset
+
+
+def test_rounds_that_find_nothing_wait_at_the_leader() -> None:
+    cluster, _ = followed(is_one_process=True)
+    serve = cluster.brokers[1].serve_near
+    served: list[str] = []
+
+    def noting(name: str, version: int, request: Struct) -> Promise[Any]:
+        served.append(name)
+        return serve(name, version, request)
+
+    cluster.near[1] = noting
+    cluster.pass_time(5000)
+    assert 9 <= served.count("Fetch") <= 11
+
+
+def test_a_session_lasts_while_nothing_happens(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, NAME)
+    cluster, _ = followed()
+    cluster.pass_time(5000)
+    assert not [record for record in caplog.records if "begins anew" in record.getMessage()]
