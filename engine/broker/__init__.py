@@ -12,7 +12,7 @@
 | `controller_channel` | the controller's requests to brokers |
 | `controller_link` | a broker's requests to whoever is the controller |
 | `isr_proposals` | proposals of in-sync sets on their way to the controller |
-| `replica_fetching` | what is done where a leader is to be followed |
+| `replica_fetching`, `leader_fetcher`, `follower_session` | followers fetch from their leaders |
 | `unserved` | settings that ask for what is not there |
 | `dynamic_config` | settings that change while it runs |
 | `loggers` | its loggers, by their levels |

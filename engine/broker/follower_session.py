@@ -50,7 +50,7 @@ class _Asked(NamedTuple):
 
 
 class FollowerSession:
-    """The fetch session of one fetcher with its leader; one request at a time."""
+    """The fetch session of one fetcher with its leader; one request at a time (REPL-5)."""
 
     def __init__(
         self, replica_id: int, replica_epoch: Callable[[], int], config: ReplicaFetcherConfig

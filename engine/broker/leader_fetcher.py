@@ -51,7 +51,7 @@ class FetcherPorts(NamedTuple):
 
 
 class LeaderFetcher:
-    """Fetches what it is given from one leader, until it is closed."""
+    """Fetches what it is given from one leader, until it is closed (PART-9)."""
 
     def __init__(self, leader_id: int, fetcher: ReplicaFetcher, ports: FetcherPorts) -> None:
         self.leader_id = leader_id

@@ -9,7 +9,6 @@ The number of a partition is that of Kafka's, so that what is seen in one place 
 the same one in the other.
 
 Source: PART-8; Kafka's AbstractFetcherManager.
-Differs: a changed num.replica.fetchers counts from the next start on.
 """
 
 from __future__ import annotations
@@ -74,6 +73,17 @@ class ReplicaFetchers:
     def stop(self, topic_partition: TopicPartition) -> None:
         """Fetch a partition no more; it may not have been fetched."""
         self._remove(topic_partition, spared=None)
+
+    def resize(self, fetcher_count: int) -> None:
+        """Share the partitions out among another number of fetchers, if it is another."""
+        if fetcher_count == self._fetcher_count or self._is_stopped:
+            return
+        self._fetcher_count = fetcher_count
+        fetchers, self._fetchers = self._fetchers, {}
+        for (leader_id, _), fetcher in fetchers.items():
+            fetcher.close()
+            for topic_partition, state in fetcher.fetcher.states.items():
+                self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
 
     def close(self) -> None:
         """Fetch nothing more, from nobody."""

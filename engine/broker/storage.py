@@ -207,6 +207,7 @@ class Storage:
         None stands for all topics: a setting of the broker stands behind each topic's own.
         """
         self.logs.reconfigure(topic)
+        self.fetchers.resize(self._live.config.num_replica_fetchers)
         self.leadership.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:

@@ -16,7 +16,7 @@
 6. A fenced epoch: the partition is dropped, for the controller's next order says whom to follow.
    Any other error: left alone for replica.fetch.backoff.ms, while the others go on.
 
-Source: PART-9, PART-10, PART-11, REPL-2, REPL-4; Kafka's AbstractFetcherThread of 3.9, with
+Source: PART-9, PART-10, PART-11, REPL-2, REPL-4, R9; Kafka's AbstractFetcherThread of 3.9, with
 truncation by Fetch as it is since inter.broker.protocol.version 2.7.
 """
 
@@ -175,7 +175,7 @@ def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: 
 
 
 def cut_offset(diverging: EpochEnd, own_epoch_end: EpochEnd | None, own_log_end_offset: int) -> int:
-    """Return where to cut a log that parts from the leader's (rule 4, KIP-279).
+    """Return where to cut a log that parts from the leader's (rule 4, REPL-2, KIP-279).
 
     `own_epoch_end` is the own log's largest epoch up to the diverging one, and its end.
     """

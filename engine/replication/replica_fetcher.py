@@ -62,7 +62,7 @@ class LeaderEnds(NamedTuple):
 
 
 class ReplicaFetcher:
-    """Followed partitions of one leader, each with its state."""
+    """Followed partitions of one leader, each with its state (PART-9)."""
 
     def __init__(
         self, logs: FollowerLogs, clock: Clock, config: ReplicaFetcherConfig | None = None

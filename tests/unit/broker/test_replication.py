@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from engine.model import TopicPartition
+from engine.wire.structs import message_class
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 
 LAG_MS = 10_000
@@ -134,6 +135,28 @@ def test_fetchers_are_shared_out_by_the_hash_and_end_with_their_last_partition(
     }
     cluster.stop(1)
     assert {} == fetchers.fetchers
+
+
+def test_another_number_of_fetchers_shares_out_anew(make: Callable[..., MemoryCluster]) -> None:
+    cluster = make()
+    cluster.create_topic("t", [(1, 2), (1, 2), (1, 2)])
+    cluster.pass_time(1000)
+    fetchers = cluster.brokers[2].storage.fetchers
+    assert [(1, 0)] == list(fetchers.fetchers)
+    resource = message_class("IncrementalAlterConfigsRequest").AlterConfigsResource
+    wanted = resource(
+        resource_type=4,
+        resource_name="2",
+        configs=[
+            message_class("IncrementalAlterConfigsRequest").AlterableConfig(
+                name="num.replica.fetchers", config_operation=0, value="2"
+            )
+        ],
+    )
+    cluster.ask(2, "IncrementalAlterConfigs", 1, resources=[wanted])
+    cluster.pass_time(1000)
+    assert [(1, 0), (1, 1)] == sorted(fetchers.fetchers)
+    assert 0 == cluster.produce(1, key=TopicPartition("t", 1)).code()
 
 
 def test_nothing_is_left_on_the_loop_when_all_have_stopped(
