@@ -13,7 +13,8 @@ from tests.soak.broker_process import free_port
 
 _START_S = 60.0
 _POLL_S = 0.05
-_JAVA = ("java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+#: How a broker of Java's is run, small.
+JAVA = ("java", "-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 
 class RealKafka:
@@ -46,7 +47,7 @@ class RealKafka:
             **{key.replace("_", "."): value for key, value in self._settings.items()},
         }
         properties.write_text("".join(f"{key}={value}\n" for key, value in given.items()))
-        self._run([*_JAVA, "-cp", f"{self._libs}/*", "kafka.Kafka", str(properties)])
+        self._run([*JAVA, "-cp", f"{self._libs}/*", "kafka.Kafka", str(properties)])
         deadline = time.monotonic() + _START_S
         while not self._is_ready():
             assert time.monotonic() < deadline, "Kafka did not start"

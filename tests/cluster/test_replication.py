@@ -1,4 +1,4 @@
-"""librdkafka against three brokers that replicate: in one process, and in three."""
+"""librdkafka against brokers that replicate: in one process, in three, and beside a Java broker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cluster.embedded import EmbeddedCluster
+from tests.cluster.java_tools import NO_TOOLS, JavaTools
+from tests.cluster.real_kafka import JAVA
+from tests.soak.broker_process import free_port
 
 _DEADLINE_S = 60.0
 
@@ -73,7 +77,9 @@ class Load:
 
 
 def consumed(address: str, topic: str, count: int) -> list[bytes]:
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused"})
+    consumer = Consumer(
+        {"bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False}
+    )
     consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
     values: list[bytes] = []
     end_s = time.monotonic() + _DEADLINE_S
@@ -127,15 +133,24 @@ class JoinedBroker:
         self.log_dir = folder / f"joined-{broker_id}"
         self._config = folder / f"joined-{broker_id}.properties"
         self._config.write_text(
-            f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:0\nlog.dirs={self.log_dir}\n"
-            f"zookeeper.connect={zookeeper}\nreplica.lag.time.max.ms=3000\n"
-            "zookeeper.session.timeout.ms=3000\n"
+            f"broker.id={broker_id}\nlisteners=PLAINTEXT://127.0.0.1:{self.port()}\n"
+            f"log.dirs={self.log_dir}\nzookeeper.connect={zookeeper}\n"
+            "replica.lag.time.max.ms=3000\nzookeeper.session.timeout.ms=3000\n"
         )
         self._process: subprocess.Popen[bytes] | None = None
 
+    @staticmethod
+    def port() -> int:
+        """Return where it listens; 0 for any."""
+        return 0
+
+    def command(self, config: Path) -> list[str]:
+        """Return what runs it."""
+        return [sys.executable, "-m", "kctl", "broker", "run", "--config", str(config)]
+
     def start(self) -> None:
-        words = [sys.executable, "-m", "kctl", "broker", "run", "--config", str(self._config)]
         with open(self._config.with_suffix(".log"), "ab") as log:
+            words = self.command(self._config)
             self._process = subprocess.Popen(words, stdout=log, stderr=log)
 
     def kill(self) -> None:
@@ -146,27 +161,65 @@ class JoinedBroker:
             self._process = None
 
 
+class JavaBroker(JoinedBroker):
+    """The same, as a real broker of Kafka 3.9.1."""
+
+    @staticmethod
+    def port() -> int:
+        """Return where it listens."""
+        return free_port()
+
+    def command(self, config: Path) -> list[str]:
+        """Return what runs it."""
+        libs = os.environ["KCTL_TEST_KAFKA_LIBS"]
+        return [*JAVA, "-cp", f"{libs}/*", "kafka.Kafka", str(config)]
+
+
 @pytest.fixture
-def joined(tmp_path: Path) -> Iterator[tuple[EmbeddedCluster, dict[int, JoinedBroker]]]:
-    """Return a cluster of one broker, and two that have joined it."""
+def first(tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    """Return a cluster of one broker, which others may join."""
     cluster = EmbeddedCluster(tmp_path / "first")
     cluster.start(replica_lag_time_max_ms="3000")
-    zookeeper = cluster.status()["zookeeper"]
-    brokers = {broker_id: JoinedBroker(broker_id, tmp_path, zookeeper) for broker_id in (11, 12)}
+    yield cluster
+    cluster.destroy()
+
+
+@contextmanager
+def running(*brokers: JoinedBroker) -> Iterator[None]:
+    """Run brokers, and end what is left of them."""
     try:
-        for broker in brokers.values():
+        for broker in brokers:
             broker.start()
-        yield cluster, brokers
+        yield
     finally:
-        for broker in brokers.values():
+        for broker in brokers:
             broker.kill()
-        cluster.destroy()
 
 
 def test_leaders_that_are_killed_lose_nothing_that_was_acknowledged(
-    joined: tuple[EmbeddedCluster, dict[int, JoinedBroker]], topic: str
+    first: EmbeddedCluster, tmp_path: Path, topic: str
 ) -> None:
-    cluster, brokers = joined
+    zookeeper = first.status()["zookeeper"]
+    brokers = {id_: JoinedBroker(id_, tmp_path, zookeeper) for id_ in (11, 12)}
+    with running(*brokers.values()):
+        _kill_each_leader(first, brokers, topic)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(JavaTools.found() is None, reason=NO_TOOLS)
+def test_beside_a_java_broker_both_follow_and_both_lead(
+    first: EmbeddedCluster, tmp_path: Path, topic: str
+) -> None:
+    zookeeper = first.status()["zookeeper"]
+    brokers = {11: JavaBroker(11, tmp_path, zookeeper), 12: JoinedBroker(12, tmp_path, zookeeper)}
+    with running(*brokers.values()):
+        _kill_each_leader(first, brokers, topic)
+
+
+def _kill_each_leader(
+    cluster: EmbeddedCluster, brokers: Mapping[int, JoinedBroker], topic: str
+) -> None:
+    """Kill 11, which leads first, then 12, each amid a load; each comes back before the next."""
     admin = AdminClient({"bootstrap.servers": cluster.address})
     eventually(lambda: sorted(admin.list_topics(timeout=_DEADLINE_S).brokers), [1, 11, 12])
     create(admin, topic, [11, 12, 1])
@@ -179,6 +232,7 @@ def test_leaders_that_are_killed_lose_nothing_that_was_acknowledged(
         load.produce(500)
         load.finish()
         assert described(admin, topic).leader != victim
+        eventually(lambda: victim in admin.list_topics(timeout=_DEADLINE_S).brokers, False)  # noqa: B023
         brokers[victim].start()
     eventually(lambda: sorted(described(admin, topic).isrs), [1, 11, 12])
     assert load.acknowledged == consumed(cluster.address, topic, 2000)
