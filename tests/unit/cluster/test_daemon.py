@@ -83,11 +83,11 @@ def test_a_plan_that_does_not_start_is_not_kept(data: DataDirectory) -> None:
     "bad",
     [
         MADE._replace(settings={"num.partitions": "abc"}),
-        MADE._replace(broker_count=3),
+        MADE._replace(broker_count=3, settings={"log.dirs": "/shared"}),
         MADE._replace(settings={"zookeeper.connect": "else:2181"}),
         MADE._replace(port=0, settings={"log.dirs": "/proc/none"}),
     ],
-    ids=["a bad value", "too many brokers", "another store", "a bad folder"],
+    ids=["a bad value", "one folder for three", "another store", "a bad folder"],
 )
 def test_a_plan_that_does_not_start_in_this_process_is_not_kept_either(
     data: DataDirectory, bad: ClusterPlan
