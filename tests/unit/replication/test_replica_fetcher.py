@@ -227,7 +227,7 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair.fetcher.taken(asked, late)
     assert 3 == pair.own.log.log_end_offset
     pair.fetcher.taken(asked, late)
-    assert 3 == pair.own.log.log_end_offset
+    assert 3 == pair.fetcher.states[PARTITION].fetch_offset
     pair.fetcher.taken(pair.fetcher.asked(), [(OTHER, LeaderAnswer(0))])
 
 
