@@ -23,7 +23,7 @@ from kctl.words import counted
 BATCH_COLUMNS = (
     Column("topic", "TOPIC"),
     Column("partition", "PARTITION", right=True),
-    Column("base_offset", "OFFSET", right=True),
+    Column("base_offset", "OFFSET", right=True, kind="integer?"),
     Column("record_count", "RECORDS", right=True),
 )
 

@@ -45,9 +45,9 @@ _ONLY_GROWS = "partitions can be added and never taken away: give a larger numbe
 CREATE_COLUMNS = (
     Column("name", "TOPIC"),
     Column("result", "RESULT"),
-    Column("partitions", "PARTITIONS", right=True),
-    Column("replication_factor", "REPLICAS", right=True),
-    Column("topic_id", "ID", wide=True),
+    Column("partitions", "PARTITIONS", right=True, kind="integer?"),
+    Column("replication_factor", "REPLICAS", right=True, kind="integer?"),
+    Column("topic_id", "ID", wide=True, kind="string?"),
 )
 ALTER_COLUMNS = (
     Column("name", "TOPIC"),
