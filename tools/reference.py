@@ -118,7 +118,8 @@ def schemas_page() -> str:
         schema = schema_of(command)
         one = schema if output.is_object else schema["items"]
         kinds = one.get("anyOf", [one])
-        keys = "; or ".join(", ".join(kind.get("properties", ["those asked for"])) for kind in kinds)
+        names = [", ".join(kind.get("properties", ["those asked for"])) for kind in kinds]
+        keys = "; or ".join(names)
         document = "object" if output.is_object else "list of objects"
         lines.append(f"| [{command}]({_schema_file(command)}) | {document} | {keys} |")
     return "\n".join(lines) + "\n"

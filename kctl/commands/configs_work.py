@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.setting_checks import missing, note_on_unknown, unset_errors, with_hint
-from kctl.connect import ClusterOptions, connect
+from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import TABLES, Column, check_format
 from kctl.selection import select_topics
@@ -189,6 +189,8 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
     with connect(options) as client:
         refused, not_set = unset_errors(client, request.resources, unset)
         wanted = {r: request.changes for r in request.resources if r not in refused}
+        if unset and wanted and not request.dry_run:
+            say(f"unset {', '.join(unset)} of {cluster_named(client)}")
         results: dict[Resource, EngineError | None] = dict(refused)
         results |= config_admin.alter_configs(client, wanted, validate_only=request.dry_run)
     rows = []

@@ -20,7 +20,10 @@ def schema(
     output: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", metavar="FORMAT", help="Of the list: table, json, …; of one: json, yaml."
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help="A schema: json, yaml; the list: table, wide, json, ndjson, yaml, csv or name.",
         ),
     ] = None,
 ) -> int:

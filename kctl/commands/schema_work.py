@@ -9,7 +9,6 @@ from kctl import exits
 from kctl.render import check_format, write_rows
 from kctl.schemas import LIST_COLUMNS, OUTPUTS, schema_of, schema_text
 
-
 _FORMATS = ("json", "yaml")
 
 
