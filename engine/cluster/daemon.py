@@ -24,7 +24,6 @@ from engine.cluster.ownership import (
     set_aside,
 )
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.served_logs import remove_links
 from engine.config.key import broker_keys
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
@@ -323,6 +322,9 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     Returns the paths in its directory that were left, because no cluster made them. What lies in
     `directories_that_stay` is left too.
     """
+    # Repairs know the metadata store and batches; who only asks for a status needs neither.
+    from engine.cluster.served_logs import remove_links
+
     state = data.state()
     if state is ClusterState.ABSENT:
         raise NoClusterThere(data.path)
