@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
@@ -23,6 +24,7 @@ from kctl.record_decoding import Decoded, RecordDecoding, schema_decoder
 from kctl.record_format import RecordFormat
 from kctl.record_rows import DECODED_COLUMNS, RECORD_COLUMNS, run_columns
 from kctl.render import MARKUPS, TABLES, RowWriter, check_format
+from kctl.render.rate_line import RateLine
 from kctl.render.visible import visible_lines
 from kctl.selection import select_partitions
 from kctl.words import UnreadableWord
@@ -132,10 +134,12 @@ def _consume(options: ClusterOptions, request: ConsumeRequest, interrupts: HeldI
             run.decoding = RecordDecoding(decoder, run.fail)
         with interrupts.allowed():
             starts = _starts(client, request, run)
+        run.rate_line = _rate_line(client, starts, run.ends)
         try:
             run.fetch_all(client, starts, request.fetch)
         finally:
             # A document that is cut short by Ctrl-C still ends as it should.
+            run.clear_rate_line()
             sink.close(failures=run.failures)
     return run.exit_code
 
@@ -154,6 +158,18 @@ def _starts(client: KafkaClient, request: ConsumeRequest, run: _Run) -> dict[Top
         return starts
     run.ends = run.without_errors(resolve(client, list(starts), until, read_committed=is_committed))
     return {p: o for p, o in starts.items() if p in run.ends and o < run.ends[p]}
+
+
+def _rate_line(
+    client: KafkaClient,
+    starts: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+) -> RateLine | None:
+    """Return what shows how far it is, where a person sees no records and there is an end."""
+    is_watched = sys.stderr is not None and sys.stderr.isatty()
+    if not ends or sys.stdout.isatty() or not is_watched:
+        return None
+    return RateLine(client.clock, total_count=sum(ends[p] - o for p, o in starts.items()))
 
 
 def _sink(request: ConsumeRequest, *, is_decoded: bool) -> Sink:
@@ -181,14 +197,23 @@ class _Run:
         self._filters = filters
         self._is_waiting = False
         self.decoding: RecordDecoding | None = None
+        self.rate_line: RateLine | None = None
+        self._read_count = 0
+        self._read_bytes = 0
         self._left = max_messages
         self._bulk = BulkReading()
         self.ends: dict[TopicPartition, int] = {}
         self.failures = 0
         self.exit_code = exits.OK
 
+    def clear_rate_line(self) -> None:
+        """Take away what shows how far it is."""
+        if self.rate_line is not None:
+            self.rate_line.clear()
+
     def fail(self, error: EngineError, about: str | None = None) -> None:
         """Tell the error of one partition; the others go on."""
+        self.clear_rate_line()
         report_error(error, about)
         self.failures += 1
         self.exit_code = max(self.exit_code, getattr(error, "exit_code", exits.FAILED))
@@ -221,6 +246,7 @@ class _Run:
     def _tell_trouble(self, trouble: EngineError | None, timeout_ms: int) -> None:
         """Say once that the brokers are waited for, and once that they are back."""
         if trouble is not None and not self._is_waiting:
+            self.clear_rate_line()
             say(f"{trouble}; trying again for {timeout_ms // 1000} s (--timeout)")
         elif trouble is None and self._is_waiting:
             say("going on")
@@ -239,6 +265,10 @@ class _Run:
     def _print(self, partition: TopicPartition, run: RecordRun) -> None:
         """Print of a run what is wanted."""
         self._bulk.count(run.record_count)
+        if self.rate_line is not None:
+            self._read_count += run.record_count
+            self._read_bytes += sum(map(len, filter(None, run.values)))
+            self.rate_line.update(self._read_count, self._read_bytes)
         decoded = None if self.decoding is None else self.decoding.decoded(run)
         if self._filters.picks_some:
             places = self._filters.places(run if decoded is None else decoded.texts(run))

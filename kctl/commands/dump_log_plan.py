@@ -12,7 +12,7 @@ from engine.dump.decoders import Decoder, InternalTopicDecoder, PairDecoder, Tex
 from engine.dump.filters import Filters
 from engine.dump.options import DumpOptions, kafka_version_named
 from engine.errors import EngineError, StorageError
-from engine.host.ports import FileMissing, Files
+from engine.host.ports import Buffer, FileMissing, Files
 from engine.host.real import RealFiles
 from kctl import exits
 
@@ -72,9 +72,12 @@ class DumpPlan:
     def _text(self, paths: list[str], options: DumpOptions) -> int:
         from engine.dump.output import Output
         from engine.dump.session import DumpSession
+        from kctl.render.visible import VisibleStream
 
         sys.stdout.flush()
-        session = DumpSession(self._files, options, Output(_write_all))
+        terminal = VisibleStream(_write_all) if sys.stdout.isatty() else None
+        write = _write_all if terminal is None else terminal.write
+        session = DumpSession(self._files, options, Output(write))
         try:
             session.run(paths)
         except StorageError as error:
@@ -84,6 +87,8 @@ class DumpPlan:
                 raise FileMissing(missing[0]) from error
             raise
         finally:
+            if terminal is not None:
+                terminal.close()
             summary = session.summary()
             sys.stderr.writelines(f"{line}\n" for line in summary.remarks)
         return self._exit_code(summary.problem_count)
@@ -237,7 +242,7 @@ def _whole_number(option: str, text: str) -> tuple[int, WrongUsage | None]:
     return 0, WrongUsage(f"{option} {text}: expected a whole number of 32 bits")
 
 
-def _write_all(block: memoryview) -> None:
+def _write_all(block: Buffer) -> None:
     """Write to stdout past its text layer."""
     sys.stdout.buffer.write(block)
     sys.stdout.buffer.flush()

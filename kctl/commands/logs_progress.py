@@ -7,18 +7,12 @@ verifying: 1,234.5 MB of 9,876.0 MB, 410.2 MB/s, 12 %, 21 s left
 
 from __future__ import annotations
 
-import sys
 from types import TracebackType
 from typing import Self, TextIO
 
 from engine.host.ports import Clock
 from engine.host.real import RealClock
-
-#: Work that is over sooner needs no line.
-_SHOWN_FROM_MS = 2_000
-#: Often enough to look alive.
-_EVERY_MS = 250
-_CLEARED = "\r\x1b[K"
+from kctl.render.lasting_line import LastingLine, share_and_left
 
 
 class Progress:
@@ -34,14 +28,8 @@ class Progress:
     ) -> None:
         self._total_bytes = total_bytes
         self._label = label
-        self._clock = clock or RealClock()
-        self._stream = stream if stream is not None else sys.stderr
-        # A closed stderr is None, and has nobody who looks.
-        self._is_watched = self._stream is not None and self._stream.isatty()
-        self._began_ms = self._clock.monotonic_ms()
-        self._next_ms = self._began_ms + _SHOWN_FROM_MS
+        self._line = LastingLine(clock or RealClock(), stream)
         self._done_bytes = 0
-        self._is_shown = False
 
     def __enter__(self) -> Self:
         return self
@@ -52,35 +40,22 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.clear()
+        self._line.clear()
 
     def advance(self, read_bytes: int) -> None:
         """Count bytes that were read."""
         self._done_bytes += read_bytes
-        if not self._is_watched:
-            return
-        now_ms = self._clock.monotonic_ms()
-        if now_ms < self._next_ms:
-            return
-        self._next_ms = now_ms + _EVERY_MS
-        self._is_shown = True
-        self._stream.write(_CLEARED + self._text((now_ms - self._began_ms) / 1000))
-        self._stream.flush()
+        self._line.show(self._text)
 
     def clear(self) -> None:
         """Take the line away, so that something else can be said or the work is done."""
-        if self._is_shown:
-            self._is_shown = False
-            self._stream.write(_CLEARED)
-            self._stream.flush()
+        self._line.clear()
 
     def _text(self, lasting_s: float) -> str:
         done, total = self._done_bytes, self._total_bytes
         parts = [
             f"{self._label}: {done / 1e6:,.1f} MB of {total / 1e6:,.1f} MB",
             f"{done / 1e6 / lasting_s:,.1f} MB/s",
+            *share_and_left(done, total, lasting_s),
         ]
-        if 0 < done <= total:
-            left_s = lasting_s * (total - done) / done
-            parts += [f"{100 * done // total} %", f"{left_s:,.0f} s left"]
         return ", ".join(parts)

@@ -2,7 +2,7 @@ r"""Control characters made visible: what a record holds must not steer a termin
 
 | in | becomes |
 |---|---|
-| a control character (C0, DEL, C1) | `\xNN`, `\n`, `\r`, `\t` |
+| a control character of ASCII, Latin-1 | `\xNN`, `\n`, `\r`, `\t` |
 | bytes that are no UTF-8 | `\xNN` each |
 | anything else | itself |
 
@@ -13,7 +13,10 @@ terminal, where lines and tabs stay as they are.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
+
+from engine.host.ports import Buffer
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -27,6 +30,25 @@ def visible_lines(raw: bytes) -> bytes:
     """Return what a terminal may be given of some bytes; newlines and tabs stay."""
     text = raw.decode("utf-8", "backslashreplace")
     return _controls("\n\t").sub(_escape, text).encode()
+
+
+class VisibleStream:
+    """Passes bytes on to a terminal as `visible_lines` has them, however they are cut."""
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+        self._rest = b""
+
+    def write(self, block: Buffer) -> None:
+        """Pass on what is whole: up to the last line's end."""
+        lines, end, rest = (self._rest + bytes(block)).rpartition(b"\n")
+        self._write(visible_lines(lines + end))
+        self._rest = rest
+
+    def close(self) -> None:
+        """Pass on what has no end."""
+        self._write(visible_lines(self._rest))
+        self._rest = b""
 
 
 @cache

@@ -60,6 +60,13 @@ def test_values_reach_a_pipe_as_they_are_and_a_terminal_escaped(shell: Shell) ->
     assert b"one\r\n\x1b[31mtwo\r\n" == on_a_terminal(shell, "consume", "clicks", "-e", "--raw")
 
 
+def test_a_dump_steers_no_terminal(shell: Shell) -> None:
+    folder = f"{shell.status()['data']}/broker-1/clicks-0"
+    words = ("dump-log", "--print-data-log", folder)
+    assert "payload: \x1b[31mtwo\n" in shell.ok(*words)
+    assert b"payload: \\x1b[31mtwo\r\n" in on_a_terminal(shell, *words)
+
+
 def on_a_terminal(shell: Shell, *words: str) -> bytes:
     ours, its = pty.openpty()
     done = subprocess.run([*KCTL, *words], stdout=its, env=shell.environment, check=False)

@@ -213,3 +213,14 @@ def test_a_schema_is_printed_as_it_is_kept() -> None:
     code, out, _ = run_kctl(["schema", "topics", "list"], GOLDEN)
     assert exits.OK == code
     assert schema_files()["schemas/topics-list.json"] == out.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [("schema", list(NOUNS)), ("schema topics", ["list", "describe"]), ("schema dump-log", [])],
+)
+def test_nouns_and_then_verbs_are_offered(words: str, offered: list[str]) -> None:
+    code, out, _ = run_kctl(["__complete", "outputs", *words.split()], GOLDEN)
+    found = out.decode().split()
+    assert exits.OK == code
+    assert set(offered[:2]) <= set(found) and bool(offered) == bool(found)

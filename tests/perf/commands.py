@@ -3,6 +3,7 @@
     python -m tests.perf.commands --address HOST:PORT [--rounds 7] [--only produce]
            [--kcat kcat] [--kafka-topics "kafka-topics.sh"]
            [--kafka-producer "kafka-console-producer.sh"]
+           [--kafka-consumer "kafka-console-consumer.sh"]
            [--kafka-start "COMMAND"] [--kafka-stop "COMMAND"]
 
 `--address` is a broker that all of them talk to. A peer that is not named, or not there, is left
@@ -101,10 +102,65 @@ def _producing(place: Place, label: str, path: Path, topic: str, delimiter: str 
     return Case(f"produce {label}", ours, "<= 2x kcat", theirs, str(path))
 
 
+def _consume_cases(place: Place) -> list[Case]:
+    topic = "perf-million"
+    create = _kctl(place, "topics", "create", topic, "-p", "1", "--if-not-exists")
+    subprocess.run(create, check=True, capture_output=True)
+    offsets = subprocess.run(
+        _kctl(place, "offsets", "get", topic, "-o", "json"), check=True, capture_output=True
+    )
+    if not json.loads(offsets.stdout)[0]["end_offset"]:
+        path = _lines(place, "million", lambda n: b"%07d%s\n" % (n, b"x" * 92))
+        for _ in range(2):
+            with path.open("rb") as lines:
+                subprocess.run(_kctl(place, "produce", topic), check=True, stdin=lines)
+    ours = _kctl(place, "consume", topic, "-e")
+    theirs = {}
+    if "kcat" in place.peers:
+        words = ["-C", "-b", place.address, "-t", topic, "-e", "-q"]
+        theirs["kcat"] = [*place.peers["kcat"], *words]
+    if "kafka-consumer" in place.peers:
+        words = ["--bootstrap-server", place.address, "--topic", topic, "--partition", "0"]
+        words += ["--from-beginning", "--max-messages", "1000000"]
+        theirs["console consumer"] = [*place.peers["kafka-consumer"], *words]
+    text = {"-f": [*ours, "-f", "%s\\n"]}
+    return [
+        Case("consume 1 M records of 100 B", ours, "<= 1.2x kcat", theirs),
+        *(
+            Case(f"the same, -o {name}", [*ours, "-o", name], "<= 3x -f", text)
+            for name in ("csv", "ndjson", "json")
+        ),
+    ]
+
+
+def _dump_cases(place: Place) -> list[Case]:
+    """Dump a log of 2.2 M records, made here by an embedded broker."""
+    data, topic = ["--data", str(place.folder / "cluster")], "dumped"
+    started = subprocess.run(
+        [_KCTL, "cluster", "start", "--port", "0", *data, "-o", "json"],
+        check=True,
+        capture_output=True,
+    )
+    own = place._replace(address=json.loads(started.stdout)["bootstrap_servers"])
+    subprocess.run(_kctl(own, "topics", "create", topic), check=True, capture_output=True)
+    path = _lines(place, "dumped", lambda n: b"%07d%s\n" % (n, b"x" * 92))
+    for count in (500_000,) * 4 + (200_000,):
+        text = b"".join(path.read_bytes().splitlines(keepends=True)[:count])
+        subprocess.run(_kctl(own, "produce", topic), check=True, input=text, capture_output=True)
+    subprocess.run([_KCTL, "cluster", "stop", *data], check=True, capture_output=True)
+    ours = [_KCTL, "dump-log", str(place.folder / "cluster" / "broker-1" / f"{topic}-0")]
+    return [
+        Case(f"dump-log 2.2 M records, -o {name}", [*ours, "-o", name], wanted)
+        for name, wanted in (("ndjson", "<= 8 s with fast, 25 s without"), ("csv", "the same"))
+    ]
+
+
 #: What can be asked for by --only: a row more is a command more.
 CASES: dict[str, Callable[[Place], list[Case]]] = {
     "listing": _listing_cases,
     "produce": _produce_cases,
+    "consume": _consume_cases,
+    "dump": _dump_cases,
 }
 
 
@@ -173,6 +229,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kcat", default="kcat")
     parser.add_argument("--kafka-topics", default="")
     parser.add_argument("--kafka-producer", default="")
+    parser.add_argument("--kafka-consumer", default="")
     parser.add_argument("--kafka-start", default="")
     parser.add_argument("--kafka-stop", default="")
     parser.add_argument("--rounds", type=int, default=7)
@@ -188,6 +245,7 @@ def main() -> None:
         "kcat": asked.kcat,
         "kafka-topics": asked.kafka_topics,
         "kafka-producer": asked.kafka_producer,
+        "kafka-consumer": asked.kafka_consumer,
     }
     peers = {name: shlex.split(words) for name, words in named.items() if words}
     peers = {name: words for name, words in peers.items() if shutil.which(words[0])}

@@ -10,7 +10,7 @@ import pytest
 from kctl.render import Column, RowWriter, write_rows
 from kctl.render.rows import STREAMED_ROWS_HELD_MAX
 from kctl.render.table import size_text
-from kctl.render.visible import visible_cell, visible_lines
+from kctl.render.visible import VisibleStream, visible_cell, visible_lines
 
 COLUMNS = (Column("name", "NAME"), Column("size", "SIZE", right=True), Column("x", "X", wide=True))
 
@@ -136,3 +136,13 @@ class TestStreamedTables:
         writer.flush()
         writer.close()
         assert ["NAME  SIZE"] == text.getvalue().splitlines()
+
+
+def test_bytes_that_come_in_pieces_are_made_visible_as_a_whole() -> None:
+    shown: list[bytes] = []
+    stream = VisibleStream(shown.append)
+    for piece in (b"a\xe6", b"\xbc", b"\xa2\x1b\n\x07", b"end\xff"):
+        stream.write(memoryview(piece))
+    assert ["a漢\\x1b\n"] == [block.decode() for block in shown if block]
+    stream.close()
+    assert "a漢\\x1b\n\\x07end\\xff" == b"".join(shown).decode()

@@ -1,0 +1,55 @@
+"""A line on stderr about work that lasts: on a terminal only, gone when anything else is said."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from engine.host.ports import Clock
+
+#: Work that is over sooner needs no line.
+_SHOWN_FROM_MS = 2_000
+#: Often enough to look alive.
+_EVERY_MS = 250
+_CLEARED = "\r\x1b[K"
+
+
+class LastingLine:
+    """Written over itself a few times a second; silent where nobody looks."""
+
+    def __init__(self, clock: Clock, stream: TextIO | None = None) -> None:
+        self._clock = clock
+        self._stream = stream if stream is not None else sys.stderr
+        self._is_shown = False
+        self._began_ms = clock.monotonic_ms()
+        self._next_ms = self._began_ms + _SHOWN_FROM_MS
+        # A closed stderr is None, and has nobody who looks.
+        self._is_watched = self._stream is not None and self._stream.isatty()
+
+    def show(self, text: Callable[[float], str]) -> None:
+        """Show a text if it is time for one; it is made of the seconds that the work lasts."""
+        if not self._is_watched:
+            return
+        now_ms = self._clock.monotonic_ms()
+        if now_ms < self._next_ms:
+            return
+        self._next_ms = now_ms + _EVERY_MS
+        self._is_shown = True
+        self._stream.write(_CLEARED + text((now_ms - self._began_ms) / 1000))
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Take the line away, so that something else can be said or the work is done."""
+        if self._is_shown:
+            self._is_shown = False
+            self._stream.write(_CLEARED)
+            self._stream.flush()
+
+
+def share_and_left(done: int, total: int | None, lasting_s: float) -> list[str]:
+    """Return how much is done and how long the rest takes; nothing where that is not known."""
+    if not total or not 0 < done <= total:
+        return []
+    left_s = lasting_s * (total - done) / done
+    return [f"{100 * done // total} %", f"{left_s:,.0f} s left"]
