@@ -80,6 +80,10 @@ class RowWriter:
         if self._is_streamed and len(self._held) >= STREAMED_ROWS_HELD_MAX:
             self._write_held()
 
+    def use_columns(self, columns: Sequence[Column]) -> None:
+        """Have the rows from here on other columns: those of json and ndjson can differ."""
+        self._columns = columns
+
     def flush(self) -> None:
         """Make what was written visible."""
         if self._is_streamed and self._held:
