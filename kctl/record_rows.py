@@ -90,7 +90,9 @@ def run_columns(
     }
     varying: dict[str, Any] = {"offset": Numbers(run.offsets)}
     if is_table:
-        varying["timestamp"] = Texts(map(time_text_or_none, run.timestamps_ms))
+        # Many records are of the same moment.
+        times = {time: time_text_or_none(time) for time in set(run.timestamps_ms)}
+        varying["timestamp"] = Texts(map(times.__getitem__, run.timestamps_ms))
     elif NO_TIMESTAMP in run.timestamps_ms:
         varying["timestamp"] = [_time(time, is_table=False) for time in run.timestamps_ms]
     else:
