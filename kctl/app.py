@@ -42,6 +42,7 @@ NOUNS: dict[str, Noun] = {
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),
     "spark-sql": Noun("spark_sql", "Ask SQL of log directories on Spark", _OFFLINE),
     "context": Noun("context", "Keep clusters by name, choose the one to talk to", _SHELL),
+    "schema": Noun("schema", "Print the JSON schema of what a command writes", _SHELL),
     "completions": Noun("completions", "Print the completion script of a shell", _SHELL),
 }
 

@@ -58,9 +58,22 @@ def _values(kind: str, words: Sequence[str], budget_s: float) -> list[str]:
         return sorted(load_profiles(RealFiles(), profiles_path(os.environ)).by_name)
     if kind == "zookeepers":
         return _zookeepers()
+    if kind == "outputs":
+        return _outputs(words)
     if kind == "topics":
         return _topics(words, budget_s)
     return _groups(words, budget_s) if kind == "groups" else []
+
+
+def _outputs(words: Sequence[str]) -> list[str]:
+    """Return what follows the words of `kctl schema`: nouns, or the verbs of one."""
+    from kctl.schemas import OUTPUTS
+
+    nouns = list(dict.fromkeys(command.partition(" ")[0] for command in OUTPUTS))
+    if len(words) < 2 or words[1] not in nouns:
+        return nouns
+    verbs = (command.partition(" ")[2] for command in OUTPUTS if command.split()[0] == words[1])
+    return [verb for verb in verbs if verb]
 
 
 def _zookeepers() -> list[str]:

@@ -6,6 +6,7 @@
 | `topic-keys`, `broker-keys` | settings | the tables of settings |
 | `config-keys` | one of the two | what else is on the line |
 | `topics`, `groups`, `contexts`, `zookeepers` | those that are there now | `completion_live.py` |
+| `outputs` | nouns, then verbs, that have a JSON schema | `completion_live.py` |
 | `files`, `folders` | | the shell |
 | `none` | nothing to offer | |
 
@@ -17,8 +18,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-#: Kinds that only a look at files or at a cluster tells.
-LIVE = ("topics", "groups", "contexts", "zookeepers")
+#: Kinds that only a look at files, at a cluster or at the other words tells.
+LIVE = ("topics", "groups", "contexts", "zookeepers", "outputs")
 NONE = "none"
 _ENUMERATED = ("FORMAT", "CODEC", "ACKS", "SHELL", "LEVEL")
 #: The words by which values are called in helps; all else there is prose.
@@ -51,6 +52,8 @@ def kind_of(path: str, parameter: Any) -> str:
         words = re.findall(r"[a-z0-9_]+", parameter.help or "")
         values = list(dict.fromkeys(word for word in words if word in _VALUES))
         return f"words {' '.join(values)}" if values else NONE
+    if metavar.startswith("NOUN"):
+        return "outputs"
     if metavar.startswith("TOPIC"):
         return NONE if path in _NEW_NAMES else "topics"
     if metavar == "NAME" and path.startswith("context "):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from engine.client.blocking import KafkaClient
-from engine.client.settings import ClientSettings, client_settings, parse_addresses
-from engine.host.ports import Clock, Entropy
-from engine.host.real import RealClock, RealEntropy, RealFiles
-from engine.host.real_streams import RealStreams
-from engine.host.streams import Streams
-from kctl.context import choose
-from kctl.verbosity import tell_choice
+# Commands import this module for their options, before it is known whether they connect.
+if TYPE_CHECKING:
+    from engine.client.blocking import KafkaClient
+    from engine.client.settings import ClientSettings
+    from engine.host.ports import Clock, Entropy
+    from engine.host.streams import Streams
 
 
 class ClusterOptions(NamedTuple):
@@ -39,6 +37,9 @@ class Host(NamedTuple):
 
 def real_host() -> Host:
     """Return this machine."""
+    from engine.host.real import RealClock, RealEntropy
+    from engine.host.real_streams import RealStreams
+
     return Host(RealStreams(), RealClock(), RealEntropy())
 
 
@@ -47,6 +48,12 @@ def connect(options: ClusterOptions) -> KafkaClient:
 
     Errors: NoCluster, NoSuchContext, ClientSettingRefused, FileMissing.
     """
+    from engine.client.blocking import KafkaClient
+    from engine.client.settings import parse_addresses
+    from engine.host.real import RealFiles
+    from kctl.context import choose
+    from kctl.verbosity import tell_choice
+
     choice = choose(
         os.environ,
         RealFiles(),
@@ -78,8 +85,11 @@ def cluster_named(client: KafkaClient) -> str:
 
 
 def _settings(path: str | None, overrides: Mapping[str, str]) -> ClientSettings:
+    from engine.client.settings import client_settings
+
     if path is None:
         return client_settings(overrides)
     from engine.config.java_properties import parse_properties
+    from engine.host.real import RealFiles
 
     return client_settings({**parse_properties(RealFiles().read_bytes(path), path), **overrides})

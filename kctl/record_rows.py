@@ -25,25 +25,30 @@ from kctl.render import Column
 UTF_8 = "utf-8"
 BASE64 = "base64"
 
+_HEADER_COLUMNS = (
+    Column("key", "KEY"),
+    Column("value", "VALUE", kind="string?"),
+    Column("encoding", "AS", kind="string?"),
+)
 RECORD_COLUMNS = (
     Column("topic", "TOPIC"),
     Column("partition", "PARTITION", right=True),
     Column("offset", "OFFSET", right=True),
-    Column("timestamp", "TIMESTAMP"),
+    Column("timestamp", "TIMESTAMP", kind="integer?"),
     Column("timestamp_type", "TIME-OF", wide=True),
-    Column("leader_epoch", "EPOCH", right=True, wide=True),
-    Column("key", "KEY"),
-    Column("key_encoding", "KEY-AS", wide=True),
-    Column("value", "VALUE"),
-    Column("value_encoding", "VALUE-AS", wide=True),
-    Column("headers", "HEADERS", wide=True),
+    Column("leader_epoch", "EPOCH", right=True, wide=True, kind="integer?"),
+    Column("key", "KEY", kind="string?"),
+    Column("key_encoding", "KEY-AS", wide=True, kind="string?"),
+    Column("value", "VALUE", kind="string?"),
+    Column("value_encoding", "VALUE-AS", wide=True, kind="string?"),
+    Column("headers", "HEADERS", wide=True, kind="object[]", fields=_HEADER_COLUMNS),
 )
 
 
 #: What rows have more where schemas are known.
 DECODED_COLUMNS = (
-    Column("decoded_key", "DECODED KEY", wide=True),
-    Column("decoded_value", "DECODED VALUE"),
+    Column("decoded_key", "DECODED KEY", wide=True, kind="any", is_optional=True),
+    Column("decoded_value", "DECODED VALUE", kind="any", is_optional=True),
 )
 
 
@@ -85,7 +90,9 @@ def run_columns(
     }
     varying: dict[str, Any] = {"offset": Numbers(run.offsets)}
     if is_table:
-        varying["timestamp"] = Texts(map(time_text_or_none, run.timestamps_ms))
+        # Many records are of the same moment.
+        times = {time: time_text_or_none(time) for time in set(run.timestamps_ms)}
+        varying["timestamp"] = Texts(map(times.__getitem__, run.timestamps_ms))
     elif NO_TIMESTAMP in run.timestamps_ms:
         varying["timestamp"] = [_time(time, is_table=False) for time in run.timestamps_ms]
     else:

@@ -24,7 +24,6 @@ from engine.cluster.ownership import (
     set_aside,
 )
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.served_logs import remove_links
 from engine.config.key import broker_keys
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
@@ -56,6 +55,10 @@ class ClusterStatus(NamedTuple):
     settings: dict[str, str]
 
 
+#: What commands exit with when a process does not do in time what it should.
+_TIMED_OUT_EXIT = 3
+
+
 class ClusterDidNotStart(EngineError):
     """The process of a cluster ended, or said nothing in time."""
 
@@ -68,8 +71,20 @@ class ClusterDidNotStart(EngineError):
         self.reason = reason
 
 
+class ClusterNotReadyInTime(ClusterDidNotStart):
+    """The process of a cluster said nothing in time, and was asked to stop."""
+
+    exit_code = _TIMED_OUT_EXIT
+
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__(path, f"not ready after {timeout_s:g} s")
+        self.timeout_s = timeout_s
+
+
 class ClusterDidNotStop(EngineError):
     """The process of a cluster is still there after its time to stop."""
+
+    exit_code = _TIMED_OUT_EXIT
 
     def __init__(self, path: str, pid: int) -> None:
         super().__init__(f"the cluster in {path} did not stop in time")
@@ -218,8 +233,8 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
 def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
     """Start the cluster of a plan, which is kept, and return when that is ready.
 
-    For who has the turn. Errors: ClusterInUse, ClusterDidNotStart, those of `check_start`; the
-    plan is not kept then.
+    For who has the turn. Errors: ClusterInUse, ClusterDidNotStart, ClusterNotReadyInTime, those of
+    `check_start`; the plan is not kept then.
     """
     if is_held(data.lock_path):
         raise ClusterInUse(data.path)
@@ -234,15 +249,18 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
             return
     if said is None:
         processes.ask_to_stop(process.pid)
-        raise ClusterDidNotStart(data.path, f"not ready after {timeout_s:.0f} s")
+        raise ClusterNotReadyInTime(data.path, timeout_s)
     raise ClusterDidNotStart(data.path, *_last_words(files, data.log_path, log_end))
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
     """Stop a cluster and return when its process has ended; tells whether it ran.
 
-    Raises ClusterDidNotStop.
+    Errors: ClusterDidNotStop, BadRunningFile.
     """
+    if not is_held(data.lock_path):
+        # Whatever a file says that was left behind.
+        return False
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     running = data.running()
     while running is None and is_held(data.lock_path):
@@ -304,6 +322,9 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     Returns the paths in its directory that were left, because no cluster made them. What lies in
     `directories_that_stay` is left too.
     """
+    # Repairs know the metadata store and batches; who only asks for a status needs neither.
+    from engine.cluster.served_logs import remove_links
+
     state = data.state()
     if state is ClusterState.ABSENT:
         raise NoClusterThere(data.path)

@@ -62,6 +62,19 @@ class BadClusterFile(StorageError):
         self.reason = reason
 
 
+class BadRunningFile(BadClusterFile):
+    """The file that says which process runs the cluster is damaged, and one runs it."""
+
+    def __init__(self, path: str, reason: str, lock_path: str) -> None:
+        super().__init__(path, reason)
+        folder = path.rpartition("/")[0]
+        self.hint = (
+            f"end the process by hand: `fuser {lock_path}` names it, `kill PID` has it stop; "
+            f"then `kctl cluster start --data {folder}`"
+        )
+        self.lock_path = lock_path
+
+
 class ClusterInUse(EngineError):
     """Another process runs the cluster."""
 
@@ -180,8 +193,11 @@ class DataDirectory:
                 self.write_plan(kept)
 
     def running(self) -> RunningCluster | None:
-        """Return the process that runs or ran the cluster; raises BadClusterFile."""
-        content = self._read(self._running_path)
+        """Return the process that runs or ran the cluster; raises BadRunningFile."""
+        try:
+            content = self._read(self._running_path)
+        except BadClusterFile as error:
+            raise BadRunningFile(error.path, error.reason, self.lock_path) from error
         if content is None:
             return None
         try:
@@ -192,7 +208,8 @@ class DataDirectory:
                 content.get("znode_address"),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise BadClusterFile(self._running_path, f"not of a process: {error}") from error
+            reason = f"not of a process: {error}"
+            raise BadRunningFile(self._running_path, reason, self.lock_path) from error
 
     def write_running(self, running: RunningCluster) -> None:
         """Say who runs the cluster."""

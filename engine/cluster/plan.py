@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.broker.unserved import check_served, passed_over
-from engine.config.broker_config import BrokerConfig
-from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
 
 FIRST_BROKER_ID = 1
@@ -59,6 +56,11 @@ def check_plan(plan: ClusterPlan) -> list[str]:
             plan.settings["zookeeper.connect"],
             "an embedded cluster has its own store; `kctl broker run` joins another one's",
         )
+    # Every command that looks for the embedded cluster imports this module; few check a plan.
+    from engine.broker.unserved import check_served, passed_over
+    from engine.config.broker_config import BrokerConfig
+    from engine.config.settings import BrokerSettings
+
     for name in _OWN_OF_EACH:
         if plan.broker_count > 1 and name in plan.settings:
             raise ConfigError(

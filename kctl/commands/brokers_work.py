@@ -25,26 +25,26 @@ LIST_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
     Column("host", "HOST"),
     Column("port", "PORT", right=True),
-    Column("rack", "RACK"),
-    Column("is_controller", "CONTROLLER"),
+    Column("rack", "RACK", kind="string?"),
+    Column("is_controller", "CONTROLLER", kind="boolean"),
 )
 DESCRIBE_COLUMNS = (
     *LIST_COLUMNS,
     Column("replicas", "REPLICAS", right=True),
     Column("leaders", "LEADERS", right=True),
     Column("out_of_sync", "OUT-OF-SYNC", right=True),
-    Column("size_bytes", "SIZE", right=True, is_size=True),
-    Column("disk_usable_bytes", "DISK-FREE", right=True, is_size=True),
-    Column("configs", "SETTINGS", wide=True),
+    Column("size_bytes", "SIZE", right=True, is_size=True, kind="integer?"),
+    Column("disk_usable_bytes", "DISK-FREE", right=True, is_size=True, kind="integer?"),
+    Column("configs", "SETTINGS", wide=True, kind="string?{}?"),
 )
 LOG_DIR_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
     Column("path", "PATH", is_name=True),
     Column("replicas", "REPLICAS", right=True),
     Column("size_bytes", "SIZE", right=True, is_size=True),
-    Column("disk_total_bytes", "DISK", right=True, is_size=True),
-    Column("disk_usable_bytes", "DISK-FREE", right=True, is_size=True),
-    Column("error", "ERROR"),
+    Column("disk_total_bytes", "DISK", right=True, is_size=True, kind="integer?"),
+    Column("disk_usable_bytes", "DISK-FREE", right=True, is_size=True, kind="integer?"),
+    Column("error", "ERROR", kind="string?"),
 )
 REPLICA_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
@@ -53,7 +53,7 @@ REPLICA_COLUMNS = (
     Column("partition", "PARTITION", right=True),
     Column("size_bytes", "SIZE", right=True, is_size=True),
     Column("offset_lag", "LAG", right=True),
-    Column("is_future", "MOVING-IN"),
+    Column("is_future", "MOVING-IN", kind="boolean"),
 )
 API_COLUMNS = (
     Column("broker_id", "BROKER", right=True),
@@ -61,7 +61,7 @@ API_COLUMNS = (
     Column("api", "API", is_name=True),
     Column("lowest", "LOWEST", right=True),
     Column("highest", "HIGHEST", right=True),
-    Column("usable", "USABLE", right=True),
+    Column("usable", "USABLE", right=True, kind="integer?"),
 )
 
 

@@ -18,11 +18,11 @@ from kctl.render import Column, check_format, write_rows
 REPAIR_COLUMNS = (
     Column("kind", "KIND"),
     Column("name", "NAME", is_name=True),
-    Column("partitions", "PARTITIONS", right=True),
-    Column("log_bytes", "BYTES", right=True),
-    Column("topic_id", "ID"),
+    Column("partitions", "PARTITIONS", right=True, kind="integer?"),
+    Column("log_bytes", "BYTES", right=True, kind="integer?"),
+    Column("topic_id", "ID", kind="string?"),
     Column("result", "RESULT"),
-    Column("reason", "REASON"),
+    Column("reason", "REASON", kind="string?"),
 )
 
 

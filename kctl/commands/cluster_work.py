@@ -28,20 +28,20 @@ from kctl.render import Column, check_format, write_object, write_rows
 
 STATUS_COLUMNS = (
     Column("state", "STATE"),
-    Column("bootstrap_servers", "SERVERS", is_name=True),
-    Column("pids", "PIDS"),
+    Column("bootstrap_servers", "SERVERS", is_name=True, kind="string?"),
+    Column("pids", "PIDS", kind="integer[]"),
     Column("data", "DATA"),
-    Column("brokers", "BROKERS", wide=True),
-    Column("zookeeper", "ZOOKEEPER", wide=True),
-    Column("settings", "SETTINGS", wide=True),
+    Column("brokers", "BROKERS", wide=True, kind="string{}"),
+    Column("zookeeper", "ZOOKEEPER", wide=True, kind="string?"),
+    Column("settings", "SETTINGS", wide=True, kind="string{}"),
 )
 LIST_COLUMNS = (
     Column("data", "DATA", is_name=True),
     Column("state", "STATE"),
-    Column("bootstrap_servers", "SERVERS"),
-    Column("zookeeper", "ZOOKEEPER"),
-    Column("pids", "PIDS", wide=True),
-    Column("settings", "SETTINGS", wide=True),
+    Column("bootstrap_servers", "SERVERS", kind="string?"),
+    Column("zookeeper", "ZOOKEEPER", kind="string?"),
+    Column("pids", "PIDS", wide=True, kind="integer[]?"),
+    Column("settings", "SETTINGS", wide=True, kind="string{}?"),
 )
 _FOLLOW_PAUSE_S = 0.2
 

@@ -18,7 +18,7 @@ from engine.errors import EngineError
 from kctl import exits
 from kctl.asking import report_error, say
 from kctl.commands.setting_checks import missing, note_on_unknown, unset_errors, with_hint
-from kctl.connect import ClusterOptions, connect
+from kctl.connect import ClusterOptions, cluster_named, connect
 from kctl.ending import end_with
 from kctl.render import TABLES, Column, check_format
 from kctl.selection import select_topics
@@ -31,18 +31,25 @@ _KINDS = {
 }
 _DEFAULTS = "default"
 
+_SYNONYM_COLUMNS = (
+    Column("name", "NAME"),
+    Column("value", "VALUE", kind="string?"),
+    Column("source", "SOURCE"),
+)
 CONFIG_COLUMNS = (
     Column("resource_type", "OF"),
     Column("resource_name", "NAME"),
     Column("key", "KEY", is_name=True),
-    Column("value", "VALUE"),
+    Column("value", "VALUE", kind="string?"),
     Column("source", "SOURCE"),
-    Column("is_read_only", "READ-ONLY", wide=True),
-    Column("is_sensitive", "SENSITIVE", wide=True),
-    Column("type", "TYPE", wide=True),
-    Column("synonyms", "BEHIND IT", wide=True),
+    Column("is_read_only", "READ-ONLY", wide=True, kind="boolean"),
+    Column("is_sensitive", "SENSITIVE", wide=True, kind="boolean"),
+    Column("type", "TYPE", wide=True, kind="string?"),
+    Column("synonyms", "BEHIND IT", wide=True, kind="object[]", fields=_SYNONYM_COLUMNS),
 )
-_DOCUMENTATION = Column("documentation", "DOCUMENTATION", beneath=True)
+DOCUMENTATION_COLUMN = Column(
+    "documentation", "DOCUMENTATION", beneath=True, kind="string?", is_optional=True
+)
 # What Kafka writes its documentation with, %n by mistake; words such as <port> are no tags.
 _TAGS = r"</?(?:a|b|code|em|i|strong|tt)\b[^<>]*>"
 _BREAKS = r"</?(?:br|li|ol|p|pre|ul)\b[^<>]*>|%n"
@@ -171,7 +178,7 @@ def describe_configs(options: ClusterOptions, request: DescribeRequest) -> int:
             failures += 1
         shown = [entry for entry in entries if shows_all or not entry.is_default]
         rows += [_row(resource, entry, is_table=is_table) for entry in shown]
-    columns = (*CONFIG_COLUMNS, _DOCUMENTATION) if request.doc else CONFIG_COLUMNS
+    columns = (*CONFIG_COLUMNS, DOCUMENTATION_COLUMN) if request.doc else CONFIG_COLUMNS
     return end_with(columns, rows, request.output, failures=failures)
 
 
@@ -182,6 +189,8 @@ def change_configs(options: ClusterOptions, request: ChangeRequest) -> int:
     with connect(options) as client:
         refused, not_set = unset_errors(client, request.resources, unset)
         wanted = {r: request.changes for r in request.resources if r not in refused}
+        if unset and wanted and not request.dry_run:
+            say(f"unset {', '.join(unset)} of {cluster_named(client)}")
         results: dict[Resource, EngineError | None] = dict(refused)
         results |= config_admin.alter_configs(client, wanted, validate_only=request.dry_run)
     rows = []

@@ -166,7 +166,8 @@ def _rate_line(
     ends: Mapping[TopicPartition, int],
 ) -> RateLine | None:
     """Return what shows how far it is, where a person sees no records and there is an end."""
-    if not ends or sys.stdout.isatty():
+    is_watched = sys.stderr is not None and sys.stderr.isatty()
+    if not ends or sys.stdout.isatty() or not is_watched:
         return None
     return RateLine(client.clock, total_count=sum(ends[p] - o for p, o in starts.items()))
 

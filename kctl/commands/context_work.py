@@ -24,14 +24,14 @@ from kctl.words import UnreadableWord
 
 CONTEXT_COLUMNS = (
     Column("name", "CONTEXT"),
-    Column("is_current", "CURRENT"),
+    Column("is_current", "CURRENT", kind="boolean"),
     Column("bootstrap_servers", "SERVERS"),
-    Column("command_config", "PROPERTIES"),
+    Column("command_config", "PROPERTIES", kind="string?"),
 )
 CHOICE_COLUMNS = (
     Column("source", "DECIDED BY"),
     Column("bootstrap_servers", "SERVERS"),
-    Column("command_config", "PROPERTIES"),
+    Column("command_config", "PROPERTIES", kind="string?"),
 )
 
 

@@ -107,8 +107,11 @@ class DumpPlan:
                 if writer is None:
                     columns = rows.columns
                     writer = RowWriter([Column(c, c) for c in columns], self._given["output"])
-                elif rows.columns is not columns and self._given["output"] == "csv":
-                    raise WrongUsage("CSV has one heading: dump files of different kinds apart")
+                elif rows.columns is not columns:
+                    if self._given["output"] == "csv":
+                        raise WrongUsage("CSV has one heading: dump files of different kinds apart")
+                    columns = rows.columns
+                    writer.use_columns([Column(c, c) for c in columns])
                 if rows.varying:
                     writer.write_run(rows.shared, _typed(rows.varying))
                     bulk.count(len(next(iter(rows.varying.values()))))

@@ -19,6 +19,7 @@ from kctl.commands.logs_progress import Progress
 from kctl.commands.logs_rows import ACTION_COLUMNS, action_row
 from kctl.commands.logs_work import log_bytes
 from kctl.render import RowWriter
+from kctl.words import counted
 
 
 class ChooseTarget(EngineError):
@@ -155,7 +156,7 @@ def _perform(plans: list[RepairPlan], request: RepairRequest, log_dir: LogDir) -
 
 def _summarize(plans: list[RepairPlan]) -> None:
     actions = sum(len(plan.actions) for plan in plans)
-    say(f"{len(plans)} partitions, {actions} actions")
+    say(f"{counted(len(plans), 'partition')}, {counted(actions, 'action')}")
     for plan in plans:
         if plan.lost_bytes:
             say(

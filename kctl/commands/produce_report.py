@@ -23,7 +23,7 @@ from kctl.words import counted
 BATCH_COLUMNS = (
     Column("topic", "TOPIC"),
     Column("partition", "PARTITION", right=True),
-    Column("base_offset", "OFFSET", right=True),
+    Column("base_offset", "OFFSET", right=True, kind="integer?"),
     Column("record_count", "RECORDS", right=True),
 )
 
@@ -147,7 +147,7 @@ class ProduceReport:
             self._writer.close(failures=self._failures)
         for line in self._where_to_go_on() if self.has_failed else ():
             say(line)
-        say(f"{self._count} records")
+        say(counted(self._count, "record"))
 
     def _where_to_go_on(self) -> list[str]:
         if self._request.files or not self._count:

@@ -31,7 +31,7 @@ from kctl.commands.offset_points import PointKind, parse_point
 from kctl.connect import ClusterOptions, connect
 from kctl.interrupts import HeldInterrupts, held_interrupts
 from kctl.render.rate_line import RateLine
-from kctl.words import UnreadableWord
+from kctl.words import UnreadableWord, counted
 
 #: A wait is cut into such pieces, so that progress is shown and batches leave.
 _WAIT_MS = 200
@@ -238,4 +238,4 @@ class _Report:
         """Tell how many records were sent, and up to which offset of each partition."""
         self._rate_line.clear()
         ends = ", ".join(f"{number}: {end}" for number, end in sorted(self._ends.items()))
-        say(f"{self._stored} records" + (f", up to offsets {ends}" if ends else ""))
+        say(counted(self._stored, "record") + (f", up to offsets {ends}" if ends else ""))

@@ -72,7 +72,8 @@ def spark_export(
     from engine.analysis.spark_session import require_spark, start_session
     from engine.host.real import RealEntropy, RealFiles
     from kctl.commands.spark_input import UnknownFileFormat, quiet_py4j
-    from kctl.render import Column, check_format, write_rows
+    from kctl.commands.spark_summary import SUMMARY_COLUMNS
+    from kctl.render import check_format, write_rows
     from kctl.render.progress import ProgressBar
 
     check_format(output)
@@ -94,9 +95,7 @@ def spark_export(
         job_id = RealEntropy().random_bytes(8).hex()
         summary = export(session, RealFiles(), plan, job_id, bar.update)
     session.stop()
-    names = summary._fields
-    write_rows([Column(n, n.upper().replace("_", " ")) for n in names],
-               [summary._asdict()], output)  # fmt: skip
+    write_rows(SUMMARY_COLUMNS, [summary._asdict()], output)
     if summary.problem_count:
         sys.stderr.write(
             f"warning: {summary.problem_count} damaged places were passed over;"

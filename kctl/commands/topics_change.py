@@ -45,9 +45,9 @@ _ONLY_GROWS = "partitions can be added and never taken away: give a larger numbe
 CREATE_COLUMNS = (
     Column("name", "TOPIC"),
     Column("result", "RESULT"),
-    Column("partitions", "PARTITIONS", right=True),
-    Column("replication_factor", "REPLICAS", right=True),
-    Column("topic_id", "ID", wide=True),
+    Column("partitions", "PARTITIONS", right=True, kind="integer?"),
+    Column("replication_factor", "REPLICAS", right=True, kind="integer?"),
+    Column("topic_id", "ID", wide=True, kind="string?"),
 )
 ALTER_COLUMNS = (
     Column("name", "TOPIC"),
@@ -255,6 +255,8 @@ def _configure(
     resources = [Resource(ConfigResourceType.TOPIC, topic.name) for topic in topics]
     refused, not_set = unset_errors(client, resources, request.delete_configs)
     wanted = {resource: changes for resource in resources if resource not in refused}
+    if request.delete_configs and wanted and not request.dry_run:
+        say(f"unset {', '.join(request.delete_configs)} of {cluster_named(client)}")
     results: dict[Resource, EngineError | None] = dict(refused)
     results |= alter_configs(client, wanted, validate_only=request.dry_run)
     summary = ", ".join(

@@ -27,36 +27,40 @@ LIST_COLUMNS = (
     Column("replication_factor", "REPLICAS", right=True),
     Column("under_replicated", "UNDER-REPLICATED", right=True),
     Column("unavailable", "UNAVAILABLE", right=True),
-    Column("is_internal", "INTERNAL", wide=True),
-    Column("topic_id", "ID", wide=True),
+    Column("is_internal", "INTERNAL", wide=True, kind="boolean"),
+    Column("topic_id", "ID", wide=True, kind="string?"),
 )
-SIZE_COLUMN = Column("size_bytes", "SIZE", right=True, is_size=True)
+SIZE_COLUMN = Column(
+    "size_bytes", "SIZE", right=True, is_size=True, kind="integer?", is_optional=True
+)
 
 PARTITION_COLUMNS = (
     Column("topic", "TOPIC"),
     Column("partition", "PARTITION", right=True),
-    Column("leader", "LEADER", right=True),
-    Column("replicas", "REPLICAS"),
-    Column("isr", "ISR"),
-    Column("under_replicated", "UNDER-REPLICATED"),
-    Column("offline_replicas", "OFFLINE", wide=True),
+    Column("leader", "LEADER", right=True, kind="integer?"),
+    Column("replicas", "REPLICAS", kind="integer[]"),
+    Column("isr", "ISR", kind="integer[]"),
+    Column("under_replicated", "UNDER-REPLICATED", kind="boolean"),
+    Column("offline_replicas", "OFFLINE", wide=True, kind="integer[]"),
     Column("leader_epoch", "EPOCH", right=True, wide=True),
 )
 OFFSET_COLUMNS = (
-    Column("start_offset", "START", right=True),
-    Column("end_offset", "END", right=True),
+    Column("start_offset", "START", right=True, kind="integer?", is_optional=True),
+    Column("end_offset", "END", right=True, kind="integer?", is_optional=True),
 )
-TOPIC_COLUMNS = tuple(
-    Column(key, key.upper())
-    for key in (
-        "name",
-        "topic_id",
-        "is_internal",
-        "partition_count",
-        "replication_factor",
-        "configs",
+TOPIC_COLUMNS = (
+    Column("name", "NAME"),
+    Column("topic_id", "ID", kind="string?"),
+    Column("is_internal", "INTERNAL", kind="boolean"),
+    Column("partition_count", "PARTITIONS", kind="integer"),
+    Column("replication_factor", "REPLICAS", kind="integer"),
+    Column("configs", "SETTINGS", kind="string?{}?"),
+    Column(
         "partitions",
-    )
+        "PARTITIONS",
+        kind="object[]",
+        fields=(*PARTITION_COLUMNS[1:], SIZE_COLUMN, *OFFSET_COLUMNS),
+    ),
 )
 
 

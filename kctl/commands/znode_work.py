@@ -27,7 +27,7 @@ STAT_COLUMNS = (
     Column("child_count", "CHILDREN", right=True),
     Column("data_length_bytes", "BYTES", right=True),
     Column("version", "VERSION", right=True),
-    Column("ephemeral_owner", "OWNER"),
+    Column("ephemeral_owner", "OWNER", kind="string?"),
     Column("mtime", "MODIFIED"),
     Column("cversion", "CVERSION", right=True, wide=True),
     Column("czxid", "CZXID", right=True, wide=True),
@@ -35,14 +35,25 @@ STAT_COLUMNS = (
     Column("pzxid", "PZXID", right=True, wide=True),
     Column("ctime", "CREATED", wide=True),
 )
-_MILLISECONDS = (Column("ctime_ms", "CREATED"), Column("mtime_ms", "MODIFIED"))
-DATA_COLUMNS = (Column("data", "DATA"), Column("data_base64", "BASE64"))
+_MILLISECONDS = (
+    Column("ctime_ms", "CREATED", kind="integer"),
+    Column("mtime_ms", "MODIFIED", kind="integer"),
+)
+PLAIN_STAT_COLUMNS = (
+    *(column for column in STAT_COLUMNS if column.key not in ("ctime", "mtime")),
+    *_MILLISECONDS,
+)
+DATA_COLUMNS = (
+    Column("data", "DATA", kind="string?"),
+    Column("data_base64", "BASE64", kind="string?"),
+)
+DEPTH_COLUMN = Column("depth", "DEPTH", kind="integer")
 CHANGE_COLUMNS = (
     Column("event", "EVENT"),
     Column("path", "PATH", is_name=True),
-    Column("version", "VERSION", right=True),
-    Column("mtime_ms", "MODIFIED"),
-    Column("mzxid", "MZXID", right=True),
+    Column("version", "VERSION", right=True, kind="integer?"),
+    Column("mtime_ms", "MODIFIED", kind="integer?"),
+    Column("mzxid", "MZXID", right=True, kind="integer?"),
 )
 
 
@@ -159,7 +170,7 @@ def show_tree(store: Store, path: str, depth: int | None, output: str) -> int:
         if output == "table":
             write_tree(nodes, sys.stdout)
         else:
-            write_rows((*stat_columns(output), Column("depth", "DEPTH")), _tree_rows(nodes), output)
+            write_rows((*stat_columns(output), DEPTH_COLUMN), _tree_rows(nodes), output)
     return exits.OK
 
 
@@ -225,8 +236,7 @@ def stat_columns(output: str) -> tuple[Column, ...]:
     """Return the columns of nodes: times to read in tables, to reckon with elsewhere."""
     if output in TABLES:
         return STAT_COLUMNS
-    plain = [column for column in STAT_COLUMNS if column.key not in ("ctime", "mtime")]
-    return (*plain, *_MILLISECONDS)
+    return PLAIN_STAT_COLUMNS
 
 
 def stat_row(path: str, stat: Stat) -> dict[str, Any]:

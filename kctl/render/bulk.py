@@ -5,19 +5,20 @@ shared    what all rows have in common, as in a row
 varying   key -> one value a row: Texts, Numbers, or any other sequence
 ```
 
-Each varying column is made text as a whole. One template, which the shared values are part of,
-takes the texts of a row: a row costs one call of C, whatever its columns. `RowWriter.write_run`
-prints what comes back, and writes row by row where a format needs the rows themselves.
+Each varying column is made text as a whole, and what stands between two of them is made once, the
+shared values with it. Then all rows are one `join`. `RowWriter.write_run` prints what comes back,
+and writes row by row where a format needs the rows themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
 _NULL: Final = "null"
 _EMPTY_LIST: Final = "[]"
+_CSV_QUOTED: Final = '",\r\n'
 
 
 class Texts(list[str | None]):
@@ -28,39 +29,88 @@ class Numbers(list[int]):
     """A column of whole numbers, none of them null."""
 
 
+class _Layout:
+    """What stands between the columns: `before` each of them, and `behind` the last."""
+
+    def __init__(self) -> None:
+        self.before: list[str] = []
+        self.columns: list[Sequence[str]] = []
+        self.behind = ""
+
+    def add_text(self, text: str) -> None:
+        """Go on with what is the same in all rows."""
+        self.behind += text
+
+    def add_column(self, column: Sequence[str]) -> None:
+        """Go on with a column."""
+        self.before.append(self.behind)
+        self.columns.append(column)
+        self.behind = ""
+
+    def joined(self, count: int, between: str) -> str:
+        """Return all rows with a text between them."""
+        if not self.columns:
+            return between.join([self.behind] * count)
+        width = 2 * len(self.columns)
+        pieces = [""] * (width * count)
+        for place, (before, column) in enumerate(zip(self.before, self.columns, strict=True)):
+            pieces[2 * place :: width] = [before] * count
+            pieces[2 * place + 1 :: width] = column
+        pieces[0::width] = [self.behind + between + self.before[0]] * count
+        pieces[0] = self.before[0]
+        pieces.append(self.behind)
+        return "".join(pieces)
+
+
 def json_rows(
-    keys: Sequence[str], shared: Mapping[str, Any], varying: Mapping[str, Sequence[Any]]
-) -> list[str]:
-    """Return each row as a JSON object with these keys in order; what is nowhere is null."""
+    keys: Sequence[str],
+    shared: Mapping[str, Any],
+    varying: Mapping[str, Sequence[Any]],
+    *,
+    between: str,
+) -> str:
+    """Return the rows as JSON objects with these keys in order; what is nowhere is null."""
     from json import dumps
 
-    parts: list[str] = []
-    columns: list[Iterable[Any]] = []
-    for key in keys:
-        name = dumps(key, ensure_ascii=False)
+    layout = _Layout()
+    for number, key in enumerate(keys):
+        layout.add_text(", " if number else "{")
+        layout.add_text(f"{dumps(key, ensure_ascii=False)}: ")
         if key in varying:
-            columns.append(_json_column(varying[key]))
-            parts.append(f"{_literal(name)}: %s")
+            _add_json_column(layout, varying[key])
         else:
-            value = dumps(shared.get(key), ensure_ascii=False)
-            parts.append(_literal(f"{name}: {value}"))
-    return _filled("{" + ", ".join(parts) + "}", columns)
+            layout.add_text(dumps(shared.get(key), ensure_ascii=False))
+    layout.add_text("}")
+    return layout.joined(_count(varying), between)
 
 
-def _json_column(values: Sequence[Any]) -> Iterable[Any]:
+def _count(varying: Mapping[str, Sequence[Any]]) -> int:
+    return len(next(iter(varying.values())))
+
+
+def _add_json_column(layout: _Layout, values: Sequence[Any]) -> None:
     if isinstance(values, Numbers):
-        return values
+        layout.add_column(list(map(str, values)))
+        return
     # Quotes as `dumps` does, in C where there is C.
     from json import encoder
 
     quoted: Callable[[Any], str] = encoder.encode_basestring
-    if isinstance(values, Texts):
-        if None in values:
-            return [_NULL if text is None else quoted(text) for text in values]
-        return map(quoted, values)
-    encode = encoder.JSONEncoder(ensure_ascii=False).encode
-    # Most records have no headers.
-    return [_EMPTY_LIST if value == [] else encode(value) for value in values]
+    if not isinstance(values, Texts):
+        encode = encoder.JSONEncoder(ensure_ascii=False).encode
+        # Most records have no headers.
+        layout.add_column([_EMPTY_LIST if value == [] else encode(value) for value in values])
+    elif None in values:
+        layout.add_column([_NULL if text is None else quoted(text) for text in values])
+    else:
+        whole = "".join(values)  # type: ignore[arg-type]
+        if len(quoted(whole)) == len(whole) + 2:
+            # None of them has anything to escape: the quotes are the layout's.
+            layout.add_text('"')
+            layout.add_column(values)  # type: ignore[arg-type]
+            layout.add_text('"')
+        else:
+            layout.add_column(list(map(quoted, values)))
 
 
 def csv_rows(
@@ -68,39 +118,38 @@ def csv_rows(
     shared: Mapping[str, Any],
     varying: Mapping[str, Sequence[Any]],
     cell: Callable[[Any], Any],
-) -> list[str]:
-    """Return each row as a line of CSV without its end; `cell` gives what stands for a value.
+) -> str:
+    """Return the rows as lines of CSV; `cell` gives what stands for a value.
 
-    There are two keys or more: a lone empty cell would have to be quoted.
+    The last line has no end. There are two keys or more: a lone empty cell would need quotes.
     """
-    parts: list[str] = []
-    columns: list[Iterable[Any]] = []
-    for key in keys:
+    layout = _Layout()
+    for number, key in enumerate(keys):
+        layout.add_text("," if number else "")
         if key in varying:
-            columns.append(_csv_column(varying[key], cell))
-            parts.append("%s")
+            layout.add_column(_csv_column(varying[key], cell))
         else:
-            parts.append(_literal(_csv_text(cell(shared.get(key)))))
-    return _filled(",".join(parts), columns)
+            layout.add_text(_csv_text(cell(shared.get(key))))
+    return layout.joined(_count(varying), "\n")
 
 
-def _csv_column(values: Sequence[Any], cell: Callable[[Any], Any]) -> Iterable[Any]:
+def _csv_column(values: Sequence[Any], cell: Callable[[Any], Any]) -> Sequence[str]:
     if isinstance(values, Numbers):
-        return values
+        return list(map(str, values))
     if not isinstance(values, Texts):
         return [_csv_text(cell(value)) for value in values]
-    must_quote = _csv_quoted().search
-    return [
-        "" if text is None else text if must_quote(text) is None else _quoted(text)
-        for text in values
-    ]
+    texts = ["" if text is None else text for text in values]
+    whole = "".join(texts)
+    if any(sign in whole for sign in _CSV_QUOTED):
+        return list(map(_csv_text, texts))
+    return texts
 
 
 @cache
 def _csv_quoted() -> Any:
     from re import compile as compile_pattern
 
-    return compile_pattern('[",\r\n]')
+    return compile_pattern(f"[{_CSV_QUOTED}]")
 
 
 def _csv_text(value: Any) -> str:
@@ -110,11 +159,3 @@ def _csv_text(value: Any) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
-
-
-def _literal(text: str) -> str:
-    return text.replace("%", "%%")
-
-
-def _filled(template: str, columns: list[Iterable[Any]]) -> list[str]:
-    return list(map(template.__mod__, zip(*columns, strict=True)))

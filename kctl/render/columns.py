@@ -11,6 +11,20 @@ class Column(NamedTuple):
     `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
     `beneath` stands below its row. The column that `is_name`, else the first, is what rows are
     called by. A number of bytes that `is_size` stands in tables as people read sizes.
+
+    `kind` says what JSON has as its values; without one they are integers where they are aligned
+    right or sizes, else strings.
+
+    | kind | values |
+    |---|---|
+    | string, integer, number, boolean | one of these |
+    | object | an object with `fields` |
+    | any | whatever there is |
+    | K? | a K or null |
+    | K[] | a list of K |
+    | K{} | an object whose values are K |
+
+    `is_optional` are those that rows have if they are asked for.
     """
 
     key: str
@@ -20,3 +34,6 @@ class Column(NamedTuple):
     beneath: bool = False
     is_name: bool = False
     is_size: bool = False
+    kind: str = ""
+    fields: tuple[Column, ...] = ()
+    is_optional: bool = False

@@ -80,6 +80,10 @@ class RowWriter:
         if self._is_streamed and len(self._held) >= STREAMED_ROWS_HELD_MAX:
             self._write_held()
 
+    def use_columns(self, columns: Sequence[Column]) -> None:
+        """Have the rows from here on other columns: those of json and ndjson can differ."""
+        self._columns = columns
+
     def flush(self) -> None:
         """Make what was written visible."""
         if self._is_streamed and self._held:
@@ -98,6 +102,8 @@ class RowWriter:
     def write_run(self, shared: Row, varying: Mapping[str, Sequence[Any]]) -> None:
         """Take many rows as columns: what they share, and one value a row for each other key."""
         count = len(next(iter(varying.values())))
+        if not count:
+            return
         if self._output in _BULK and len(self._columns) > 1:
             self._write_bulk(shared, varying)
             self._count += count
@@ -112,13 +118,14 @@ class RowWriter:
         if self._output == "csv":
             if not self._count:
                 self._csv_line(keys)
-            lines = csv_rows(keys, shared, varying, _csv_cell)
+            self._stream.write(csv_rows(keys, shared, varying, _csv_cell))
+            self._stream.write("\n")
+        elif self._output == "ndjson":
+            self._stream.write(json_rows(keys, shared, varying, between="\n"))
+            self._stream.write("\n")
         else:
-            lines = json_rows(keys, shared, varying)
-        if lines and self._output == "json":
-            self._stream.write((",\n " if self._count else "[\n ") + ",\n ".join(lines))
-        elif lines:
-            self._stream.write("\n".join(lines) + "\n")
+            self._stream.write(",\n " if self._count else "[\n ")
+            self._stream.write(json_rows(keys, shared, varying, between=",\n "))
 
     def close(self, *, failures: int = 0) -> None:
         """Write what was held back and end the document.

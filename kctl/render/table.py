@@ -16,6 +16,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TextIO
 
+from kctl.render.aligner import tabulated, width_of
 from kctl.render.columns import Column
 from kctl.render.visible import visible_cell
 
@@ -77,8 +78,6 @@ def write_markup(
     columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], output: str, stream: TextIO
 ) -> None:
     """Write a table as markdown, html or tsv."""
-    from tabulate import tabulate
-
     cells = [_cells(columns, row) for row in rows]
     if output == "tsv":
         # For programs too, which read bytes as they are.
@@ -86,12 +85,10 @@ def write_markup(
     if output == "markdown":
         # A bar would begin another cell.
         cells = [[text.replace("|", "\\|") for text in line] for line in cells]
-    text = tabulate(
+    text = tabulated(
         cells,
         [column.heading for column in columns],
         tablefmt=_MARKUPS[output],
-        disable_numparse=True,
-        preserve_whitespace=True,
         colalign=None if output == "tsv" else _alignment(columns),
         stralign=None if output == "tsv" else "left",
     )
@@ -132,16 +129,11 @@ def _write_aligned(
 
 def _aligned(columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
     """Return the line of headings and a line for each row."""
-    import tabulate
-
-    # Headings are no wider than they are.
-    tabulate.MIN_PADDING = 0
-    text = tabulate.tabulate(
+    text = tabulated(
         cells,
         [column.heading for column in columns],
+        padding=0,
         tablefmt="plain",
-        disable_numparse=True,
-        preserve_whitespace=True,
         colalign=_alignment(columns) if cells else None,
     )
     return text.split("\n")
@@ -178,15 +170,12 @@ class StreamedTable:
         self, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], stream: TextIO
     ) -> None:
         """Find the widths and write the headings; the rows are looked at, not written."""
-        from wcwidth import wcswidth
-
         self._columns = columns
         self._stream = stream
-        self._width_of = wcswidth
         self._widths = [len(column.heading) for column in columns]
         for row in rows:
             for place, text in enumerate(_cells(columns, row)):
-                self._widths[place] = max(self._widths[place], wcswidth(text))
+                self._widths[place] = max(self._widths[place], width_of(text))
         self._write_line([column.heading for column in columns])
 
     def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -197,6 +186,6 @@ class StreamedTable:
     def _write_line(self, cells: Sequence[str]) -> None:
         parts = []
         for text, width, column in zip(cells, self._widths, self._columns, strict=True):
-            room = " " * (width - self._width_of(text))
+            room = " " * (width - width_of(text))
             parts.append(room + text if column.right else text + room)
         self._stream.write(_BETWEEN.join(parts).rstrip() + "\n")

@@ -114,7 +114,7 @@ def test_keys_go_where_javas_producer_puts_them(version: str) -> None:
 def test_what_was_read_before_a_bad_line_is_stored(version: str) -> None:
     found = played(version, "produce-not-json")
     assert (1, True) == (found.exit, "line 2: a row has no field 'val'" in found.stderr)
-    assert found.stderr.endswith("1 records\n")
+    assert found.stderr.endswith("1 record\n")
     assert any(r["key"] == "k" for r in lines(version, "consume-ndjson"))
 
 

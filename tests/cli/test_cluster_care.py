@@ -7,12 +7,15 @@ import os
 import shutil
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.shell import Shell
+
+DEADLINE_S = 60
 
 
 @pytest.fixture
@@ -166,3 +169,38 @@ def test_the_metadata_store_listens_where_it_is_told(shell: Shell) -> None:
     assert (1, True) == (taken.returncode, f"cannot listen on 127.0.0.1:{port}" in taken.stderr)
     shell.ok("cluster", "start")
     assert f"127.0.0.1:{port}" == shell.status()["zookeeper"]
+
+
+def test_a_running_file_that_is_damaged_says_how_to_go_on(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    status = shell.status()
+    running = Path(status["data"]) / "running.json"
+    running.write_text("{")
+    for verb in ("stop", "status"):
+        done = shell.run("cluster", verb)
+        assert (1, True) == (done.returncode, f"error: {running}: not JSON" in done.stderr)
+        assert "hint: end the process by hand: `fuser " in done.stderr
+    lock = done.stderr.split("`fuser ")[1].split("`")[0]
+    assert Path(lock).is_file()
+    os.kill(status["pids"][0], signal.SIGTERM)
+    deadline = time.monotonic() + DEADLINE_S
+    while shell.run("cluster", "stop").returncode and time.monotonic() < deadline:
+        pass
+    assert "was not running" in shell.run("cluster", "stop").stderr
+    shell.ok("cluster", "start")
+
+
+def test_a_cluster_that_is_not_ready_in_time_is_a_time_out(shell: Shell) -> None:
+    done = shell.run("cluster", "start", "--port", "0", "--timeout", "0.01")
+    assert (3, True) == (done.returncode, "not ready after 0.01 s" in done.stderr), done.stderr
+
+
+def test_a_cluster_that_does_not_stop_in_time_is_a_time_out(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--port", "0")
+    (pid,) = shell.status()["pids"]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        done = shell.run("cluster", "stop", "--timeout", "0.1")
+        assert (3, True) == (done.returncode, "did not stop in time" in done.stderr)
+    finally:
+        os.kill(pid, signal.SIGCONT)

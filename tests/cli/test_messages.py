@@ -87,6 +87,23 @@ def test_what_was_not_set_is_no_failure(cluster: EmbeddedCluster, words: str, sa
     assert (exits.OK, True) == (code, said in out.decode()), err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "configs unset --topic clicks segment.ms",
+        "topics alter clicks --delete-config segment.ms",
+    ],
+)
+def test_a_command_that_takes_away_says_of_which_cluster(
+    cluster: EmbeddedCluster, words: str
+) -> None:
+    _, _, err = run_kctl([*words.split(), "-b", cluster.address], Path.cwd())
+    assert err.startswith("unset segment.ms of cluster ")
+    assert f" at {cluster.address}\n" in err
+    _, _, err = run_kctl([*words.split(), "--dry-run", "-b", cluster.address], Path.cwd())
+    assert "" == err
+
+
 def test_offsets_of_topics_that_match_are_shown_once(cluster: EmbeddedCluster) -> None:
     for words in ("--match c.*", "clicks --match c.*", "clicks:0 --match c.*"):
         line = ["offsets", "get", *words.split(), "-o", "csv", "-b", cluster.address]

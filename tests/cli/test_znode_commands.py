@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from kctl.schemas import schema_of
 from tests.cli.shell import Shell
 
 DEADLINE_S = 60
@@ -91,6 +93,7 @@ def test_changes_are_told_as_they_come(shell: Shell) -> None:
         reader.join()
     (change,) = [json.loads(line) for line in told]
     assert (change["event"], change["path"]) == ("changed", "/config/topics/clicks")
+    Draft202012Validator(schema_of("znode watch")).validate([change])
     assert watching.returncode == 0
 
 

@@ -277,3 +277,22 @@ def test_an_answer_that_leaves_a_partition_out_is_an_error() -> None:
     producer.add(record(b"a", partition=0))
     (failed,) = producer.flush()
     assert "leaves out t-0" in str(failed.error)
+
+
+def test_batches_under_way_when_their_partition_fails_have_its_error_too() -> None:
+    log = ProduceLog()
+    asked: list[int] = []
+
+    def fail_all_from_the_fifth_on() -> None:
+        asked.append(0)
+        log.codes = [NOT_AUTHORIZED] if len(asked) >= 5 else []
+
+    log.on_batch = fail_all_from_the_fifth_on
+    producer = fed(log)
+    results = producer.flush()
+    stored, failed = seen(results)[:4], seen(results)[4:]
+    assert {None} == {error for *_, error in stored}
+    assert {"TOPIC_AUTHORIZATION_FAILED"} == {error for *_, error in failed}
+    # Nobody is left without a result, and nothing is counted as pending.
+    assert len(LINES) == sum(count for _, _, count, _ in seen(results))
+    assert producer.is_idle

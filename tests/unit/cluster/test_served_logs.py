@@ -121,8 +121,9 @@ def test_a_source_that_is_gone_is_named(tmp_path: Path) -> None:
 
 def test_what_is_no_copied_log_directory_is_refused(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    with pytest.raises(OnePartition):
+    with pytest.raises(OnePartition) as refused:
         stage.serve(stage.source / "clicks-0")
+    assert f"name the folder around it, {stage.source}" == refused.value.hint
     (tmp_path / "empty").mkdir()
     with pytest.raises(NoLogDirectory):
         stage.serve(tmp_path / "empty")

@@ -29,6 +29,13 @@ def test_wide_characters_count_as_wide_as_they_are_shown() -> None:
     assert ["NAME  SIZE", "漢字     1", "abcd    22"] == lines
 
 
+def test_a_table_is_the_same_whatever_tables_were_written_before() -> None:
+    ascii_rows = ({"name": "abc", "size": 1}, {"name": "", "size": 222})
+    before = {output: written(output, *ascii_rows) for output in ("table", "markdown", "html")}
+    written("table", {"name": "漢字", "size": 1})
+    assert before == {output: written(output, *ascii_rows) for output in before}
+
+
 def test_a_cell_is_one_line_and_steers_no_terminal() -> None:
     (_, line) = written("table", {"name": "a\x1b[31m\nb\r\t\x9bc\x7f", "size": 1})
     assert "a\\x1b[31m\\nb\\r\\t\\x9bc\\x7f     1" == line

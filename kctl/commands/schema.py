@@ -1,0 +1,33 @@
+"""`kctl schema`: what `-o json` of a command is, as JSON Schema."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.command(epilog="Example: kctl schema topics list")
+def schema(
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NOUN [VERB]]", help="The command, such as topics list; all if not given."
+        ),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FORMAT",
+            help="A schema: json, yaml; the list: table, wide, json, ndjson, yaml, csv or name.",
+        ),
+    ] = None,
+) -> int:
+    """Print the JSON Schema (draft 2020-12) of a command's -o json, or list those that have one."""
+    from kctl.commands.schema_work import list_schemas, print_schema
+
+    return print_schema(words, output or "json") if words else list_schemas(output or "table")

@@ -1,0 +1,79 @@
+"""tabulate, without what most tables do not need of it.
+
+| tabulate imports | for | here |
+|---|---|---|
+| wcwidth | characters that are not one column wide | once a text is not ASCII |
+| importlib.metadata | its own version | never; it asks for it only to have it |
+
+Both cost more time than all else that a short table takes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+_METADATA = "importlib.metadata"
+_WIDTHS = "wcwidth"
+
+
+def tabulated(
+    cells: Sequence[Sequence[str]], headings: Sequence[str], *, padding: int = 2, **options: Any
+) -> str:
+    """Return a table in one of tabulate's formats.
+
+    A column is at least as wide as its heading and `padding` more.
+    """
+    tabulate = _tabulate()
+    is_ascii = all(text.isascii() for line in (headings, *cells) for text in line)
+    if not is_ascii and tabulate.wcwidth is None:
+        import wcwidth
+
+        tabulate.wcwidth = wcwidth
+        tabulate.WIDE_CHARS_MODE = True
+    tabulate.MIN_PADDING = padding
+    return str(
+        tabulate.tabulate(
+            cells, list(headings), disable_numparse=True, preserve_whitespace=True, **options
+        )
+    )
+
+
+def width_of(text: str) -> int:
+    """Return how many columns of a terminal a text without control characters takes."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth
+
+    return int(wcswidth(text))
+
+
+def _tabulate() -> Any:
+    if "tabulate" not in sys.modules:
+        try:
+            with _stand_ins():
+                import tabulate
+        except ImportError:
+            # A release that wants more of what stands in.
+            pass
+    import tabulate
+
+    return tabulate
+
+
+@contextmanager
+def _stand_ins() -> Iterator[None]:
+    """Have imports meet no wcwidth, and next to nothing of importlib.metadata."""
+    metadata = ModuleType(_METADATA)
+    vars(metadata).update(version=lambda _name: "unknown", PackageNotFoundError=ImportError)
+    stand_ins = {_WIDTHS: None, _METADATA: metadata}
+    stand_ins = {name: module for name, module in stand_ins.items() if name not in sys.modules}
+    sys.modules.update(stand_ins)  # type: ignore[arg-type]  # None: there is no such module
+    try:
+        yield
+    finally:
+        for name in stand_ins:
+            del sys.modules[name]

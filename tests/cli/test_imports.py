@@ -1,0 +1,158 @@
+"""What the commands import: the table that says which packages each of them pays for."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kctl.app import NOUNS
+from tests.cli.shell import KCTL, Shell
+
+pytestmark = [pytest.mark.xdist_group("imports"), pytest.mark.slow]
+ROOT = Path(__file__).parent.parent.parent
+
+#: What takes longer to import than a command may take for nothing; `engine.*` are rooms of ours.
+HEAVY = frozenset(
+    (
+        *("typer", "rich", "tabulate", "wcwidth", "yaml", "jsonpath", "jsonschema", "fastavro"),
+        *("numpy", "numba", "llvmlite", "pandas", "pyarrow", "pyspark", "py4j", "google"),
+        *("kazoo", "uvloop", "cramjam", "xxhash", "fastcrc", "grpc_tools"),
+        *("asyncio", "concurrent", "ssl", "sqlite3", "decimal", "fractions", "statistics"),
+        *("logging", "multiprocessing", "http", "email", "csv", "json", "hashlib", "hmac"),
+        *("html", "xml", "zipfile", "tempfile", "random", "unittest", "importlib.metadata"),
+        *("engine.broker", "engine.controller", "engine.config.broker_config", "engine.log"),
+        *("engine.records", "engine.wire"),
+    )
+)
+
+#: What `kctl/render/aligner.py` keeps tabulate from.
+STOOD_IN = ("wcwidth", "importlib.metadata")
+_LOGS = "tests/golden/plain/data"
+_PARTITION = f"{_LOGS}/clicks-0"
+_SEGMENT = f"{_PARTITION}/00000000000000000000.log"
+
+#: Words of a command -> what of `HEAVY` it imports. json is there to find the embedded cluster,
+#: where no -b says which one is meant; html is tabulate's, ssl and logging are kazoo's.
+TABLE = {
+    "--help": "",
+    "--version": "",
+    "completions bash": "typer",
+    "schema": "html tabulate typer",
+    "schema topics list": "engine.wire json typer",
+    "topics --help": "typer",
+    "configs --help": "typer",
+    "consume --help": "typer",
+    "cluster --help": "typer",
+    "znode --help": "typer",
+    "topics list": "engine.wire html json tabulate typer",
+    "topics list -o json": "engine.wire json typer",
+    "topics list -o csv": "csv engine.wire json typer",
+    "topics list -o yaml": "engine.wire json typer yaml",
+    "topics describe clicks": "engine.wire html json tabulate typer",
+    "topics create new": "engine.wire html json tabulate typer",
+    "topics create newer -o name": "engine.wire json typer",
+    "topics alter spare -c retention.ms=7": "engine.wire html json tabulate typer",
+    "topics delete gone -y": "engine.wire html json tabulate typer",
+    "topics configs clicks": "engine.wire html json tabulate typer",
+    "configs describe --topic clicks": "engine.wire html json tabulate typer",
+    "configs set --topic spare retention.ms=8": "engine.wire html json tabulate typer",
+    "configs unset --topic spare retention.ms": "engine.wire html json tabulate typer",
+    "produce spare": "engine.records engine.wire fastcrc json typer",
+    "produce packed -z lz4": "cramjam engine.records engine.wire fastcrc json typer xxhash",
+    "consume clicks -e": "engine.records engine.wire fastcrc json typer",
+    "consume packed -e": "engine.records engine.wire fastcrc json typer xxhash",
+    "consume clicks -e -o ndjson": "engine.records engine.wire fastcrc json typer",
+    "consume clicks -e -o table": "engine.records engine.wire fastcrc json typer",
+    "offsets get clicks": "engine.wire html json tabulate typer",
+    "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
+    "brokers list": "engine.wire html json tabulate typer",
+    "brokers describe": "engine.wire html json tabulate typer",
+    "brokers log-dirs": "engine.wire html json tabulate typer",
+    "brokers api-versions": "engine.wire html json tabulate typer",
+    "cluster start": "engine.broker engine.config.broker_config engine.log html json tabulate",
+    "cluster status": "engine.log html json tabulate typer",
+    "cluster list": "engine.log html json tabulate typer",
+    "znode ls /": "hashlib html json kazoo logging random ssl tabulate typer",
+    "znode get /brokers/ids/1": "hashlib json kazoo logging random ssl typer",
+    "znode create /new x": "hashlib html json kazoo logging random ssl tabulate typer",
+    "znode delete /gone -y": "hashlib html json kazoo logging random ssl tabulate typer",
+    "topics list -o markdown": "engine.wire html json tabulate typer",
+    "consume clicks -e -b {cluster}": "engine.records engine.wire fastcrc typer",
+    "context list": "html tabulate typer",
+    "context show": "html json tabulate typer",
+    "dump-log {segment}": "engine.log engine.records fastcrc",
+    "dump-log --files {segment} --print-data-log": "engine.log engine.records fastcrc",
+    "dump-log {segment} -o ndjson": "engine.log engine.records fastcrc json",
+    "dump-log {segment} -o csv": "csv engine.log engine.records fastcrc json",
+    "logs dirs {logs}": "engine.log engine.records fastcrc html json tabulate typer",
+    "logs verify {logs}": "engine.log engine.records fastcrc html json tabulate typer",
+    "logs repair {logs} --dry-run": "engine.log engine.records fastcrc html json tabulate typer",
+    "logs diff {part} {part}": "engine.log engine.records fastcrc html json tabulate typer",
+    "replay {part} --to spare --partition 0 --speed max": (
+        "engine.log engine.records engine.wire fastcrc json typer"
+    ),
+    "cluster logs": "engine.log json typer",
+    "context --help": "typer",
+    "__complete topics topics describe": "engine.wire json",
+}
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    found = Shell(tmp_path_factory.mktemp("imports"))
+    found.ok("cluster", "start", "--port", "0")
+    found.ok("topics", "create", "clicks", "packed", "spare", "gone")
+    found.ok("produce", "clicks", stdin="a\n")
+    found.ok("produce", "packed", "-z", "lz4", stdin="a\n")
+    found.ok("znode", "create", "/gone")
+    yield found
+    found.ok("cluster", "destroy", "-y")
+
+
+def imported_by(command: list[str], environment: dict[str, str], stdin: str = "") -> set[str]:
+    """Return what a process imports, of HEAVY."""
+    done = subprocess.run(
+        command,
+        input=stdin,
+        capture_output=True,
+        text=True,
+        env={**environment, "PYTHONPROFILEIMPORTTIME": "1"},
+        cwd=ROOT,
+        check=False,
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("import time:")]
+    names = {line.rpartition("|")[2].strip() for line in lines}
+    others = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert not others, others
+    return {heavy for heavy in HEAVY if _is_imported(heavy, names)}
+
+
+def _is_imported(heavy: str, names: set[str]) -> bool:
+    # Of what something else stood in for, only the name was looked up.
+    return any(
+        name.startswith(f"{heavy}.") or (name == heavy and heavy not in STOOD_IN) for name in names
+    )
+
+
+@pytest.mark.parametrize("line", TABLE)
+def test_a_command_imports_what_the_table_says(shell: Shell, line: str) -> None:
+    address = shell.status()["bootstrap_servers"]
+    words = line.format(cluster=address, logs=_LOGS, part=_PARTITION, segment=_SEGMENT).split()
+    found = imported_by([*KCTL, *words], shell.environment, stdin="a\n")
+    assert TABLE[line].split() == sorted(found)
+
+
+def test_a_table_of_wide_characters_imports_their_widths(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.ok("context", "set", "漢字", "-b", "localhost:1")
+    found = imported_by([*KCTL, "context", "list"], shell.environment)
+    assert {"tabulate", "wcwidth", "yaml"} <= found
+
+
+def test_every_noun_that_can_be_tried_is_in_the_table() -> None:
+    # Spark starts a machine of its own; `broker run` does not end.
+    tried = {line.split()[0] for line in TABLE}
+    assert set(NOUNS) - {"spark-export", "spark-sql", "broker"} <= tried

@@ -1,0 +1,68 @@
+"""What schemas make of runs, beside the bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.errors import EngineError
+from engine.records.record import Record, TimestampType
+from engine.schemas.decoding import SchemaDecoder
+from engine.schemas.schema import NoSuchSchema, Schema, SchemaKind
+from kctl.record_decoding import NOTHING, RecordDecoding, schema_decoder
+from kctl.words import UnreadableWord
+from tests.runs import run_of
+
+KIND = TimestampType.CREATE_TIME
+ENVELOPE = b"\0\0\0\0"
+
+
+class Source:
+    def schema(self, schema_id: int) -> Schema:
+        if schema_id == 7:
+            return Schema(SchemaKind.JSON, "{}")
+        raise NoSuchSchema(schema_id, "here")
+
+
+def decoding() -> tuple[RecordDecoding, list[EngineError]]:
+    errors: list[EngineError] = []
+    return RecordDecoding(SchemaDecoder(Source()), errors.append), errors
+
+
+RUN = run_of(
+    Record(0, 1, KIND, b"plain", ENVELOPE + b'\x07{"a": "\xc3\xa9"}'),
+    Record(1, 1, KIND, None, ENVELOPE + b"\x07null"),
+    Record(2, 1, KIND, ENVELOPE + b"\x071", None),
+    Record(3, 1, KIND, None, ENVELOPE + b"\x09x"),
+    Record(4, 1, KIND, None, ENVELOPE + b"\x09y"),
+)
+
+
+def test_what_has_no_schema_says_nothing_and_an_error_is_told_once() -> None:
+    decoder, errors = decoding()
+    decoded = decoder.decoded(RUN)
+    assert [NOTHING, NOTHING, 1, NOTHING, NOTHING] == decoded.keys
+    assert [{"a": "é"}, None, NOTHING, NOTHING, NOTHING] == decoded.values
+    assert ["here has no schema 9"] == [str(error) for error in errors]
+
+
+def test_texts_are_json_where_something_is_said() -> None:
+    decoder, _ = decoding()
+    texts = decoder.decoded(RUN).texts(RUN)
+    assert ['{"a": "é"}'.encode(), b"null", None] == list(texts.values)[:3]
+    assert ENVELOPE + b"\x09x" == texts.values[3]
+    assert [b"plain", None, b"1"] == list(texts.keys)[:3]
+
+
+def test_rows_have_two_columns_more_for_the_records_that_are_left() -> None:
+    decoder, _ = decoding()
+    decoded = decoder.decoded(RUN).at_places([0, 2, 4]).first(2)
+    assert {"decoded_key": [None, 1], "decoded_value": [{"a": "é"}, None]} == decoded.columns()
+
+
+def test_without_schemas_nothing_is_decoded() -> None:
+    assert schema_decoder(None, None, {}, 5) is None
+
+
+def test_a_registry_and_files_are_not_both_asked() -> None:
+    with pytest.raises(UnreadableWord, match="schema-registry"):
+        schema_decoder("http://r", "folder", {}, 5)
