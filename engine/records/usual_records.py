@@ -12,14 +12,16 @@ each size and looked up; the rest is one `join`.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from operator import add
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from engine.limits import RECORD_HEADS_KEPT
 from engine.records.varint import size_of_varint, write_varint
+
+T = TypeVar("T")
 
 #: Offset deltas below these take 1, 2, 3 and 4 bytes.
 _DELTA_BOUNDS = (1 << 6, 1 << 13, 1 << 20, 1 << 27)
@@ -38,64 +40,36 @@ def varint_bytes(value: int) -> bytes:
     return bytes(out)
 
 
-class _Table(dict[int, bytes]):
-    """Bytes by size, made when first asked for; only so many are kept."""
+class _BySize(dict[int, T]):
+    """What belongs to a size, made when first asked for; only so many are kept."""
 
-    def __missing__(self, size: int) -> bytes:
-        made = self.make(size)
-        if len(self) < RECORD_HEADS_KEPT:
-            self[size] = made
-        return made
+    def __init__(self, make: Callable[[int], T]) -> None:
+        self._make = make
 
-    def make(self, size: int) -> bytes:
-        """Return what stands before contents of a size."""
-        raise NotImplementedError
-
-
-class _Heads(_Table):
-    """What stands between the contents of two records, by the size of the second's contents."""
-
-    def __init__(self, headers: bytes, time: bytes, delta_size: int) -> None:
-        self._headers = headers
-        self._rest = b"\0" + time
-        self._fixed_size = len(self._rest) + delta_size + len(headers)
-
-    def make(self, size: int) -> bytes:
-        return self._headers + varint_bytes(self._fixed_size + size) + self._rest
-
-
-class _Sized(_Table):
-    """What stands before a value, by its size: the key, and the size."""
-
-    def __init__(self, key: bytes) -> None:
-        self._key = key
-
-    def make(self, size: int) -> bytes:
-        return self._key + varint_bytes(size)
-
-
-class _SizedBytes(dict[int, int]):
-    """How many bytes contents take with their size in front."""
-
-    def __missing__(self, size: int) -> int:
-        made = size_of_varint(size) + size
+    def __missing__(self, size: int) -> T:
+        made = self._make(size)
         if len(self) < RECORD_HEADS_KEPT:
             self[size] = made
         return made
 
 
 @lru_cache(maxsize=64)
-def _heads(headers: bytes, time: bytes, delta_size: int) -> _Heads:
-    return _Heads(headers, time, delta_size)
+def _heads(headers: bytes, time: bytes, delta_size: int) -> _BySize[bytes]:
+    """Return what stands between the contents of two records, by the size of the second's."""
+    rest = b"\0" + time
+    fixed_size = len(rest) + delta_size + len(headers)
+    return _BySize(lambda size: headers + varint_bytes(fixed_size + size) + rest)
 
 
 @lru_cache(maxsize=8)
-def _sized(key: bytes) -> _Sized:
-    return _Sized(key)
+def _sized(key: bytes) -> _BySize[bytes]:
+    """Return what stands before a value, by its size: the key, and the size."""
+    return _BySize(lambda size: key + varint_bytes(size))
 
 
-_SIZES = _Sized(b"")
-_SIZED_BYTES = _SizedBytes()
+_SIZES = _sized(b"")
+#: How many bytes contents take with their size in front.
+_SIZED_BYTES = _BySize(lambda size: size_of_varint(size) + size)
 _DELTAS: list[bytes] = []
 
 
@@ -176,7 +150,7 @@ def _by_delta_size(first_delta: int, count: int) -> Iterator[tuple[slice, int, l
 
 
 def _with_one_key(
-    values: Sequence[bytes], key: bytes, heads: _Heads, deltas: list[bytes]
+    values: Sequence[bytes], key: bytes, heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
     lengths = list(map(len, values))
     pieces = [b""] * (4 * len(values))
@@ -190,7 +164,7 @@ def _with_one_key(
 
 
 def _with_keys(
-    values: Sequence[bytes], keys: Sequence[bytes], heads: _Heads, deltas: list[bytes]
+    values: Sequence[bytes], keys: Sequence[bytes], heads: _BySize[bytes], deltas: list[bytes]
 ) -> list[bytes]:
     value_lengths = list(map(len, values))
     key_lengths = list(map(len, keys))
