@@ -15,7 +15,7 @@ from engine.native.compiled_walk import start_compiler
 from engine.native.flat_code import flat_path, load_flat
 from engine.native.record_fields import FieldReader, field_reader, use_fields
 
-_SOURCES = ("field_kernel.py",)
+_SOURCES = ("field_kernel.py", "kernel_varint.py")
 
 
 def kept_fields_path() -> str | None:

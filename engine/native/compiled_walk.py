@@ -32,7 +32,7 @@ from engine.native import record_walk
 from engine.native.flat_code import flat_path, load_flat
 from engine.native.record_walk import RecordWalk, Walked
 
-_SOURCES = ("walk_kernel.py",)
+_SOURCES = ("walk_kernel.py", "kernel_varint.py")
 _COMPILER = "engine.native.flat_compiler"
 
 

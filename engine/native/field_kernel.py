@@ -14,6 +14,8 @@ from typing import Any
 import numba
 from numba import types
 
+from engine.native.kernel_varint import raw_varint
+
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
 SIGNATURE = types.int64(_BYTES, types.int32, types.int32, _NUMBERS)
@@ -21,24 +23,6 @@ SIGNATURE = types.int64(_BYTES, types.int32, types.int32, _NUMBERS)
 _FIELDS = 7
 # What a record may have; a block has what any of its records has.
 _KEY, _NULL_KEY, _NULL_VALUE, _HEADERS = 1, 2, 4, 8
-
-
-@numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
-def _raw_varint(raw: Any, at: int, end: int, longest: int) -> tuple[int, int]:
-    """Return an unsigned number and the position behind it; `end` + 1 when there is none."""
-    value = 0
-    shift = 0
-    behind = end + 1
-    for n in range(longest):
-        if at + n >= end:
-            break
-        byte = types.int64(raw[at + n])
-        value |= (byte & 0x7F) << shift
-        if byte < 128:
-            behind = at + n + 1
-            break
-        shift += 7
-    return value, behind
 
 
 def field_kernel(  # noqa: C901, PLR0912 (no calls)
@@ -50,14 +34,14 @@ def field_kernel(  # noqa: C901, PLR0912 (no calls)
     slot = types.int64(0)
     seen = types.int64(0)
     for _ in range(types.int64(count)):
-        length, at = _raw_varint(raw, at, size, 4)
+        length, at = raw_varint(raw, at, size, 4)
         end = at + (length >> 1)
         # One byte of attributes and five of numbers: an empty record has six.
         if length & 1 or end > size or end - at < 6:
             return 0
-        time, at = _raw_varint(raw, at + 1, end, 8)
-        offset, at = _raw_varint(raw, at, end, 4)
-        key, at = _raw_varint(raw, at, end, 4)
+        time, at = raw_varint(raw, at + 1, end, 8)
+        offset, at = raw_varint(raw, at, end, 4)
+        key, at = raw_varint(raw, at, end, 4)
         if offset & 1 or at > end:
             return 0
         out[slot] = offset >> 1
@@ -70,7 +54,7 @@ def field_kernel(  # noqa: C901, PLR0912 (no calls)
             seen |= _KEY
             at += key >> 1
             out[slot + 3] = at
-        value, at = _raw_varint(raw, at, end, 4)
+        value, at = raw_varint(raw, at, end, 4)
         if at > end:
             return 0
         out[slot + 4] = at
@@ -81,16 +65,16 @@ def field_kernel(  # noqa: C901, PLR0912 (no calls)
             at += value >> 1
             out[slot + 5] = at
         out[slot + 6] = at
-        headers, at = _raw_varint(raw, at, end, 4)
+        headers, at = raw_varint(raw, at, end, 4)
         if headers & 1:
             return 0
         if headers:
             seen |= _HEADERS
         for _ in range(headers >> 1):
-            header, at = _raw_varint(raw, at, end, 4)
+            header, at = raw_varint(raw, at, end, 4)
             if header & 1 or at > end:
                 return 0
-            header, at = _raw_varint(raw, at + (header >> 1), end, 4)
+            header, at = raw_varint(raw, at + (header >> 1), end, 4)
             if at > end:
                 return 0
             if not header & 1:

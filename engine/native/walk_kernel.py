@@ -15,6 +15,8 @@ from typing import Any
 import numba
 from numba import types
 
+from engine.native.kernel_varint import raw_varint
+
 _BYTES = types.CPointer(types.uint8)
 _NUMBERS = types.CPointer(types.int64)
 SIGNATURE = types.int64(_BYTES, types.int32, types.int32, _NUMBERS)
@@ -24,27 +26,9 @@ _DELTA_MAX = 1 << 62
 
 
 @numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
-def _raw_varint(raw: Any, at: int, end: int, longest: int) -> tuple[int, int]:
-    """Return an unsigned number and the position behind it; `end` + 1 when there is none."""
-    value = 0
-    shift = 0
-    behind = end + 1
-    for n in range(longest):
-        if at + n >= end:
-            break
-        byte = types.int64(raw[at + n])
-        value |= (byte & 0x7F) << shift
-        if byte < 128:
-            behind = at + n + 1
-            break
-        shift += 7
-    return value, behind
-
-
-@numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
 def _behind_sized(raw: Any, at: int, end: int) -> tuple[int, int]:
     """Return whether there is content and the position behind it, beyond `end` if it is cut."""
-    size, at = _raw_varint(raw, at, end, 4)
+    size, at = raw_varint(raw, at, end, 4)
     is_there = 1 - (size & 1)
     return is_there, at + (size >> 1) * is_there
 
@@ -57,23 +41,23 @@ def walk_kernel(raw: Any, size: int, count: int, out: Any) -> int:
     greatest = -_DELTA_MAX
     verdict = 1
     for index in range(types.int64(count)):
-        length, at = _raw_varint(raw, at, size, 4)
+        length, at = raw_varint(raw, at, size, 4)
         end = at + (length >> 1)
         # One byte of attributes and five of numbers: an empty record has six.
         if length & 1 or end > size or end - at < 6:
             return 0
-        time, at = _raw_varint(raw, at + 1, end, 8)
+        time, at = raw_varint(raw, at + 1, end, 8)
         time = (time >> 1) ^ -(time & 1)
         least = min(least, time)
         greatest = max(greatest, time)
-        offset, at = _raw_varint(raw, at, end, 4)
+        offset, at = raw_varint(raw, at, end, 4)
         if offset != 2 * index:
             return 0
         is_there, at = _behind_sized(raw, at, end)
         if not is_there:
             verdict = 2
         is_there, at = _behind_sized(raw, at, end)
-        headers, at = _raw_varint(raw, at, end, 4)
+        headers, at = raw_varint(raw, at, end, 4)
         if headers & 1:
             return 0
         for _ in range(headers >> 1):

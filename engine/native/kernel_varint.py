@@ -1,0 +1,26 @@
+"""Numbers of varying length, for code to be compiled: no calls are left of it where it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba import types
+
+
+@numba.njit(inline="always", error_model="numpy")  # type: ignore[untyped-decorator, unused-ignore]
+def raw_varint(raw: Any, at: int, end: int, longest: int) -> tuple[int, int]:
+    """Return an unsigned number and the position behind it; `end` + 1 when there is none."""
+    value = 0
+    shift = 0
+    behind = end + 1
+    for n in range(longest):
+        if at + n >= end:
+            break
+        byte = types.int64(raw[at + n])
+        value |= (byte & 0x7F) << shift
+        if byte < 128:
+            behind = at + n + 1
+            break
+        shift += 7
+    return value, behind
