@@ -45,29 +45,30 @@ def test_times_and_null_keys_are_told() -> None:
     assert walk_plainly(record(), 0, 1) == (0, 0, False)
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        b"",
-        b"\x00",
-        b"\x80" * 9,
-        record(1),
-        record(longer=1),
-        record(longer=-1),
-        record() + b"\x00",
-        record() + record(1),
-        record(key=numbers(90)),
-        record(value=numbers(90)),
-        record(headers=numbers(-1)),
-        record(headers=numbers(1)),
-        record(headers=numbers(1, -1, -1)),
-        record(headers=numbers(1 << 30)),
-        record(headers=numbers(1, 0, 99)),
-        record(time=numbers(1 << 55)),
-        record(time=b"\x80" * 9 + b"\x00"),
-        record(key=b"\x80\x80\x80\x80\x00"),
-    ],
-)
+#: Blocks that are said to be of one record, and are unusual.
+UNUSUAL = [
+    b"",
+    b"\x00",
+    b"\x80" * 9,
+    record(1),
+    record(longer=1),
+    record(longer=-1),
+    record() + b"\x00",
+    record() + record(1),
+    record(key=numbers(90)),
+    record(value=numbers(90)),
+    record(headers=numbers(-1)),
+    record(headers=numbers(1)),
+    record(headers=numbers(1, -1, -1)),
+    record(headers=numbers(1 << 30)),
+    record(headers=numbers(1, 0, 99)),
+    record(time=numbers(1 << 55)),
+    record(time=b"\x80" * 9 + b"\x00"),
+    record(key=b"\x80\x80\x80\x80\x00"),
+]
+
+
+@pytest.mark.parametrize("block", UNUSUAL)
 def test_anything_else_than_the_format_is_unusual(block: bytes) -> None:
     assert walk_plainly(block, 0, 1) is None
 
