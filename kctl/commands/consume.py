@@ -13,6 +13,7 @@ from kctl.commands.cluster_options import (
     Context,
     Timeout,
 )
+from kctl.commands.filter_options import HeaderName, JsonPath, Key, KeyRegex, ValueRegex
 from kctl.connect import ClusterOptions
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -51,24 +52,11 @@ def consume(
             "--read-committed/--read-uncommitted", help="Leave out what is aborted or still open."
         ),
     ] = False,
-    key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only records with exactly this key.")
-    ] = None,
-    key_regex: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Only keys that match.")
-    ] = None,
-    value_regex: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Only values that match.")
-    ] = None,
-    header: Annotated[
-        str | None, typer.Option(metavar="HEADER", help="Only records with this header.")
-    ] = None,
-    json_path: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH[=VALUE]", help="Only JSON values where this JSONPath leads somewhere."
-        ),
-    ] = None,
+    key: Key = None,
+    key_regex: KeyRegex = None,
+    value_regex: ValueRegex = None,
+    header: HeaderName = None,
+    json_path: JsonPath = None,
     schema_registry: Annotated[
         str | None,
         typer.Option(

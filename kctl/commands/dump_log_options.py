@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from kctl.commands.filter_options import HeaderName, JsonPath, Key, KeyRegex, ValueRegex
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
@@ -96,24 +98,11 @@ def dump_log(
     max_records: Annotated[
         int | None, typer.Option(min=0, metavar="N", help="Records to show at most.")
     ] = None,
-    key: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only records with exactly this key.")
-    ] = None,
-    key_regex: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Only keys that match.")
-    ] = None,
-    value_regex: Annotated[
-        str | None, typer.Option(metavar="REGEX", help="Only values that match.")
-    ] = None,
-    header: Annotated[
-        str | None, typer.Option(metavar="HEADER", help="Only records with this header.")
-    ] = None,
-    json_path: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH[=VALUE]", help="Only JSON values where this JSONPath leads somewhere."
-        ),
-    ] = None,
+    key: Key = None,
+    key_regex: KeyRegex = None,
+    value_regex: ValueRegex = None,
+    header: HeaderName = None,
+    json_path: JsonPath = None,
     producer_id: Annotated[
         int | None, typer.Option(metavar="ID", help="Only this producer's batches.")
     ] = None,
