@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.api.admission import AclOperation
-from engine.api.config_alteration import ConfigAlteration, alter_each
+from engine.api.config_alteration import ConfigAlteration, alter_each, altered_rows
 from engine.api.config_operations import check_configs
 from engine.api.config_resources import (
     InvalidRequest,
@@ -55,14 +55,4 @@ def _response(
     results: list[tuple[messages.AlterConfigsRequest.AlterConfigsResource, ResourceResult]],
 ) -> messages.AlterConfigsResponse:
     response = messages.AlterConfigsResponse
-    return response(
-        responses=[
-            response.AlterConfigsResourceResponse(
-                error_code=result.code,
-                error_message=result.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, result in results
-        ]
-    )
+    return response(responses=altered_rows(response.AlterConfigsResourceResponse, results))

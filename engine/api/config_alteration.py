@@ -15,7 +15,7 @@ Kafka, encrypted passwords are kept, where Kafka drops those that it cannot decr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias, TypeVar
 
 from engine.admin.config_admin import ConfigAdmin, usable_broker_overrides
@@ -43,6 +43,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
 
 R = TypeVar("R", bound=AlteredResource)
+T = TypeVar("T")
 
 #: Returns new settings from those that are set, given the keys of the resource.
 Edit: TypeAlias = Callable[[Mapping[str, str], Mapping[str, ConfigKey]], dict[str, str]]
@@ -152,6 +153,21 @@ def _check_passwords(
         )
     if is_written:
         raise InvalidConfiguration(f"a password can be set only for one broker: {names}")
+
+
+def altered_rows(
+    make_row: Callable[..., T], results: Iterable[tuple[R, ResourceResult]]
+) -> list[T]:
+    """Return the row of a response for each resource that was to be changed."""
+    return [
+        make_row(
+            error_code=result.code,
+            error_message=result.message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+        for resource, result in results
+    ]
 
 
 def alter_each(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.api.admission import AclOperation
-from engine.api.config_alteration import ConfigAlteration, alter_each
+from engine.api.config_alteration import ConfigAlteration, alter_each, altered_rows
 from engine.api.config_loggers import LoggerLevels, alter_loggers
 from engine.api.config_operations import apply_operations, check_configs
 from engine.api.config_resources import (
@@ -67,17 +67,7 @@ def _response(
     ],
 ) -> messages.IncrementalAlterConfigsResponse:
     response = messages.IncrementalAlterConfigsResponse
-    return response(
-        responses=[
-            response.AlterConfigsResourceResponse(
-                error_code=result.code,
-                error_message=result.message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource, result in results
-        ]
-    )
+    return response(responses=altered_rows(response.AlterConfigsResourceResponse, results))
 
 
 def _check_topic(name: str) -> None:
