@@ -174,7 +174,7 @@ class Broker:
         self.tasks = LoopTasks(
             self.host.timers,
             self.host.clock,
-            thread_count=self.live.config.background_threads,
+            workers=self.host.workers(self.live.config.background_threads),
             on_failure=lambda name, error: _log.error("%s failed: %s", name, error),
         )
         self._closing.add("the tasks", self.tasks.stop)

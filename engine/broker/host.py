@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.host.lock_file import LockHeld, acquire
-from engine.host.ports import Clock, Entropy, Files, Network, Timers
+from engine.host.ports import Clock, Entropy, Files, Network, Timers, Workers
 from engine.log.log_directory import DirectoryLock, LogDirectoryLocked
 
 
@@ -23,6 +23,8 @@ class BrokerHost(NamedTuple):
     entropy: Entropy
     lock: DirectoryLock
     name: Callable[[], str]
+    #: Makes so many threads beside the loop.
+    workers: Callable[[int], Workers]
     #: Whether clients may only read: the logs are somebody else's.
     is_read_only: bool = False
 

@@ -11,13 +11,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, StorageError
-from engine.host.ports import Clock, Timers
-
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+from engine.host.ports import Clock, Timers, Workers
 
 
 class LoopTasks:
@@ -28,17 +24,16 @@ class LoopTasks:
         timers: Timers,
         clock: Clock,
         *,
-        thread_count: int,
+        workers: Workers,
         on_failure: Callable[[str, EngineError], None],
     ) -> None:
         self._timers = timers
         self._clock = clock
-        self._thread_count = thread_count
+        self._workers = workers
         self._on_failure = on_failure
         self._cancels: dict[int, Callable[[], None]] = {}
         self._number = 0
         self._is_stopped = False
-        self._threads: ThreadPoolExecutor | None = None
         # Works that have ended on their threads, and what is to be done on the loop.
         self._ended: deque[Callable[[], None]] = deque()
 
@@ -84,12 +79,7 @@ class LoopTasks:
             self._ended.append(_done_with(work, done))
             self._timers.call_from_thread(self._finish)
 
-        if self._threads is None:
-            # Loaded with the first segment that is rolled, not with the broker.
-            from concurrent.futures import ThreadPoolExecutor
-
-            self._threads = ThreadPoolExecutor(self._thread_count, f"kafka-scheduler-{name}")
-        self._threads.submit(run)
+        self._workers.submit(name, run)
 
     def stop(self) -> None:
         """Cancel the tasks due later, wait for what runs beside the loop, and finish it."""
@@ -97,9 +87,7 @@ class LoopTasks:
         for cancel in self._cancels.values():
             cancel()
         self._cancels.clear()
-        if self._threads is not None:
-            self._threads.shutdown(wait=True)
-            self._threads = None
+        self._workers.stop()
         self._finish()
 
     def _finish(self) -> None:

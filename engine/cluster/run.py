@@ -39,6 +39,7 @@ from engine.host.ports import Files
 from engine.host.processes import say_ready
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.host.real_network import CannotListen, RealNetwork, local_host_name
+from engine.host.real_workers import ThreadWorkers
 from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
@@ -81,6 +82,7 @@ class Process:
             RealEntropy(),
             real_directory_lock(),
             local_host_name,
+            ThreadWorkers,
             is_read_only,
         )
         self._failure: str | None = None

@@ -68,6 +68,28 @@ class MemoryTimers:
             self._soon.popleft()()
 
 
+class MemoryWorkers:
+    """Work beside the loop, done on a turn of its own: every run comes at the same place."""
+
+    def __init__(self, timers: MemoryTimers) -> None:
+        self._timers = timers
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def submit(self, name: str, work: Callable[[], None]) -> None:
+        """Run `work` after everything that is due now."""
+        self._waiting.append(work)
+        self._timers.call_soon(self._run_next)
+
+    def _run_next(self) -> None:
+        if self._waiting:
+            self._waiting.popleft()()
+
+    def stop(self) -> None:
+        """Run what waits."""
+        while self._waiting:
+            self._run_next()
+
+
 class MemoryConnection:
     """One end of a connection; what is sent arrives at the other end on a later turn."""
 

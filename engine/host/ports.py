@@ -370,3 +370,15 @@ class Timers(Protocol):
     def call_from_thread(self, callback: Callable[[], None]) -> None:
         """The same, from any thread."""
         ...
+
+
+class Workers(Protocol):
+    """Threads beside the loop, for what would hold it up."""
+
+    def submit(self, name: str, work: Callable[[], None]) -> None:
+        """Run `work` beside the loop, some time; it raises nothing. The name is for people."""
+        ...
+
+    def stop(self) -> None:
+        """Wait until all that was submitted has run, and end the threads."""
+        ...

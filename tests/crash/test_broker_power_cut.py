@@ -7,14 +7,11 @@ was not. With acks=1 and a flush for each message, nothing acknowledged may be l
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from engine.broker.tasks import LoopTasks
-from engine.errors import StorageError
 from engine.host.memory import MachineStopped, MemoryFiles
 from engine.inspection.verify import verify_log_dir, verify_partition
 from engine.log.log_dir import read_log_dir
@@ -34,25 +31,6 @@ SETTINGS = {
     "log_initial_task_delay_ms": "1",
 }
 _ROUNDS = 8
-
-
-class InlineTasks(LoopTasks):
-    """Work beside the loop is done at once: a cut then comes at the same place each time."""
-
-    def offload(
-        self, name: str, work: Callable[[], None], done: Callable[[StorageError | None], None]
-    ) -> None:
-        failure: StorageError | None = None
-        try:
-            work()
-        except StorageError as error:
-            failure = error
-        self._timers.call_soon(lambda: done(failure))
-
-
-@pytest.fixture(autouse=True)
-def inline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine.broker.broker.LoopTasks", InlineTasks)
 
 
 class Life:

@@ -12,7 +12,12 @@ from engine.broker.host import BrokerHost
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
-from engine.host.memory_network import MemoryConnection, MemoryNetwork, MemoryTimers
+from engine.host.memory_network import (
+    MemoryConnection,
+    MemoryNetwork,
+    MemoryTimers,
+    MemoryWorkers,
+)
 from engine.wire.codec import message_codec
 from engine.wire.headers import api, request_header_bytes, response_header_version
 from engine.wire.structs import message_class
@@ -58,6 +63,7 @@ class MemoryBroker:
             SeededEntropy(7),
             _lock(self.files),
             lambda: "here",
+            lambda _count: MemoryWorkers(self.timers),
         )
         given = {name.replace("_", "."): text for name, text in settings.items()}
         self._settings = BrokerSettings(

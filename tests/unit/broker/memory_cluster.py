@@ -12,7 +12,7 @@ from engine.broker.peers import Serve
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
-from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.memory_network import MemoryNetwork, MemoryTimers, MemoryWorkers
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.wire.codec import message_codec
@@ -65,6 +65,7 @@ class MemoryCluster:
             SeededEntropy(broker_id),
             lambda path: self._lock(files, path),
             lambda: "here",
+            lambda _count: MemoryWorkers(self.timers),
         )
         settings = BrokerSettings(
             {

@@ -20,7 +20,7 @@ from engine.config.settings import BrokerSettings
 from engine.errors import EngineError, StorageError
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
-from engine.host.memory_network import MemoryListener, MemoryNetwork, MemoryTimers
+from engine.host.memory_network import MemoryListener, MemoryNetwork, MemoryTimers, MemoryWorkers
 from engine.host.ports import Connection, ListenOptions
 from engine.log.log_directory import LogDirectoryLocked
 from engine.znode.embedded import EmbeddedZnodeClient
@@ -85,6 +85,7 @@ class Machine:
             SeededEntropy(7),
             self._lock,
             lambda: "here",
+            lambda _count: MemoryWorkers(self.timers),
         )
 
     def _lock(self, path: str) -> Callable[[], None]:

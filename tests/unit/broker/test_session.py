@@ -7,7 +7,7 @@ from engine.broker.host import BrokerHost
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
-from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.memory_network import MemoryNetwork, MemoryTimers, MemoryWorkers
 from engine.limits import BROKER_SESSION_RETRY_MS
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.memory_journal import MemoryJournal
@@ -35,6 +35,7 @@ class Stage:
             SeededEntropy(),
             lambda path: lambda: None,
             lambda: "here",
+            lambda _count: MemoryWorkers(self.timers),
         )
         settings = BrokerSettings(
             {"broker.id": "1", "listeners": "PLAINTEXT://h:9092", "log.dirs": "/logs"}

@@ -10,6 +10,7 @@ from engine.broker.tasks import LoopTasks
 from engine.errors import CorruptFile, EngineError, InvariantBroken, StorageError
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
+from engine.host.real_workers import ThreadWorkers
 
 
 class Stage:
@@ -20,7 +21,7 @@ class Stage:
         self.tasks = LoopTasks(
             self.timers,
             self.clock,
-            thread_count=1,
+            workers=ThreadWorkers(1),
             on_failure=lambda name, error: self.failures.append((name, error)),
         )
         self.done: list[str] = []
