@@ -174,16 +174,12 @@ class Fetch:
             return TOPIC_AUTHORIZATION_FAILED
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
-        topic, index = topic_partition
+        topic = topic_partition.topic
         if not is_follower and not session.may(AclOperation.READ, AclResource.TOPIC, topic):
             return TOPIC_AUTHORIZATION_FAILED
-        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
-            return UNKNOWN_TOPIC_OR_PARTITION
-        if partition.topic_id_text is not None:
-            here = self._replica_manager.partitions.get(topic_partition)
-            if here is not None and here.log.topic_id not in (None, partition.topic_id_text):
-                return INCONSISTENT_TOPIC_ID
-        return 0
+        return fetch_refusal(
+            topic_partition, partition.topic_id_text, self._metadata_cache, self._replica_manager
+        )
 
     def _params(self, request: FetchRequest, version: int) -> FetchParams:
         # Source: FET-4.
@@ -280,6 +276,23 @@ class Fetch:
                 -1,
             ),
         )
+
+
+def fetch_refusal(
+    topic_partition: TopicPartition,
+    topic_id_text: str | None,
+    metadata_cache: MetadataCache,
+    replica_manager: ReplicaManager,
+) -> int:
+    """Return why a partition cannot be read at all, 0 if it may be; the id is the reader's."""
+    topic, index = topic_partition
+    if index not in metadata_cache.topics.get(topic, _NO_PARTITIONS):
+        return UNKNOWN_TOPIC_OR_PARTITION
+    if topic_id_text is not None:
+        here = replica_manager.partitions.get(topic_partition)
+        if here is not None and here.log.topic_id not in (None, topic_id_text):
+            return INCONSISTENT_TOPIC_ID
+    return 0
 
 
 def _opens_session_without_id(request: FetchRequest) -> bool:
