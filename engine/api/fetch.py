@@ -53,12 +53,13 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isolation
 from engine.wire.fetch_bytes import (
     FIRST_FROM_FOLLOWERS,
     FIRST_WITH_TOPIC_IDS,
+    NO_PREFERRED_REPLICA,
     FetchedPartition,
     FetchedTopic,
     FetchRequest,
@@ -121,7 +122,7 @@ class Fetch:
             return EncodedResponse(self._failed(request, exchange), None)
         read: FetchResults | Promise[FetchResults] = []
         if specs:
-            read = self._replica_manager.fetch(self._params(request, exchange.api_version), specs)
+            read = self._replica_manager.fetch(self._params(request, exchange), specs)
 
         def response(results: FetchResults) -> EncodedResponse:
             return self._response(context, interesting, results, refused, exchange)
@@ -181,8 +182,9 @@ class Fetch:
             topic_partition, partition.topic_id_text, self._metadata_cache, self._replica_manager
         )
 
-    def _params(self, request: FetchRequest, version: int) -> FetchParams:
+    def _params(self, request: FetchRequest, exchange: Exchange) -> FetchParams:
         # Source: FET-4.
+        version = exchange.api_version
         is_follower = request.replica_id >= 0
         if is_follower:
             isolation = Isolation.LOG_END
@@ -191,6 +193,9 @@ class Fetch:
         else:
             isolation = Isolation.HIGH_WATERMARK
         max_bytes = min(request.max_bytes, self._max_bytes)
+        client = None
+        if not is_follower and version >= FIRST_FROM_FOLLOWERS:
+            client = FetchClient(request.rack_id, exchange.session.listener)
         return FetchParams(
             request.replica_id,
             request.max_wait_ms,
@@ -199,6 +204,7 @@ class Fetch:
             isolation,
             is_follower or version < FIRST_FROM_FOLLOWERS,
             version <= _LAST_WITH_HARD_LIMIT,
+            client,
         )
 
     def encoded(
@@ -239,7 +245,9 @@ class Fetch:
     ) -> FetchedPartition:
         """Return one partition's result as it is sent; its bytes are in the care of `records`."""
         index = partition.index
-        error, records_read, watermark, stable_offset, log_start_offset, diverging = result
+        (
+            error, records_read, watermark, stable_offset, log_start_offset, diverging, preferred,
+        ) = result  # fmt: skip
         if error is not None:
             code = error.code
             if code == KAFKA_STORAGE_ERROR and records.api_version <= _LAST_WITHOUT_STORAGE_ERROR:
@@ -273,7 +281,7 @@ class Fetch:
                 aborted,
                 None if diverging is None else (diverging.leader_epoch, diverging.end_offset),
                 None,
-                -1,
+                NO_PREFERRED_REPLICA if preferred is None else preferred,
             ),
         )
 

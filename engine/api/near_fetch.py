@@ -52,7 +52,7 @@ class AnswerNearFetch:
 
 
 def _answer_of(result: FetchResult) -> LeaderAnswer:
-    error, records, watermark, _, log_start_offset, diverging = result
+    error, records, watermark, _, log_start_offset, diverging, _ = result
     if error is not None:
         return LeaderAnswer(error.code)
     content = b""
