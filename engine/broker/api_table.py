@@ -39,6 +39,7 @@ from engine.api.init_producer_id import InitProducerId
 from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.list_offsets import ListOffsets
 from engine.api.metadata import Metadata
+from engine.api.near_fetch import AnswerNearFetch
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
 from engine.api.stop_replica import StopReplica
@@ -99,6 +100,7 @@ class Row(NamedTuple):
     decode: RequestDecoder | None = None
     serve_usual: UsualHandler | None = None
     is_advertised: bool = True
+    near: Handler | None = None
 
 
 def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
@@ -121,6 +123,8 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
         is_advertised=row.is_advertised,
         serve_usual=row.serve_usual,
     )
+    if row.near is not None:
+        table.serve_near(row.name, row.near)
 
 
 def data_rows(deps: ApiDeps) -> list[Row]:
@@ -129,7 +133,8 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     clock, rule = deps.clock, Rule.PER_RESOURCE
     slots = deps.config.max_incremental_fetch_session_cache_slots
     sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
-    fetch = Fetch(FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes))
+    fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
+    fetch, near_fetch = Fetch(fetch_deps), AnswerNearFetch(fetch_deps)
     produce = Produce(replica_manager, metadata_cache)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
     return [
@@ -140,7 +145,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             decode_produce_request,
             UsualProduce(produce, metadata_cache, clock).answer,
         ),
-        Row("Fetch", fetch.handle, rule, read_fetch_request),
+        Row("Fetch", fetch.handle, rule, read_fetch_request, near=near_fetch.handle),
         Row("ListOffsets", ListOffsets(replica_manager, clock).handle, rule),
         Row("DeleteRecords", DeleteRecords(replica_manager, metadata_cache).handle, rule),
         Row("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replica_manager).handle, rule),

@@ -39,6 +39,7 @@ from engine.replication.effects import ProposeIsr
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
+from engine.replication.nearest_replica import REPLICA_SELECTORS, NearestReplica
 from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
@@ -108,6 +109,7 @@ class Storage:
                 fetching=self.fetchers,
                 on_log_dir_offline=self._failed_below,
                 on_waiting=deadlines.note,
+                nearest=_nearest(config, metadata_cache, host),
             ),
             ReplicaManagerConfig(
                 config.fetch_purgatory_purge_interval_requests,
@@ -230,6 +232,14 @@ class Storage:
         for topic_partition in lost:
             self.replica_manager.mark_offline(topic_partition)
         self._on_offline(path)
+
+
+def _nearest(
+    config: BrokerConfig, metadata_cache: MetadataCache, host: BrokerHost
+) -> NearestReplica | None:
+    if not REPLICA_SELECTORS.get(config.replica_selector_class or "", False):
+        return None
+    return NearestReplica(metadata_cache, host.clock)
 
 
 def _fetcher_config(config: BrokerConfig) -> ReplicaFetcherConfig:

@@ -34,7 +34,7 @@ from engine.timing.purgatory import DelayedOperation
 class FetchResult(NamedTuple):
     """One partition's result; offsets are −1 where an error left them unknown.
 
-    Whoever sends `records` releases them.
+    Whoever sends `records` releases them. `preferred_replica` is who should be read from instead.
     """
 
     error: ApiError | None
@@ -43,6 +43,7 @@ class FetchResult(NamedTuple):
     last_stable_offset: int = -1
     log_start_offset: int = -1
     diverging_epoch: EpochEnd | None = None
+    preferred_replica: int | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -154,7 +155,7 @@ def bytes_behind(
 
     None if waiting is over whatever there is: cases A, C and F. Raises StorageError.
     """
-    _, _, _, _, isolation, is_leader_required, _ = params
+    _, _, _, _, isolation, is_leader_required, _, _ = params
     _, max_bytes, leader_epoch, _, _ = spec
     if (leader_epoch is not None and leader_epoch != partition.leader_epoch) or (
         is_leader_required and partition.leader_id != partition.broker_id

@@ -326,7 +326,6 @@ class Partition:
         Errors: those of `require`, OffsetOutOfRange, CorruptRecord; for a follower that is not
         assigned UnknownLeaderEpoch, or NotLeaderOrFollower if it said no epoch.
         Source: HW-13, FET-3, FET-5, FET-6, REPL-4, REPL-9.
-        Differs: nobody is sent to a nearer replica; those who come to a follower are served.
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
         if params.is_from_follower:

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 from engine.host.ports import LogDirOffline
 from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom, ProposeIsr
+from engine.replication.nearest_replica import NearestReplica
 
 
 class ReplicaFetching(Protocol):
@@ -30,7 +31,8 @@ class ReplicaManagerPorts(NamedTuple):
 
     `is_known` tells whether some broker has the partition. `propose_isr` asks the controller, and
     brings its response to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
-    deadline (monotonic) of each operation that starts to wait.
+    deadline (monotonic) of each operation that starts to wait. `nearest` knows which replica a
+    consumer should read from, None where that is always the leader.
     """
 
     is_known: Callable[[TopicPartition], bool]
@@ -38,3 +40,4 @@ class ReplicaManagerPorts(NamedTuple):
     fetching: ReplicaFetching
     on_log_dir_offline: Callable[[LogDirOffline], None]
     on_waiting: Callable[[int], None]
+    nearest: NearestReplica | None

@@ -63,6 +63,7 @@ from engine.replication.errors import (
     UnknownTopicOrPartition,
     answer_to,
 )
+from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
 from engine.replication.ports import ReplicaManagerPorts
@@ -141,6 +142,11 @@ class ReplicaManager:
     def delayed_delete_count(self) -> int:
         """Count the deletions of records that wait."""
         return self._deletes.delayed_count
+
+    @property
+    def sends_elsewhere(self) -> bool:
+        """Tell whether a consumer may be sent to a replica that is nearer to it."""
+        return self._ports.nearest is not None
 
     def add(self, partition: Partition) -> None:
         """Take a partition; one that was offline is back."""
@@ -352,10 +358,16 @@ class ReplicaManager:
         """
         left_bytes = params.max_bytes
         at_least_one_batch = not params.is_max_bytes_hard
+        nearest = self._ports.nearest if params.client is not None else None
         results: FetchResults = []
         for topic_partition, spec in specs:
             try:
                 partition = self._partitions.get(topic_partition) or self.find(topic_partition)
+                if nearest is not None:
+                    elsewhere = _read_elsewhere(nearest, partition, params, spec)
+                    if elsewhere is not None:
+                        results.append((topic_partition, elsewhere))
+                        continue
                 read = partition.read(
                     params, spec, left_bytes, at_least_one_batch=at_least_one_batch
                 )
@@ -371,7 +383,7 @@ class ReplicaManager:
             _, watermark, stable_offset, log_start_offset, log_end_offset, diverging = read
             result = new_tuple(
                 FetchResult,
-                (None, records, watermark, stable_offset, log_start_offset, diverging),
+                (None, records, watermark, stable_offset, log_start_offset, diverging, None),
             )
             results.append((topic_partition, result))
             if records is not None and records.size_bytes:
@@ -558,6 +570,25 @@ class ReplicaManager:
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:
     """Tell whether an append of these acks, other than 1, is complete without a wait."""
     return required_acks == ACKS_ALL and not partition.followers and not partition.is_under_min_isr
+
+
+def _read_elsewhere(
+    nearest: NearestReplica, partition: Partition, params: FetchParams, spec: FetchSpec
+) -> FetchResult | None:
+    """Return the answer that sends a consumer to another replica, None if it is to read here."""
+    assert params.client is not None
+    preferred = nearest.preferred(partition, params.client, spec.fetch_offset)
+    if preferred is None:
+        return None
+    partition.require(spec.current_leader_epoch, is_leader_required=False)
+    return FetchResult(
+        None,
+        None,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log.log_start_offset,
+        preferred_replica=preferred,
+    )
 
 
 def _release(results: FetchResults) -> None:

@@ -100,7 +100,7 @@ class Node:
         self.replicas = ReplicaManager(
             stage.clock,
             ReplicaManagerPorts(
-                self.cache.is_known, self._propose, NoFetching(), _raised, lambda _due: None
+                self.cache.is_known, self._propose, NoFetching(), _raised, lambda _due: None, None
             ),
         )
         self.logs = self._open_logs()

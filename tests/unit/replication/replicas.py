@@ -123,6 +123,7 @@ def ports_of(
         fetching or NotedFetching(),
         [].append if offline is None else offline.append,
         [].append if deadlines is None else deadlines.append,
+        None,
     )
 
 
