@@ -67,6 +67,14 @@ class ClientEvents(Protocol):
         """Tell whether records of a partition may be lost."""
         ...
 
+    def leads(self, host: str, partition: TopicPartition) -> bool:
+        """Tell whether the broker of a machine leads, as the store has it."""
+        ...
+
+    def is_written(self, producer: Producer, batch: SentBatch) -> bool:
+        """Tell whether the leader's log has a batch, whatever the producer was told."""
+        ...
+
 
 class SentBatch:
     """Records on their way to one partition."""
@@ -270,23 +278,25 @@ class Producer:
         call = Call("Produce", message, highest=9, has_response=has_response)
         response = self._links.ask(leader, call)
         if has_response:
-            response.watch(lambda: self._answered(batch, response))
+            response.watch(lambda: self._answered(batch, leader, response))
         else:
             batch.is_accepted = batch.is_answered = True
             self._links.after(1, lambda: self._round_over(batch.partition))
 
-    def _answered(self, batch: SentBatch, response: Promise[Response]) -> None:
+    def _answered(
+        self, batch: SentBatch, leader: Address, response: Promise[Response]
+    ) -> None:
         batch.is_answered = True
         if response.error is not None:
             self._failed(batch, response.error)
         else:
             (topic,) = response.result().message.responses
             (row,) = topic.partition_responses
-            self._decided(batch, row)
+            self._decided(batch, leader, row)
         if all(each.is_answered for each in self._lanes[batch.partition].sent):
             self._round_over(batch.partition)
 
-    def _decided(self, batch: SentBatch, row: Any) -> None:
+    def _decided(self, batch: SentBatch, leader: Address, row: Any) -> None:
         code = row.error_code
         if code in (NONE, DUPLICATE_SEQUENCE_NUMBER):
             if not batch.is_accepted:
@@ -298,6 +308,15 @@ class Producer:
         text = f"{batch.partition} {batch.first_number}: {error.name}"
         if code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_behind_a_gap(batch):
             self._events.told(self.name, f"{text}, an earlier one is to come again")
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and not self._events.leads(
+            leader.host, batch.partition
+        ):
+            self._events.told(self.name, f"{text} of {leader.host}, which leads no more")
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_written(self, batch):
+            # A snapshot of producers has the last batch of each, in Kafka too: what was sent before
+            # it, and sent again after a restart, is refused and not known as a repetition.
+            self._events.told(self.name, f"{text}, it is written already")
+            batch.is_accepted = True
         elif not error.is_retriable:
             self._events.broke("T5", f"{self.name} {text}", batch.partition)
         else:

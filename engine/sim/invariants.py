@@ -24,6 +24,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.histories import History
@@ -105,6 +106,16 @@ class Invariants:
         """Tell whether records of a partition may be lost."""
         history = self.histories.get(partition)
         return history is not None and history.excuse is not None
+
+    def leading_log(self, partition: TopicPartition) -> LocalLog | None:
+        """Return the log of a partition's leader, None if nobody leads."""
+        state = self.history(partition).state
+        node = None if state is None else self._nodes.get(state.leader)
+        broker = None if node is None else node.broker
+        if broker is None:
+            return None
+        found = broker.storage.replica_manager.partitions.get(partition)
+        return None if found is None else found.log
 
     # Replicas
 

@@ -47,6 +47,21 @@ class Ledger:
         """Tell whether records of a partition may be lost."""
         return self._invariants.is_excused(partition)
 
+    def leads(self, host: str, partition: TopicPartition) -> bool:
+        """Tell whether the broker of a machine leads, as the store has it."""
+        state = self._invariants.history(partition).state
+        return state is not None and host == f"b{state.leader}"
+
+    def is_written(self, producer: Producer, batch: SentBatch) -> bool:
+        """Tell whether the leader's log has a batch, whatever the producer was told."""
+        log = self._invariants.leading_log(batch.partition)
+        wanted = producer.name, batch.first_number
+        return log is not None and any(
+            (name, number) == wanted
+            for content in _all(log)
+            for _, name, number in numbers(content)
+        )
+
     def acknowledged(self, producer: Producer, batch: SentBatch, base_offset: int) -> None:
         """Take note of a batch that was accepted."""
         self.acknowledged_count += batch.count

@@ -25,6 +25,7 @@ from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
 from engine.sim.network import SimulatedNetwork
 from engine.sim.store import SimulatedZnodeClient, StoreServer
+from engine.znode.patient import PatientZnodeClient
 
 BROKER_PORT = 9092
 LOG_DIR = "/data"
@@ -113,7 +114,7 @@ class BrokerNode:
 
         def run() -> None:
             self._opening = Broker.open(
-                settings, self._host(timers), client, {}, on_fatal=self._gave_up
+                settings, self._host(timers), PatientZnodeClient(client), {}, on_fatal=self._gave_up
             )
             opening = drive(self._opening)
             opening.watch(lambda: self._opened(opening))
