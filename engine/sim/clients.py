@@ -270,9 +270,7 @@ class Producer:
         records = build(self._sender, batch.first_number, batch.count, now_ms)
         data = request.PartitionProduceData(index=batch.partition.partition, records=records)
         topic = request.TopicProduceData(name=batch.partition.topic, partition_data=[data])
-        message = request(
-            acks=self.kind.acks, timeout_ms=_PRODUCE_TIMEOUT_MS, topic_data=[topic]
-        )
+        message = request(acks=self.kind.acks, timeout_ms=_PRODUCE_TIMEOUT_MS, topic_data=[topic])
         batch.attempts += 1
         has_response = self.kind.acks != 0
         call = Call("Produce", message, highest=9, has_response=has_response)
@@ -283,9 +281,7 @@ class Producer:
             batch.is_accepted = batch.is_answered = True
             self._links.after(1, lambda: self._round_over(batch.partition))
 
-    def _answered(
-        self, batch: SentBatch, leader: Address, response: Promise[Response]
-    ) -> None:
+    def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
         batch.is_answered = True
         if response.error is not None:
             self._failed(batch, response.error)
@@ -333,9 +329,7 @@ class Producer:
         lane = self._lanes[partition]
         lane.waits = False
         is_once = self.kind.acks != ACKS_ALL
-        while lane.queue and (
-            lane.queue[0].is_accepted or (is_once and lane.queue[0].is_answered)
-        ):
+        while lane.queue and (lane.queue[0].is_accepted or (is_once and lane.queue[0].is_answered)):
             lane.queue.popleft()
         if self._events.is_excused(partition):
             # Sequences that were lost with their records are missed for ever.
@@ -385,7 +379,8 @@ class Consumer:
 
     def _find_leader(self, partition: TopicPartition) -> None:
         self._links.find_leaders(
-            [partition.topic], lambda: self._links.after(_BACKOFF_MS, lambda: self._fetch(partition))
+            [partition.topic],
+            lambda: self._links.after(_BACKOFF_MS, lambda: self._fetch(partition)),
         )
 
     def _fetch(self, partition: TopicPartition) -> None:

@@ -4,9 +4,9 @@
 |---|---|---|
 | L1 | a replica changed | log start ≤ watermark ≤ log end; recovery point ≤ log end |
 | R2 | a leader begins an epoch | its log has every committed batch |
-| R3 | something is committed, a log was cut, a set grew | every member that lost nothing has it all |
+| R3 | records committed, a log cut, a set grew | every member that lost nothing has it all |
 | R5 | a leader begins; a state is written | one leader per epoch; epochs rise |
-| R6 | a leader's watermark changed | it rises within an epoch; what it covers is never other records |
+| R6 | a leader's watermark changed | it rises within an epoch, over what was committed |
 | R8 | a leader's watermark rose | enough replicas are in sync |
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
@@ -169,9 +169,8 @@ class Invariants:
         if not is_same:
             missing = history.missing_from(content_ids(partition))
             if missing is not None:
-                self.broke(
-                    "R2", f"{key}: leader {broker_id} of epoch {now.leader_epoch} lacks {missing}", key
-                )
+                who = f"leader {broker_id} of epoch {now.leader_epoch}"
+                self.broke("R2", f"{key}: {who} lacks {missing}", key)
         elif before is not None and now.high_watermark < before.high_watermark:
             self.broke(
                 "R6",
@@ -258,9 +257,7 @@ class Invariants:
             for index, row in decode_topic(node.data, path).partitions.items():
                 self.assigned[TopicPartition(match[1], index)] = row.replicas
 
-    def _state_written(
-        self, key: TopicPartition, state: PartitionStateNode, writer: str
-    ) -> None:
+    def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
         history = self.history(key)
         before, history.state = history.state, state
         if state.controller_epoch != self.controller_epoch:

@@ -254,5 +254,3 @@ class SlowWorkers:
         """Run what waits."""
         for number in list(self._waiting):
             self._run(number)
-
-

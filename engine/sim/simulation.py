@@ -165,9 +165,7 @@ class Simulation:
         """Create what the plan has, again and again until the controller has done it."""
         admin, create = self._admin, messages.CreateTopicsRequest
         topics = [
-            create.CreatableTopic(
-                name=f"t{number}", num_partitions=count, replication_factor=3
-            )
+            create.CreatableTopic(name=f"t{number}", num_partitions=count, replication_factor=3)
             for number, count in enumerate(self.plan.topics)
         ]
 
@@ -254,8 +252,10 @@ class Simulation:
                     pause_ms=200,
                 )
             )
-        for client in (*self.producers, *self.consumers):
-            self._client_timers.call_soon(client.start)
+        for producer in self.producers:
+            self._client_timers.call_soon(producer.start)
+        for consumer in self.consumers:
+            self._client_timers.call_soon(consumer.start)
         for fault in self.plan.faults:
             self.loop.at(start_ms + fault.at_ms, _performing(self.injector, fault))
         return self._until(start_ms + self.plan.duration_ms, lambda: False) or not self._is_broken()

@@ -19,11 +19,11 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from engine.errors import EngineError
+from engine.errors import EngineError, ZnodeError
 from engine.host.promise import Promise
 from engine.sim.links import Channel, Links
 from engine.sim.machine import Machine, MachineTimers
-from engine.znode.errors import SessionExpired, ZnodeConnectionLost, ZnodeError
+from engine.znode.errors import SessionExpired, ZnodeConnectionLost
 from engine.znode.journal import Stored
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import (

@@ -3,7 +3,7 @@
 | lost | again |
 |---|---|
 | a read, a watch | is asked again |
-| a write | is asked again; refused then, it is looked at: what stands as it was to be written is done |
+| a write | is asked again; refused then, it counts as done if what it wrote stands |
 
 A controller that gave up its work at every lost connection would never come back to it: what told
 it of a broker's end, or of a topic, is told once. The requests wait in the client below until it
