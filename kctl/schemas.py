@@ -74,7 +74,6 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "cluster status": _object("cluster_work.STATUS_COLUMNS"),
     "cluster list": _rows("cluster_work.LIST_COLUMNS"),
     "cluster repair": _rows("cluster_repair.REPAIR_COLUMNS"),
-    "sim run": _object("sim_work.SUMMARY_COLUMNS"),
     "znode ls": _rows(_STAT),
     "znode get": _object(f"{_STAT}+znode_work.DATA_COLUMNS"),
     "znode stat": _object(_STAT),
@@ -83,6 +82,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "znode create": _object(_STAT),
     "znode set": _object(_STAT),
     "znode delete": _object("znode_change.DELETE_COLUMNS"),
+    "sim run": _object("sim_work.SUMMARY_COLUMNS"),
     "dump-log": _rows(
         "dump_log_columns.RECORDS",
         "dump_log_columns.BATCHES",
