@@ -44,6 +44,7 @@ from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
+from engine.replication.replication_quota import ReplicationQuota, is_listed
 from engine.replication.state_text import state_text
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
@@ -93,6 +94,9 @@ class Storage:
                 self._directory_offline,
             ),
         )
+        self.leader_quota = self._quota(host, "leader_replication_throttled_replicas")
+        self.follower_quota = self._quota(host, "follower_replication_throttled_replicas")
+        self._bound_quotas()
         self.fetchers = ReplicaFetchers(
             FetcherPorts(
                 config.broker_id, ports.epoch, metadata_cache, ports.peers, host.timers, host.clock
@@ -100,6 +104,7 @@ class Storage:
             _fetcher_config(config),
             fetcher_count=config.num_replica_fetchers,
             logs=lambda: FollowerLogs(self.replica_manager),
+            quota=self.follower_quota,
         )
         self.replica_manager = ReplicaManager(
             host.clock,
@@ -110,6 +115,7 @@ class Storage:
                 on_log_dir_offline=self._failed_below,
                 on_waiting=deadlines.note,
                 nearest=_nearest(config, metadata_cache, host),
+                leader_quota=self.leader_quota,
             ),
             ReplicaManagerConfig(
                 config.fetch_purgatory_purge_interval_requests,
@@ -190,6 +196,30 @@ class Storage:
 
     # Settings
 
+    def _quota(self, host: BrokerHost, listed_in: str) -> ReplicationQuota:
+        """Return a throttle for the replicas that a setting of their topics lists."""
+        config, live = self._live.config, self._live
+
+        def is_throttled(key: TopicPartition) -> bool:
+            replicas = getattr(live.topic_config(key.topic), listed_in)
+            return is_listed(replicas, key.partition, config.broker_id)
+
+        return ReplicationQuota(
+            host.clock,
+            is_throttled,
+            window_count=config.replication_quota_window_num,
+            window_ms=config.replication_quota_window_size_seconds * 1000,
+        )
+
+    def _bound_quotas(self) -> None:
+        for quota, name in (
+            (self.leader_quota, "leader.replication.throttled.rate"),
+            (self.follower_quota, "follower.replication.throttled.rate"),
+        ):
+            bound = self._live.settings.value(name)
+            assert isinstance(bound, int)
+            quota.bound_per_s = bound
+
     def _log_config_of(self, topic: str) -> LogConfig:
         expiration_ms = self._live.config.producer_id_expiration_ms
         return log_config_of(
@@ -210,6 +240,7 @@ class Storage:
         """
         self.logs.reconfigure(topic)
         self.fetchers.resize(self._live.config.num_replica_fetchers)
+        self._bound_quotas()
         self.leadership.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:

@@ -12,6 +12,7 @@ from engine.host.ports import LogDirOffline
 from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom, ProposeIsr
 from engine.replication.nearest_replica import NearestReplica
+from engine.replication.replication_quota import ReplicationQuota
 
 
 class ReplicaFetching(Protocol):
@@ -32,7 +33,8 @@ class ReplicaManagerPorts(NamedTuple):
     `is_known` tells whether some broker has the partition. `propose_isr` asks the controller, and
     brings its response to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
     deadline (monotonic) of each operation that starts to wait. `nearest` knows which replica a
-    consumer should read from, None where that is always the leader.
+    consumer should read from, None where that is always the leader. `leader_quota` bounds what
+    followers that are behind get.
     """
 
     is_known: Callable[[TopicPartition], bool]
@@ -41,3 +43,4 @@ class ReplicaManagerPorts(NamedTuple):
     on_log_dir_offline: Callable[[LogDirOffline], None]
     on_waiting: Callable[[int], None]
     nearest: NearestReplica | None
+    leader_quota: ReplicationQuota

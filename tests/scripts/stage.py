@@ -61,6 +61,7 @@ from engine.znode.values import (
     encode_config,
     encode_topic,
 )
+from tests.scripts.follower import unthrottled
 from tests.scripts.on_the_way import PausableTimers, Reporter, Requests
 from tests.unit.api.asking import exchange_of
 
@@ -100,7 +101,13 @@ class Node:
         self.replicas = ReplicaManager(
             stage.clock,
             ReplicaManagerPorts(
-                self.cache.is_known, self._propose, NoFetching(), _raised, lambda _due: None, None
+                self.cache.is_known,
+                self._propose,
+                NoFetching(),
+                _raised,
+                lambda _due: None,
+                None,
+                unthrottled(stage.clock),
             ),
         )
         self.logs = self._open_logs()

@@ -25,6 +25,7 @@ from engine.replication.partition_types import (
 )
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.replication_quota import UNBOUNDED, ReplicationQuota
 from engine.replication.watermark import Isolation
 from tests.unit.log.writing import PARTITION, SMALL, new_log
 
@@ -108,6 +109,15 @@ class NotedFetching:
         self.stopped.append(topic_partition)
 
 
+def quota_of(
+    clock: ManualClock, throttled: Sequence[TopicPartition] = (), bound_per_s: int = UNBOUNDED
+) -> ReplicationQuota:
+    """Return a throttle with Kafka's windows."""
+    quota = ReplicationQuota(clock, lambda key: key in throttled, window_count=11, window_ms=1000)
+    quota.bound_per_s = bound_per_s
+    return quota
+
+
 def ports_of(
     *,
     is_known: Callable[[TopicPartition], bool] = lambda _key: False,
@@ -115,6 +125,7 @@ def ports_of(
     fetching: NotedFetching | None = None,
     offline: list[LogDirOffline] | None = None,
     deadlines: list[int] | None = None,
+    leader_quota: ReplicationQuota | None = None,
 ) -> ReplicaManagerPorts:
     """Return ports that note what they are told."""
     return ReplicaManagerPorts(
@@ -124,6 +135,7 @@ def ports_of(
         [].append if offline is None else offline.append,
         [].append if deadlines is None else deadlines.append,
         None,
+        leader_quota or quota_of(ManualClock()),
     )
 
 
