@@ -296,6 +296,7 @@ class Broker:
             self.controller,
             self.admin_link.ask,
             self.loggers,
+            self.storage.moves.move_to,
         )
 
     async def _register(self) -> None:

@@ -19,12 +19,14 @@ from itertools import islice
 from typing import NamedTuple
 
 from engine.broker.deadlines import Deadlines
+from engine.broker.directory_moves import DirectoryMoves
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import AskController, IsrProposalPorts, IsrProposals
 from engine.broker.leader_fetcher import FetcherPorts
 from engine.broker.peers import Peers
 from engine.broker.replica_fetching import ReplicaFetchers
+from engine.broker.replication_quotas import ReplicationQuotas
 from engine.broker.tasks import LoopTasks
 from engine.config.broker_config import BrokerConfig
 from engine.errors import StorageError
@@ -44,7 +46,6 @@ from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
-from engine.replication.replication_quota import ReplicationQuota, is_listed
 from engine.replication.state_text import state_text
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
@@ -94,28 +95,19 @@ class Storage:
                 self._directory_offline,
             ),
         )
-        self.leader_quota = self._quota(host, "leader_replication_throttled_replicas")
-        self.follower_quota = self._quota(host, "follower_replication_throttled_replicas")
-        self._bound_quotas()
-        self.fetchers = ReplicaFetchers(
-            FetcherPorts(
-                config.broker_id, ports.epoch, metadata_cache, ports.peers, host.timers, host.clock
-            ),
-            _fetcher_config(config),
-            fetcher_count=config.num_replica_fetchers,
-            logs=lambda: FollowerLogs(self.replica_manager),
-            quota=self.follower_quota,
-        )
+        self.quotas = ReplicationQuotas(live, host.clock)
+        self._open_copying(host, metadata_cache, ports)
         self.replica_manager = ReplicaManager(
             host.clock,
             ReplicaManagerPorts(
                 is_known=metadata_cache.is_known,
                 propose_isr=self._propose_isr,
                 fetching=self.fetchers,
+                moving=self.moves,
                 on_log_dir_offline=self._failed_below,
                 on_waiting=deadlines.note,
                 nearest=_nearest(config, metadata_cache, host),
-                leader_quota=self.leader_quota,
+                leader_quota=self.quotas.leader,
             ),
             ReplicaManagerConfig(
                 config.fetch_purgatory_purge_interval_requests,
@@ -143,6 +135,30 @@ class Storage:
             is_alive=metadata_cache.is_alive,
         )
         self._tasks = tasks
+
+    def _open_copying(
+        self, host: BrokerHost, metadata_cache: MetadataCache, ports: StoragePorts
+    ) -> None:
+        """Make what copies logs: from other brokers, and between directories."""
+        config = self._live.config
+        self.moves = DirectoryMoves(
+            lambda: self.replica_manager,
+            self.logs,
+            self.quotas.moves,
+            host.timers,
+            host.clock,
+            chunk_bytes=config.replica_fetch_max_bytes,
+            backoff_ms=config.replica_fetch_backoff_ms,
+        )
+        self.fetchers = ReplicaFetchers(
+            FetcherPorts(
+                config.broker_id, ports.epoch, metadata_cache, ports.peers, host.timers, host.clock
+            ),
+            _fetcher_config(config),
+            fetcher_count=config.num_replica_fetchers,
+            logs=lambda: FollowerLogs(self.replica_manager),
+            quota=self.quotas.follower,
+        )
 
     def start(self) -> None:
         """Open all logs and begin the periodic tasks; the errors are those of LogManager.start."""
@@ -186,6 +202,7 @@ class Storage:
     def stop(self) -> None:
         """Complete the delayed operations and close everything in order."""
         self.fetchers.close()
+        self.moves.close()
         self.isr_proposals.stop()
         self.replica_manager.stop()
         self.checkpoint_high_watermarks()
@@ -195,30 +212,6 @@ class Storage:
         self.isr_proposals.propose(proposal)
 
     # Settings
-
-    def _quota(self, host: BrokerHost, listed_in: str) -> ReplicationQuota:
-        """Return a throttle for the replicas that a setting of their topics lists."""
-        config, live = self._live.config, self._live
-
-        def is_throttled(key: TopicPartition) -> bool:
-            replicas = getattr(live.topic_config(key.topic), listed_in)
-            return is_listed(replicas, key.partition, config.broker_id)
-
-        return ReplicationQuota(
-            host.clock,
-            is_throttled,
-            window_count=config.replication_quota_window_num,
-            window_ms=config.replication_quota_window_size_seconds * 1000,
-        )
-
-    def _bound_quotas(self) -> None:
-        for quota, name in (
-            (self.leader_quota, "leader.replication.throttled.rate"),
-            (self.follower_quota, "follower.replication.throttled.rate"),
-        ):
-            bound = self._live.settings.value(name)
-            assert isinstance(bound, int)
-            quota.bound_per_s = bound
 
     def _log_config_of(self, topic: str) -> LogConfig:
         expiration_ms = self._live.config.producer_id_expiration_ms
@@ -240,7 +233,7 @@ class Storage:
         """
         self.logs.reconfigure(topic)
         self.fetchers.resize(self._live.config.num_replica_fetchers)
-        self._bound_quotas()
+        self.quotas.reconfigure()
         self.leadership.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:

@@ -27,6 +27,18 @@ class ReplicaFetching(Protocol):
         ...
 
 
+class DirectoryMoving(Protocol):
+    """Moves this broker's replicas between its log directories (REPL-14)."""
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        """Go on with a move that an earlier life began; there may be none."""
+        ...
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        """Leave a move where it is; there may be none."""
+        ...
+
+
 class ReplicaManagerPorts(NamedTuple):
     """Who is there for what is not the manager's own.
 
@@ -40,6 +52,7 @@ class ReplicaManagerPorts(NamedTuple):
     is_known: Callable[[TopicPartition], bool]
     propose_isr: Callable[[ProposeIsr], None]
     fetching: ReplicaFetching
+    moving: DirectoryMoving
     on_log_dir_offline: Callable[[LogDirOffline], None]
     on_waiting: Callable[[int], None]
     nearest: NearestReplica | None

@@ -157,6 +157,7 @@ class ReplicaManager:
         self._offline.discard(topic_partition)
         partition = self._partitions.pop(topic_partition, None)
         self._ports.fetching.stop(topic_partition)
+        self._ports.moving.stop(topic_partition)
         self._check_all(topic_partition)
         return partition
 
@@ -165,6 +166,7 @@ class ReplicaManager:
         self._partitions.pop(topic_partition, None)
         self._offline.add(topic_partition)
         self._ports.fetching.stop(topic_partition)
+        self._ports.moving.stop(topic_partition)
         self._check_all(topic_partition)
 
     def find(self, topic_partition: TopicPartition) -> Partition:
@@ -432,9 +434,12 @@ class ReplicaManager:
 
     def _perform_one(self, effect: Effect) -> None:
         match effect:
-            case HighWatermarkMoved() | RoleChanged():
+            case HighWatermarkMoved():
                 # Anything that waits on the partition may be complete.
                 self._check_all(effect.topic_partition)
+            case RoleChanged():
+                self._check_all(effect.topic_partition)
+                self._ports.moving.resume(effect.topic_partition)
             case LogEndMoved():
                 self._check_fetches(effect.topic_partition)
             case LogStartMoved():

@@ -87,6 +87,16 @@ class NoFetching:
         """Leave it to the script."""
 
 
+class NoMoving:
+    """In scripts every broker has one log directory."""
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        """There is nothing to go on with."""
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        """There is nothing to stop."""
+
+
 class Node:
     """One broker: its disk, its replicas, its session, its controller."""
 
@@ -104,6 +114,7 @@ class Node:
                 self.cache.is_known,
                 self._propose,
                 NoFetching(),
+                NoMoving(),
                 _raised,
                 lambda _due: None,
                 None,

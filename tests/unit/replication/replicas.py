@@ -109,6 +109,20 @@ class NotedFetching:
         self.stopped.append(topic_partition)
 
 
+class NotedMoving:
+    """Notes which moves are to go on, and which not."""
+
+    def __init__(self) -> None:
+        self.resumed: list[TopicPartition] = []
+        self.stopped: list[TopicPartition] = []
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        self.resumed.append(topic_partition)
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        self.stopped.append(topic_partition)
+
+
 def quota_of(
     clock: ManualClock, throttled: Sequence[TopicPartition] = (), bound_per_s: int = UNBOUNDED
 ) -> ReplicationQuota:
@@ -123,6 +137,7 @@ def ports_of(
     is_known: Callable[[TopicPartition], bool] = lambda _key: False,
     proposed: list[ProposeIsr] | None = None,
     fetching: NotedFetching | None = None,
+    moving: NotedMoving | None = None,
     offline: list[LogDirOffline] | None = None,
     deadlines: list[int] | None = None,
     leader_quota: ReplicationQuota | None = None,
@@ -132,6 +147,7 @@ def ports_of(
         is_known,
         [].append if proposed is None else proposed.append,
         fetching or NotedFetching(),
+        moving or NotedMoving(),
         [].append if offline is None else offline.append,
         [].append if deadlines is None else deadlines.append,
         None,
