@@ -418,6 +418,13 @@ CONFIG_CHANGES_RETRY_MS = 1000
 # Kafka's own pause before a broker asks the controller again for in-sync sets that it has not
 # granted.
 ISR_PROPOSAL_RETRY_MS = 50
+# Kafka's own times for telling the controller of sets that leaders wrote themselves: how often is
+# looked.
+ISR_CHANGE_CHECK_MS = 2_500
+# How long a change waits for others.
+ISR_CHANGE_LINGER_MS = 5_000
+# How long it waits at most.
+ISR_CHANGE_DELAY_MS_MAX = 60_000
 
 # The partitions whose state is told when a broker breaks a rule of its own: a few lines of the log,
 # in which those of the failed request mostly are.

@@ -198,7 +198,11 @@ class Broker:
             self.tasks,
             deadlines=self.deadlines,
             ports=StoragePorts(
-                lambda: self.epoch, self.peers, self.isr_link.ask, self._directory_offline
+                lambda: self.epoch,
+                self.znodes,
+                self.peers,
+                self.isr_link.ask,
+                self._directory_offline,
             ),
         )
         self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)

@@ -23,6 +23,7 @@ from engine.broker.directory_moves import DirectoryMoves
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import AskController, IsrProposalPorts, IsrProposals
+from engine.broker.isr_writes import IsrWritePorts, IsrWrites, writes_sets_itself
 from engine.broker.leader_fetcher import FetcherPorts
 from engine.broker.peers import Peers
 from engine.broker.replica_fetching import ReplicaFetchers
@@ -47,6 +48,7 @@ from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
 from engine.replication.state_text import state_text
+from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
 _logs_log = logging.getLogger("kafka.log.LogManager")
@@ -59,6 +61,7 @@ class StoragePorts(NamedTuple):
     """
 
     epoch: Callable[[], int]
+    znodes: ZnodeClient
     peers: Peers
     ask_controller: AskController
     on_offline: Callable[[str], None]
@@ -115,17 +118,7 @@ class Storage:
             ),
         )
         deadlines.add(self.replica_manager)
-        self.isr_proposals = IsrProposals(
-            config.broker_id,
-            IsrProposalPorts(
-                ports.epoch,
-                lambda: metadata_cache.topic_ids,
-                ports.ask_controller,
-                self.replica_manager.isr_decided,
-            ),
-            host.timers,
-            host.clock,
-        )
+        self.isr_changes = self._isr_changes(host, metadata_cache, tasks, ports)
         self.leadership = Leadership(
             config.broker_id,
             host.clock,
@@ -135,6 +128,33 @@ class Storage:
             is_alive=metadata_cache.is_alive,
         )
         self._tasks = tasks
+
+    def _isr_changes(
+        self,
+        host: BrokerHost,
+        metadata_cache: MetadataCache,
+        tasks: LoopTasks,
+        ports: StoragePorts,
+    ) -> IsrProposals | IsrWrites:
+        """Return who changes in-sync sets: the controller, or below 2.7 this broker."""
+        config = self._live.config
+        decided = self.replica_manager.isr_decided
+        if writes_sets_itself(config.inter_broker_protocol_version):
+
+            def controller_epoch(key: TopicPartition) -> int:
+                known = metadata_cache.partition(key)
+                return self.leadership.controller_epoch if known is None else known.controller_epoch
+
+            writing = IsrWritePorts(ports.znodes, controller_epoch, decided)
+            return IsrWrites(config.broker_id, writing, tasks, host.clock)
+        return IsrProposals(
+            config.broker_id,
+            IsrProposalPorts(
+                ports.epoch, lambda: metadata_cache.topic_ids, ports.ask_controller, decided
+            ),
+            host.timers,
+            host.clock,
+        )
 
     def _open_copying(
         self, host: BrokerHost, metadata_cache: MetadataCache, ports: StoragePorts
@@ -183,6 +203,8 @@ class Storage:
             self.checkpoint_high_watermarks,
             first_after_ms=every_ms,
         )
+        if isinstance(self.isr_changes, IsrWrites):
+            self.isr_changes.start()
         every_ms = config.replica_lag_time_max_ms // 2
         self._tasks.every(
             "isr-expiration", every_ms, self.replica_manager.shrink_isrs, first_after_ms=every_ms
@@ -203,13 +225,13 @@ class Storage:
         """Complete the delayed operations and close everything in order."""
         self.fetchers.close()
         self.moves.close()
-        self.isr_proposals.stop()
+        self.isr_changes.stop()
         self.replica_manager.stop()
         self.checkpoint_high_watermarks()
         self.logs.stop()
 
     def _propose_isr(self, proposal: ProposeIsr) -> None:
-        self.isr_proposals.propose(proposal)
+        self.isr_changes.propose(proposal)
 
     # Settings
 
