@@ -350,6 +350,9 @@ CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
 # for another broker to be first and for the disk to rest, short for whoever waits for a leader.
 CONTROLLER_RETRY_MS = 500
 
+# Kafka's own time before a new controller looks whether the preferred leaders lead.
+LEADER_BALANCE_FIRST_CHECK_MS = 5_000
+
 # -- transactions ------------------------------------------------------------------------------
 
 # Kafka's own pause before a broker asks again for producer ids that the controller refused.

@@ -69,8 +69,12 @@ class TopicDeletion:
         await self.resume()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Try those topics again that waited for what now happened."""
-        waiting = self._context.to_delete & set(topics)
+        """Try those topics again that waited for what now happened, and for nothing else.
+
+        Differs: Kafka does not ask whether another partition of the topic is still reassigned.
+        """
+        moving = {partition.topic for partition in self._context.reassigning}
+        waiting = self._context.to_delete & set(topics) - moving
         if waiting:
             self._context.ineligible_for_deletion -= waiting
             await self.resume()
