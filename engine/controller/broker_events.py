@@ -21,7 +21,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from engine.controller.cluster_reader import read_broker, read_brokers, read_leaderships
+from engine.controller.cluster_reader import (
+    read_broker,
+    read_brokers,
+    read_leaderships,
+    read_many,
+)
 from engine.controller.context import LiveBroker
 from engine.controller.machines import Machines
 from engine.controller.ports import BrokerChannel
@@ -61,8 +66,7 @@ class BrokerEvents:
             await self._remove_notes(folder, await self._client.children(folder))
         brokers = await self._watched_brokers()
         self._context.live_brokers.update(brokers)
-        for broker_id in brokers:
-            await self._watch_broker(broker_id)
+        await read_many(self._watch_broker, brokers)
         for broker in brokers.values():
             self._channel.open(broker.node)
 
@@ -249,15 +253,15 @@ class BrokerEvents:
         await arm(ISR_CHANGE_NOTIFICATION, on_isr)
 
     async def _notes(self, folder: str, names: list[str]) -> list[tuple[str, bytes | None]]:
-        notes = []
-        for name in names:
-            path = f"{folder}/{name}"
+        async def read(path: str) -> tuple[str, bytes | None] | None:
             try:
                 data, _ = await self._client.get(path)
             except NoNode:
-                continue
-            notes.append((path, data))
-        return notes
+                return None
+            return path, data
+
+        notes = await read_many(read, [f"{folder}/{name}" for name in names])
+        return [note for note in notes.values() if note is not None]
 
     async def _remove_notes(self, folder: str, names: list[str]) -> None:
         await self._machines.parts.znodes.delete_all([f"{folder}/{name}" for name in names])
