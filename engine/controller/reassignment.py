@@ -4,9 +4,9 @@ Phase U, whenever the assignment is not yet the one that is asked for:
 
 | step | does |
 |---|---|
+| U3 | replicas that an earlier request was adding and this one does not want: offline, deleted |
 | U1 | znode of the topic: replicas = target + original, adding = target − original, removing = original − target |
 | U2 | the same in memory |
-| U3 | replicas that an earlier request was adding and this one does not want: offline, deleted |
 
 Phase A, while a target replica is not in sync:
 
@@ -45,8 +45,11 @@ controller that takes over at any step reads them there and walks again from A o
 replicas are assigned ones at every step (RSN-3), and the old leader leads until B3 (RSN-9).
 
 Source: RSN-1 ... RSN-9, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
-Differs: U1 and B6 replace the partition in what is stored and so keep partitions that were added
-a moment ago; one partition that cannot be walked on does not hold up the others of a failover.
+Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned ones, and the next
+controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
+replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in what
+is stored, and so keep partitions that were added a moment ago. One partition that cannot be walked
+on does not hold up the others of a failover.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -61,9 +64,11 @@ from engine.controller.reassignment_node import ReassignmentNode
 from engine.controller.reassignment_rules import (
     NO_SUCH_PARTITION,
     ReassignmentResult,
+    deletion_refusal,
     is_caught_up,
     original_replicas,
     target_replicas,
+    unwanted_replicas,
 )
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateWriter
@@ -107,9 +112,9 @@ class Reassignment:
         """Begin to walk partitions to new assignments; returns which were taken up."""
         results = {}
         for partition, assignment in plan.items():
-            is_known = bool(self._context.assignment(partition).replicas)
-            if not is_known or partition.topic in self._context.to_delete:
-                results[partition] = NO_SUCH_PARTITION
+            refusal = self._refusal(partition, assignment)
+            if refusal is not None:
+                results[partition] = refusal
                 continue
             try:
                 await self._walk(partition, assignment)
@@ -119,6 +124,16 @@ class Reassignment:
                 continue
             results[partition] = ReassignmentResult()
         return results
+
+    def _refusal(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> ReassignmentResult | None:
+        before = self._context.assignment(partition)
+        if not before.replicas or partition.topic in self._context.to_delete:
+            return NO_SUCH_PARTITION
+        leadership = self._context.leaderships.get(partition)
+        isr = () if leadership is None else leadership.state.isr
+        return deletion_refusal(unwanted_replicas(before, assignment), isr)
 
     async def resume(self, is_wanted: Callable[[PartitionAssignment], bool]) -> None:
         """Walk on with the partitions that are under way, after a failover or a broker's start."""
@@ -167,14 +182,12 @@ class Reassignment:
         """Do phase U."""
         before = self._context.assignment(partition)
         if before != assignment:
+            # U3
+            await self._delete_replicas(partition, unwanted_replicas(before, assignment))
             # U1
             await self._store(partition, assignment)
             # U2
             self._context.assign(partition, assignment)
-            # U3
-            await self._delete_replicas(
-                partition, [r for r in before.replicas if r not in assignment.replicas]
-            )
         self._context.reassigning.add(partition)
 
     async def _add_replicas(

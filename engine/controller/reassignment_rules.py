@@ -17,6 +17,7 @@ target cancels it.
 | no replicas, one twice, an id below zero | INVALID_REPLICA_ASSIGNMENT |
 | a replica to add whose broker is not alive | INVALID_REPLICA_ASSIGNMENT |
 | cancel, and nothing runs | NO_REASSIGNMENT_IN_PROGRESS |
+| cancel or replace, and all that are in sync are ones it was adding | INVALID_REPLICA_ASSIGNMENT |
 | a partition that is not there, or whose topic goes | UNKNOWN_TOPIC_OR_PARTITION |
 
 Source: RSN-3, RSN-4, RSN-6, RSN-7, KIP-455; ReplicaAssignment and
@@ -114,6 +115,22 @@ def planned(
             return None
         target = original_replicas(assignment)
     return reassigned(assignment, target)
+
+
+def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -> tuple[int, ...]:
+    """Return the replicas that an earlier request was adding and the next does not want."""
+    return _without(before.replicas, after.replicas)
+
+
+def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
+    """Return why replicas must not be deleted at once: all that is in sync would be lost.
+
+    Differs: Kafka deletes them, and what was acknowledged with them.
+    """
+    if not isr or not set(isr) <= set(unwanted):
+        return None
+    in_sync = ", ".join(map(str, isr))
+    return _invalid(f"No replica would be left of those that are in sync: {in_sync}.")
 
 
 def _invalid(message: str) -> ReassignmentResult:

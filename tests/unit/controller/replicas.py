@@ -14,6 +14,8 @@ from engine.wire.structs import message_class
 from tests.unit.controller.cluster import Cluster, Node
 
 STRAY = "deleted"
+# Each round asks for all that is late: more of them are a fault.
+_ROUNDS_MAX = 20
 
 
 class Told(NamedTuple):
@@ -54,8 +56,11 @@ class Replicas:
     def settle(self) -> None:
         """Let leaders ask for what is in sync until nothing changes."""
         self.cluster.settle()
+        rounds = 0
         while self.catch_up and self._ask():
             self.cluster.settle()
+            rounds += 1
+            assert rounds < _ROUNDS_MAX, "the controller grants nobody anything"
 
     def _note(self, broker_id: int, name: str, request: Any) -> None:
         topics = getattr(request, "topic_states", ())
@@ -84,18 +89,23 @@ class Replicas:
         if not active:
             return False
         (node,) = active
-        live = node.controller.context.live_brokers
+        context = node.controller.context
         asked = False
         for (broker_id, partition), told in sorted(self.told.items()):
-            if isinstance(told, str) or told.leader != broker_id or broker_id not in live:
+            is_leader = not isinstance(told, str) and told.leader == broker_id
+            if not is_leader or not context.is_online(broker_id, partition):
                 continue
-            current = node.controller.context.leaderships.get(partition)
+            assert not isinstance(told, str)
+            current = context.leaderships.get(partition)
             if current is None or current.state.leader_epoch != told.leader_epoch:
                 continue
             isr = current.state.isr
-            late = [r for r in told.replicas if r in live and r not in isr]
+            late = [r for r in told.replicas if context.is_online(r, partition) and r not in isr]
             if late:
-                asked |= self.propose(partition, (*isr, *late)) == 0
+                self.propose(partition, (*isr, *late))
+                asked = True
+                if not node.controller.is_active:
+                    break
         return asked
 
     def propose(self, partition: TopicPartition, isr: tuple[int, ...]) -> int:
