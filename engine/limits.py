@@ -346,9 +346,16 @@ PARQUET_ROW_GROUP_BYTES = 64 << 20
 # partitions, each with its path, take a third of it.
 CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
 
+# Reads that a controller sends before it waits for the first answer: a thousand answers with the
+# state of a partition each are 200 KB, and the time of a round trip no longer counts.
+CONTROLLER_READS_MAX = 1_000
+
 # A broker that could not load the cluster stands for election again after this pause: long enough
 # for another broker to be first and for the disk to rest, short for whoever waits for a leader.
 CONTROLLER_RETRY_MS = 500
+
+# Kafka's own time before a new controller looks whether the preferred leaders lead.
+LEADER_BALANCE_FIRST_CHECK_MS = 5_000
 
 # -- transactions ------------------------------------------------------------------------------
 

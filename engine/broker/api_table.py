@@ -214,10 +214,11 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
 def leader_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of elections and reassignments."""
     elect = ElectLeaders(deps.controller, deps.metadata_cache, deps.waiting, deps.clock)
-    moves = ToController(deps.controller).list_reassignments
+    moves = ToController(deps.controller)
     return [
         Row("ElectLeaders", elect.handle, Rule.CLUSTER_ALTER),
-        Row("ListPartitionReassignments", moves, Rule.CLUSTER_DESCRIBE),
+        Row("AlterPartitionReassignments", moves.alter_reassignments, Rule.CLUSTER_ALTER),
+        Row("ListPartitionReassignments", moves.list_reassignments, Rule.CLUSTER_DESCRIBE),
     ]
 
 

@@ -36,6 +36,7 @@ CODES: dict[str, set[int]] = {
     "Metadata": {TOPIC}, "CreateTopics": {TOPIC}, "CreatePartitions": {TOPIC},
     "DeleteTopics": {TOPIC}, "DescribeCluster": set(), "DescribeLogDirs": {CLUSTER},
     "FindCoordinator": {GROUP}, "DescribeTopicPartitions": {TOPIC}, "ElectLeaders": {CLUSTER},
+    "AlterPartitionReassignments": {CLUSTER},
     "ListPartitionReassignments": {CLUSTER}, "DescribeConfigs": {TOPIC}, "AlterConfigs": {TOPIC},
     "IncrementalAlterConfigs": {TOPIC}, "DescribeAcls": {CLUSTER}, "CreateAcls": {CLUSTER},
     "DeleteAcls": {CLUSTER}, "LeaderAndIsr": {CLUSTER}, "StopReplica": {CLUSTER},
@@ -106,6 +107,9 @@ def fields_of(name: str, version: int, topic_id: bytes) -> dict[str, Any]:  # no
                 "topic_partitions": [of.TopicPartitions(topic="t", partitions=[0])],
                 "timeout_ms": 1000,
             }
+        case "AlterPartitionReassignments":
+            asked = of.ReassignablePartition(partition_index=0, replicas=[1])
+            return {"topics": [of.ReassignableTopic(name="t", partitions=[asked])]}
         case "DescribeConfigs":
             resource = of.DescribeConfigsResource(
                 resource_type=2, resource_name="t", configuration_keys=None
