@@ -149,7 +149,9 @@ class LeaderFetcher:
             )
             if self._session.is_first:
                 self.fetcher.unreached(specs)
-        self.fetcher.taken(specs, self._session.answers(response))
+        if not self.fetcher.taken(specs, self._session.answers(response)):
+            # A session tells a watermark once: what was passed over is only told to a new one.
+            self._session.reset()
         self._next()
 
     def _end_is_there(

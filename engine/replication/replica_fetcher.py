@@ -161,12 +161,19 @@ class ReplicaFetcher:
         self,
         asked: Mapping[TopicPartition, FetchSpec],
         answers: Iterable[tuple[TopicPartition, LeaderAnswer]],
-    ) -> None:
-        """Do what a leader's answers to a round lead to; what was not asked is passed over."""
+    ) -> bool:
+        """Do what a leader's answers to a round lead to; what was not asked is passed over.
+
+        False if a partition was passed over that is followed: what its answer said is not known.
+        """
+        is_all_known = True
         for topic_partition, answer in answers:
             state, spec = self._states.get(topic_partition), asked.get(topic_partition)
             if state is not None and spec is not None and _is_answered(state, spec):
                 self._take(topic_partition, after_answer(answer), answer)
+            else:
+                is_all_known &= state is None
+        return is_all_known
 
     def ends_taken(
         self, asked: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
