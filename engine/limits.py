@@ -396,6 +396,9 @@ BROKER_LINK_TIMEOUT_MS = 30_000
 # Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
 CONTROLLER_LINK_RETRY_MS = 100
 
+# A broker that stops waits this long for the orders that take its leaders: they are on their way.
+MOVED_LEADERS_HEARD_MS = 1000
+
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
 BROKER_SESSION_RETRY_MS = 1000
 

@@ -26,7 +26,7 @@ The broker of kctl does its requests in one thread: there the number changes not
     num.replica.alter.log.dirs.threads
 The broker of kctl does not fetch from others yet: there the value changes nothing.
     num.replica.fetchers replica.fetch.* replica.socket.* replica.selector.class
-    inter.broker.protocol.version controlled.shutdown.* controller.socket.timeout.ms
+    inter.broker.protocol.version controller.socket.timeout.ms
     auto.leader.rebalance.enable leader.imbalance.* socket.connection.setup.*
     request.timeout.ms
 The broker of kctl has no groups yet: there the value is kept and shown, and changes nothing.

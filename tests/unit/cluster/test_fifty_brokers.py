@@ -97,7 +97,11 @@ def _use(machine: Machine, brokers: list[Broker]) -> None:
     for client in clients:
         assert client.recv(4)
     for broker in brokers:
-        drive(broker.stop()).result()
+        stopping = drive(broker.stop())
+        stopping.watch(machine.loop.stop)
+        while not stopping.is_kept:
+            machine.loop.run()
+        stopping.result()
     for client in clients:
         client.close()
 
