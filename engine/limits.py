@@ -434,6 +434,10 @@ ZNODE_HEARTBEATS_PER_TIMEOUT = 3
 
 # The last words of a process that did not start: its error and the lines before it fit.
 LOG_TAIL_BYTES = 1 << 16
+# Of a broker that crashed: what it said last fits a screen beside the other brokers.
+BROKER_LOG_LINES_SHOWN = 5
+# Of what keeps a broker from being removed: a line that can be read, the count says the rest.
+PARTITIONS_NAMED_MAX = 20
 
 # -- kctl --------------------------------------------------------------------------------------
 

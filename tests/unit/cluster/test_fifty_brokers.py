@@ -16,7 +16,7 @@ import pytest
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
-from engine.cluster.cluster import MetadataStore, open_brokers
+from engine.cluster.cluster import Cluster, MetadataStore
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.real import RealClock, RealEntropy, RealFiles
@@ -63,8 +63,12 @@ class Machine:
         )
 
     def open(self) -> list[Broker]:
-        settings = [self.settings(broker_id) for broker_id in range(1, BROKERS + 1)]
-        return drive(open_brokers(settings, self.store, self.host, pytest.fail)).result()
+        return drive(self.cluster().open(range(1, BROKERS + 1))).result().brokers
+
+    def cluster(self) -> Cluster:
+        return Cluster(
+            self.store, self.host, lambda broker_id, _port: self.settings(broker_id), pytest.fail
+        )
 
     def turn(self, count: int = 20) -> None:
         for _ in range(count):
