@@ -1,7 +1,7 @@
 """The process of a cluster: `python -m engine.cluster DIRECTORY` runs the plan that lies there.
 
-`python -m engine.cluster DIRECTORY ID HOST:PORT` runs one broker of it, whose metadata store
-listens there.
+`python -m engine.cluster DIRECTORY ID HOST:PORT LAST` runs one broker of it: its metadata store
+listens there, and it listened on port LAST itself, 0 for any.
 
 `kctl cluster start` starts this and not itself again, which would load the command line once more.
 """
@@ -12,7 +12,7 @@ import gc
 import sys
 
 
-def main(path: str, broker_id: str = "", znode_address: str = "") -> int:
+def main(path: str, broker_id: str = "", znode_address: str = "", port: str = "0") -> int:
     """Run the cluster of a data directory, or a broker of it, until a signal.
 
     Returns the exit code.
@@ -33,7 +33,7 @@ def main(path: str, broker_id: str = "", znode_address: str = "") -> int:
             sys.stderr.write(f"error: there is no cluster in {path}\n")
             return 1
         if broker_id:
-            run_member(data, int(broker_id), znode_address)
+            run_member(data, int(broker_id), znode_address, int(port))
         else:
             run_cluster(data, plan)
     except EngineError as error:

@@ -3,7 +3,7 @@
 ```
 open    processes that an earlier life of this one left go on if they know where the store is,
         all others are started, side by side
-start   the session of a process that is gone ends ── `python -m engine.cluster DIR ID STORE`
+start   the session of a process that is gone ends ── `python -m engine.cluster DIR ID STORE PORT`
         ── its address is there once it is ready
 stop    SIGTERM: leaders first ── until its lock is free
 close   SIGUSR2 to all: nobody is left to lead ── until all locks are free
@@ -75,6 +75,8 @@ class MemberProcesses:
         self._store = store
         self._zookeeper = zookeeper
         self._pids: dict[int, int] = {}
+        #: Where brokers listened last: clients look for them there.
+        self._ports: dict[int, str] = {}
         self._cancel: Callable[[], None] = lambda: None
 
     @property
@@ -115,6 +117,7 @@ class MemberProcesses:
         """Go on with a process that outlived the one that had the store before."""
         self._pids[broker_id] = running.pid
         if running.zookeeper == self._zookeeper and running.address is not None:
+            self._ports[broker_id] = running.address.rpartition(":")[2]
             _log.info("broker %d goes on, process %d", broker_id, running.pid)
             return
         processes.ask_to_stop_with_all(running.pid)
@@ -130,8 +133,9 @@ class MemberProcesses:
             _log.info("broker %d: the session of its earlier process is over", broker_id)
         log_path = self._data.broker_log_path(broker_id)
         log_bytes = log_size(self._process.files, log_path)
+        port = self._ports.get(broker_id, "0")
         command = processes.python_command(
-            _PROGRAM, self._data.path, str(broker_id), self._zookeeper
+            _PROGRAM, self._data.path, str(broker_id), self._zookeeper, port
         )
         started = processes.start_detached(command, log_path)
         self._pids[broker_id] = started.pid
@@ -152,6 +156,7 @@ class MemberProcesses:
             await self._until_gone(broker_id)
             path = self._data.broker_log_path(broker_id)
             raise BrokerDidNotStart(broker_id, *last_words(self._process.files, path, log_bytes))
+        self._ports[broker_id] = said[0].decode().strip().rpartition(":")[2]
 
     async def stop(self, broker_id: int) -> None:
         """Stop a broker, its leaders first, and return when its process has ended."""

@@ -166,8 +166,10 @@ def _listen_again(
     return port
 
 
-def run_member(data: DataDirectory, broker_id: int, znode_address: str) -> None:
+def run_member(data: DataDirectory, broker_id: int, znode_address: str, port: int) -> None:
     """Run one broker of a data directory's cluster until a signal, its metadata in a store.
+
+    It listens on a port where the plan leaves it open, and others do not; 0 for any.
 
     Errors: BrokerInUse; those of the settings, the store, the logs and the network. What says which
     process runs the broker stays after an error: it has crashed then.
@@ -178,9 +180,8 @@ def run_member(data: DataDirectory, broker_id: int, znode_address: str) -> None:
         raise BrokerInUse(data.path, broker_id) from error
     try:
         plan = data.plan() or ClusterPlan()
-        before = data.running_broker(broker_id)
         data.write_running_broker(broker_id, RunningBroker(os.getpid(), None, znode_address))
-        _run_member(_process_of(data), data, plan, broker_id, znode_address, before)
+        _run_member(_process_of(data), data, plan, broker_id, znode_address, port)
         data.remove_running_broker(broker_id)
     finally:
         release()
@@ -192,14 +193,19 @@ def _run_member(
     plan: ClusterPlan,
     broker_id: int,
     znode_address: str,
-    before: RunningBroker | None,
+    port: int,
 ) -> None:
     settings_of = partial(_settings_of, data, lambda: plan, znode_address)
     sessions = Ensemble(settings_of(broker_id, None), process.clock, process.loop)
 
     def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
         cluster = Cluster(
-            sessions, process.host, settings_of, on_fatal, is_whole=False, ports=ports
+            sessions,
+            process.host,
+            settings_of,
+            on_fatal,
+            is_whole=False,
+            ports={broker_id: port} if port else {},
         )
         return cluster.open([broker_id])
 
@@ -209,10 +215,6 @@ def _run_member(
         _log.info("ready: %s", address)
         say_ready(address)
 
-    ports = {}
-    if before is not None and before.address is not None:
-        # Clients look for it where it was.
-        ports[broker_id] = int(before.address.rpartition(":")[2])
     process.run(opening, ready)
 
 
