@@ -57,17 +57,7 @@ class MemoryCluster:
     def start(self, broker_id: int) -> Broker:
         """Start a broker from its disk."""
         assert broker_id not in self.brokers
-        files = self.disks.setdefault(broker_id, MemoryFiles(clock=self.clock))
-        host = BrokerHost(
-            self.clock,
-            files,
-            self.network,
-            self.timers,
-            SeededEntropy(broker_id),
-            lambda path: self._lock(files, path),
-            lambda: "here",
-            lambda _count: MemoryWorkers(self.timers),
-        )
+        host = self.host_of(broker_id)
         settings = BrokerSettings(
             {
                 "broker.id": str(broker_id),
@@ -84,6 +74,20 @@ class MemoryCluster:
         broker = self.brokers[broker_id] = drive(opening).result()
         self.timers.run_until_idle()
         return broker
+
+    def host_of(self, broker_id: int) -> BrokerHost:
+        """Return what a broker stands on: all but the disk is everybody's."""
+        files = self.disks.setdefault(broker_id, MemoryFiles(clock=self.clock))
+        return BrokerHost(
+            self.clock,
+            files,
+            self.network,
+            self.timers,
+            SeededEntropy(broker_id),
+            lambda path: self._lock(files, path),
+            lambda: "here",
+            lambda _count: MemoryWorkers(self.timers),
+        )
 
     @staticmethod
     def _lock(files: MemoryFiles, path: str) -> Any:

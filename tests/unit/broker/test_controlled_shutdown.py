@@ -8,11 +8,24 @@ from collections.abc import Callable
 import pytest
 
 from engine.cluster.cluster import Cluster
+from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
+from engine.znode.client import ZnodeClient
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 
 NOT_LEADER = 6
 BACKOFF_MS = 5000
+
+
+class _NoStore:
+    """For a cluster that opens no broker."""
+
+    def client(self, session_timeout_ms: int) -> ZnodeClient:
+        raise AssertionError(session_timeout_ms)
+
+
+def _no_settings(_broker_id: int, _port: int | None) -> BrokerSettings:
+    raise AssertionError
 
 
 @pytest.fixture(params=[True, False], ids=["one process", "network"])
@@ -145,6 +158,9 @@ def test_where_all_stop_nothing_moves(make: Callable[..., MemoryCluster]) -> Non
     cluster = make()
     cluster.create_topic(replicas=[(3, 2, 1)])
     before = cluster.stored()
-    drive(Cluster(list(cluster.brokers.values())).close()).result()
+    brokers = list(cluster.brokers.values())
+    whole = Cluster(_NoStore(), brokers[0].host, _no_settings, cluster.fatal.append)
+    whole.brokers.extend(brokers)
+    drive(whole.close()).result()
     cluster.timers.run_until_idle()
     assert before == cluster.stored()

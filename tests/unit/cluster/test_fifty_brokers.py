@@ -139,16 +139,20 @@ def test_a_port_that_is_taken_closes_the_brokers_before_it(machine: Machine, fai
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        settings = [machine.settings(broker_id) for broker_id in (1, 2, 3)]
         address = f"PLAINTEXT://127.0.0.1:{taken.getsockname()[1]}"
-        settings[failing - 1] = BrokerSettings(
-            {**machine.settings(failing).static, "listeners": address}
-        )
+
+        def settings_of(broker_id: int, _port: int | None) -> BrokerSettings:
+            settings = machine.settings(broker_id)
+            if broker_id == failing:
+                settings = BrokerSettings({**settings.static, "listeners": address})
+            return settings
+
         # What earlier tests left to the collector is not this one's.
         gc.collect()
         before = machine.loop.counts(), _descriptors()
-        opening = open_brokers(settings, machine.store, machine.host, pytest.fail)
+        cluster = Cluster(machine.store, machine.host, settings_of, pytest.fail)
         with pytest.raises(Exception, match="cannot listen"):
-            drive(opening).result()
+            drive(cluster.open([1, 2, 3])).result()
+        del cluster
         gc.collect()
         assert before == (machine.loop.counts(), _descriptors())
