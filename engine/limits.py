@@ -403,6 +403,9 @@ BROKER_LINK_TIMEOUT_MS = 30_000
 # Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
 CONTROLLER_LINK_RETRY_MS = 100
 
+# A broker that stops waits this long for the orders that take its leaders: they are on their way.
+MOVED_LEADERS_HEARD_MS = 1000
+
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
 BROKER_SESSION_RETRY_MS = 1000
 
@@ -445,6 +448,10 @@ ZNODE_HEARTBEATS_PER_TIMEOUT = 3
 
 # The last words of a process that did not start: its error and the lines before it fit.
 LOG_TAIL_BYTES = 1 << 16
+# Of a broker that crashed: what it said last fits a screen beside the other brokers.
+BROKER_LOG_LINES_SHOWN = 5
+# Of what keeps a broker from being removed: a line that can be read, the count says the rest.
+PARTITIONS_NAMED_MAX = 20
 
 # -- kctl --------------------------------------------------------------------------------------
 
