@@ -71,7 +71,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     ),
     "brokers api-versions": _rows("brokers_work.API_COLUMNS"),
     "cluster start": _object("cluster_work.STATUS_COLUMNS"),
-    "cluster status": _object("cluster_work.STATUS_COLUMNS"),
+    "cluster status": _object("cluster_status.HEALTH_COLUMNS"),
     "cluster list": _rows("cluster_work.LIST_COLUMNS"),
     "cluster repair": _rows("cluster_repair.REPAIR_COLUMNS"),
     "znode ls": _rows(_STAT),

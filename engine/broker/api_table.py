@@ -17,6 +17,7 @@ from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
+from engine.api.alter_replica_log_dirs import AlterReplicaLogDirs, MoveTo
 from engine.api.api_versions import ApiVersions
 from engine.api.config_alteration import ConfigAlteration
 from engine.api.create_partitions import CreatePartitions
@@ -89,6 +90,8 @@ class ApiDeps(NamedTuple):
     #: The cluster's controller, which may be another broker's.
     ask_controller: AskController
     loggers: PythonLoggers
+    #: Moves replicas between the log directories.
+    move_to: MoveTo
 
 
 class Row(NamedTuple):
@@ -179,6 +182,7 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
         # Who may not describe the cluster learns all but what may be done to it.
         Row("DescribeCluster", DescribeCluster(deps.metadata_cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
+        Row("AlterReplicaLogDirs", AlterReplicaLogDirs(deps.move_to).handle, Rule.CLUSTER_ALTER),
         Row("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE),
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
         Row(
@@ -210,10 +214,11 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
 def leader_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of elections and reassignments."""
     elect = ElectLeaders(deps.controller, deps.metadata_cache, deps.waiting, deps.clock)
-    moves = ToController(deps.controller).list_reassignments
+    moves = ToController(deps.controller)
     return [
         Row("ElectLeaders", elect.handle, Rule.CLUSTER_ALTER),
-        Row("ListPartitionReassignments", moves, Rule.CLUSTER_DESCRIBE),
+        Row("AlterPartitionReassignments", moves.alter_reassignments, Rule.CLUSTER_ALTER),
+        Row("ListPartitionReassignments", moves.list_reassignments, Rule.CLUSTER_DESCRIBE),
     ]
 
 
