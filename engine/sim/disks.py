@@ -28,6 +28,8 @@ class Disk:
     def __init__(self, clock: Clock) -> None:
         self.files = MemoryFiles(clock=clock)
         self.is_full = False
+        #: Whether a sync failed: what it left behind is on no disk, whatever was synced later.
+        self.has_failed_sync = False
 
     def cut_power(self, random: Random, *, keeps_nothing: bool) -> int:
         """Lose some of what is not synced, or all of it; returns how many changes are lost."""
@@ -55,4 +57,5 @@ class Disk:
 
     def fail_sync(self) -> None:
         """Let the next sync fail."""
+        self.has_failed_sync = True
         self.files.fail("sync", errno.EIO)

@@ -223,7 +223,7 @@ class Invariants:
         if state is None or broker_id not in state.isr or broker is None:
             return
         partition = broker.storage.replica_manager.partitions.get(key)
-        if partition is None or (broker_id in history.lossy and not self.rules.is_synced):
+        if partition is None or broker_id in history.lossy:
             return
         end = partition.log.log_end_offset
         if end < history.committed_end:
@@ -296,22 +296,24 @@ class Invariants:
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 history.lossy.pop(broker_id, None)
-        if self.rules.is_synced:
-            return
         history.judge_lossy()
         history.judge_unseen(self.controller_epoch)
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""
-        if self.rules.is_synced:
+        if self._keeps_all(broker_id):
             return
         for key, history in self.histories.items():
             if broker_id in self.assigned.get(key, ()):
                 history.lost_writes(broker_id, self.controller_epoch)
 
+    def _keeps_all(self, broker_id: int) -> bool:
+        """Tell whether a broker's disk has everything that its broker counts on."""
+        return self.rules.is_synced and not self._nodes[broker_id].disk.has_failed_sync
+
     def may_lose_writes(self, broker_id: int) -> bool:
         """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""
-        if self.rules.is_synced:
+        if self._keeps_all(broker_id):
             return True
         return all(
             any(member != broker_id and member not in history.lossy for member in history.state.isr)
