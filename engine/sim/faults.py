@@ -139,10 +139,8 @@ class Injector:
     # Processes
 
     def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
-        if fault.kind is FaultKind.POWER_CUT and not self._invariants.may_lose_writes(
-            node.broker_id
-        ):
-            self._trace.add("", "spared: nobody else in sync has kept all")
+        if fault.kind is FaultKind.POWER_CUT and not self._may_lose_power(node):
+            self._trace.add("", "spared: nobody else in sync has kept all, or its disk is broken")
             return
         node.hold()
         if fault.kind is FaultKind.STOP:
@@ -158,7 +156,7 @@ class Injector:
     def _bounce(self, fault: Fault, node: SimulatedBroker) -> None:
         """End a process and its session at once; it is back before a slow controller looks."""
         client = node.client
-        if fault.other % 2 and self._invariants.may_lose_writes(node.broker_id):
+        if fault.other % 2 and self._may_lose_power(node):
             node.cut_power(keeps_nothing=True)
         else:
             node.kill()
@@ -167,6 +165,14 @@ class Injector:
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         if fault.other % 4 > 1 and controller is not None:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
+
+    def _may_lose_power(self, node: SimulatedBroker) -> bool:
+        """Tell whether a power cut leaves a cluster that Kafka promises something of.
+
+        What lay in memory when a sync failed is read from there, and is on no disk: with the power
+        it goes from amid a log, below what its broker believes to be flushed.
+        """
+        return not node.disk.has_failed_sync and self._invariants.may_lose_writes(node.broker_id)
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
         machine = node.machine

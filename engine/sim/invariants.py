@@ -301,19 +301,15 @@ class Invariants:
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""
-        if self._keeps_all(broker_id):
+        if self.rules.is_synced:
             return
         for key, history in self.histories.items():
             if broker_id in self.assigned.get(key, ()):
                 history.lost_writes(broker_id, self.controller_epoch)
 
-    def _keeps_all(self, broker_id: int) -> bool:
-        """Tell whether a broker's disk has everything that its broker counts on."""
-        return self.rules.is_synced and not self._nodes[broker_id].disk.has_failed_sync
-
     def may_lose_writes(self, broker_id: int) -> bool:
         """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""
-        if self._keeps_all(broker_id):
+        if self.rules.is_synced:
             return True
         return all(
             any(member != broker_id and member not in history.lossy for member in history.state.isr)
