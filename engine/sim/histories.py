@@ -18,6 +18,8 @@ class History:
         self.committed: dict[int, BatchId] = {}
         self.committed_end = 0
         self.leaders: dict[int, int] = {}
+        #: What was committed when each epoch was decided on (exclusive).
+        self.decided_ends: dict[int, int] = {}
         self.state: PartitionStateNode | None = None
         #: Members of the in-sync set whose disk lost writes since they joined it, with the
         #: controller epoch of that moment.
@@ -50,12 +52,19 @@ class History:
         if epoch is not None and epoch != controller_epoch:
             self.excuse = self.excuse or f"the leader {leader} lost writes unseen by its controller"
 
-    def missing_from(self, batches: list[BatchId]) -> BatchId | None:
-        """Return the first committed batch that a log lacks, None if it has all."""
-        if not self.committed:
-            return None
+    def owed_end(self, leader_epoch: int) -> int:
+        """Return up to where a leader has all that is committed, as its epoch begins for it.
+
+        One that hears of its epoch when another has followed lacks what that one has committed.
+        """
+        if self.state is None or self.state.leader_epoch <= leader_epoch:
+            return self.committed_end
+        return self.decided_ends.get(leader_epoch, 0)
+
+    def missing_from(self, batches: list[BatchId], end: int) -> BatchId | None:
+        """Return the first batch committed below an offset that a log lacks, None if it has all."""
         by_offset = {batch.base_offset: batch for batch in batches}
         for offset, batch in self.committed.items():
-            if by_offset.get(offset) != batch:
+            if offset < end and by_offset.get(offset) != batch:
                 return batch
         return None

@@ -172,7 +172,8 @@ class Invariants:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
         is_same = before is not None and before.role == now.role
         if not is_same:
-            missing = history.missing_from(content_ids(partition))
+            owed_end = history.owed_end(now.leader_epoch)
+            missing = history.missing_from(content_ids(partition), owed_end)
             if missing is not None:
                 who = f"leader {broker_id} of epoch {now.leader_epoch}"
                 self.broke("R2", f"{key}: {who} lacks {missing}", key)
@@ -265,6 +266,7 @@ class Invariants:
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
         history = self.history(key)
         before, history.state = history.state, state
+        history.decided_ends.setdefault(state.leader_epoch, history.committed_end)
         if state.controller_epoch != self.controller_epoch:
             self.broke("C1", f"{key}: {writer} of epoch {state.controller_epoch} writes {state}")
         self._check_state(key, state)
