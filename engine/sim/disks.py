@@ -3,7 +3,7 @@
 | end | what is left |
 |---|---|
 | process killed | all that was written: the machine keeps it, and may still lose it |
-| power cut | what was synced, and of the rest a prefix in the order of writing, its last write torn |
+| power cut | what was synced; of the rest a prefix in the order of writing, its end torn |
 | disk full | everything so far; nothing more is written until there is room |
 | sync failed | what was unsynced then is lost with the next power cut, even if synced again |
 """
