@@ -40,7 +40,7 @@ _log = logging.getLogger("kafka.cluster")
 T = TypeVar("T")
 
 
-class Served(Protocol):
+class ServedBrokers(Protocol):
     """What a process runs."""
 
     @property
@@ -57,7 +57,7 @@ class Served(Protocol):
         ...
 
 
-S = TypeVar("S", bound=Served)
+S = TypeVar("S", bound=ServedBrokers)
 #: Opens what a process runs; what it is given is told when one of its brokers cannot go on.
 Opening: TypeAlias = Callable[[Callable[[str], None]], Coroutine[Any, None, S]]
 
@@ -97,7 +97,7 @@ class Process:
         )
         self._failure: str | None = None
         self._is_stopping = False
-        self._served: Served | None = None
+        self._served: ServedBrokers | None = None
         self.loop.on_faults(self._fault)
 
     def run(
@@ -125,7 +125,10 @@ class Process:
             raise BrokerGaveUp(self._failure)
 
     def _serve(
-        self, served: Served, on_ready: Callable[[], None], on_look: Callable[[], None] | None
+        self,
+        served: ServedBrokers,
+        on_ready: Callable[[], None],
+        on_look: Callable[[], None] | None,
     ) -> None:
         self.loop.on_signals(self._signalled)
         self.loop.on_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))

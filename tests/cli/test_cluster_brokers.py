@@ -195,7 +195,7 @@ def test_a_broker_that_does_not_start_stops_the_others(shell: Shell) -> None:
         started = shell.run("cluster", "start", *words)
     assert 1 == started.returncode
     assert f"broker 2 did not start: cannot listen on 127.0.0.1:{port}" in started.stderr
-    assert ("stopped", ["stopped", "crashed"]) == (shell.status()["state"], states(shell))
+    assert ("stopped", ["stopped", "stopped"]) == (shell.status()["state"], states(shell))
 
 
 def test_throttles_are_told(shell: Shell) -> None:
