@@ -346,9 +346,16 @@ PARQUET_ROW_GROUP_BYTES = 64 << 20
 # partitions, each with its path, take a third of it.
 CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
 
+# Reads that a controller sends before it waits for the first answer: a thousand answers with the
+# state of a partition each are 200 KB, and the time of a round trip no longer counts.
+CONTROLLER_READS_MAX = 1_000
+
 # A broker that could not load the cluster stands for election again after this pause: long enough
 # for another broker to be first and for the disk to rest, short for whoever waits for a leader.
 CONTROLLER_RETRY_MS = 500
+
+# Kafka's own time before a new controller looks whether the preferred leaders lead.
+LEADER_BALANCE_FIRST_CHECK_MS = 5_000
 
 # -- transactions ------------------------------------------------------------------------------
 
@@ -421,6 +428,13 @@ CONFIG_CHANGES_RETRY_MS = 1000
 # Kafka's own pause before a broker asks the controller again for in-sync sets that it has not
 # granted.
 ISR_PROPOSAL_RETRY_MS = 50
+# Kafka's own times for telling the controller of sets that leaders wrote themselves: how often is
+# looked.
+ISR_CHANGE_CHECK_MS = 2_500
+# How long a change waits for others.
+ISR_CHANGE_LINGER_MS = 5_000
+# How long it waits at most.
+ISR_CHANGE_DELAY_MS_MAX = 60_000
 
 # The partitions whose state is told when a broker breaks a rule of its own: a few lines of the log,
 # in which those of the failed request mostly are.

@@ -74,6 +74,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "cluster status": _object("cluster_status.HEALTH_COLUMNS"),
     "cluster list": _rows("cluster_work.LIST_COLUMNS"),
     "cluster repair": _rows("cluster_repair.REPAIR_COLUMNS"),
+    "sim run": _object("sim_work.SUMMARY_COLUMNS"),
     "znode ls": _rows(_STAT),
     "znode get": _object(f"{_STAT}+znode_work.DATA_COLUMNS"),
     "znode stat": _object(_STAT),

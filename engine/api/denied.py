@@ -2,7 +2,7 @@
 
 | API | response |
 |---|---|
-| LeaderAndIsr, StopReplica, ElectLeaders | the error, and once more for each partition |
+| LeaderAndIsr, StopReplica, ElectLeaders, AlterPartitionReassignments | the error, and once more for each partition |
 | CreateAcls, DeleteAcls | the error for each thing that was asked for |
 | DescribeLogDirs below version 3 | no directories: there is no place for the error |
 | others | the error |
@@ -10,7 +10,7 @@
 Source: getErrorResponse of the requests; KafkaApis.handleElectLeaders,
 handleDescribeLogDirsRequest.
 Differs: the message names the API, where Kafka prints the whole request.
-"""
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 
@@ -108,6 +108,29 @@ def _elect_leaders(request: messages.ElectLeadersRequest, version: int, code: in
     return response(error_code=whole, replica_election_results=results)
 
 
+def _alter_reassignments(
+    request: messages.AlterPartitionReassignmentsRequest, _version: int, code: int
+) -> Struct:
+    response = messages.AlterPartitionReassignmentsResponse
+    row = response.ReassignablePartitionResponse
+    message = _message("AlterPartitionReassignments")
+    topics = [
+        response.ReassignableTopicResponse(
+            name=topic.name,
+            partitions=[
+                row(
+                    partition_index=partition.partition_index,
+                    error_code=code,
+                    error_message=message,
+                )
+                for partition in topic.partitions
+            ],
+        )
+        for topic in request.topics
+    ]
+    return response(error_code=code, error_message=message, responses=topics)
+
+
 def _create_acls(request: messages.CreateAclsRequest, _version: int, code: int) -> Struct:
     response, message = messages.CreateAclsResponse, _message("CreateAcls")
     result = response.AclCreationResult
@@ -124,11 +147,30 @@ def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) 
     )
 
 
+def _alter_log_dirs(
+    request: messages.AlterReplicaLogDirsRequest, _version: int, code: int
+) -> Struct:
+    response = messages.AlterReplicaLogDirsResponse
+    row = response.AlterReplicaLogDirPartitionResult
+    return response(
+        results=[
+            response.AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[row(partition_index=i, error_code=code) for i in topic.partitions],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
+
+
 #: Each takes the request of its API.
 _FILLED: dict[str, Callable[[Any, int, int], Struct]] = {
     "LeaderAndIsr": _leader_and_isr,
     "StopReplica": _stop_replica,
     "ElectLeaders": _elect_leaders,
+    "AlterReplicaLogDirs": _alter_log_dirs,
+    "AlterPartitionReassignments": _alter_reassignments,
     "CreateAcls": _create_acls,
     "DeleteAcls": _delete_acls,
 }

@@ -1,14 +1,14 @@
 """Requests that are the controller's alone: it answers them, and nothing is waited for.
 
-ControlledShutdown (7), ListPartitionReassignments (46), AlterPartition (56), AllocateProducerIds
-(67).
+ControlledShutdown (7), AlterPartitionReassignments (45), ListPartitionReassignments (46),
+AlterPartition (56), AllocateProducerIds (67).
 
 The controller answers when the event of the request has had its turn; one that is not active says
 so, and who asked looks for the one that is.
 
 Source: KafkaApis.handleControlledShutdownRequest, handleAlterPartitionRequest,
-handleAllocateProducerIdsRequest, handleListPartitionReassignmentsRequest; KIP-455, KIP-497,
-KIP-730.
+handleAllocateProducerIdsRequest, handleAlterPartitionReassignmentsRequest,
+handleListPartitionReassignmentsRequest; KIP-455, KIP-497, KIP-730.
 """
 
 from __future__ import annotations
@@ -30,6 +30,12 @@ class ToController:
     ) -> Promise[messages.ControlledShutdownResponse]:
         """Promise which partitions the broker still leads."""
         return self._controller.controlled_shutdown(request)
+
+    def alter_reassignments(
+        self, request: messages.AlterPartitionReassignmentsRequest, _exchange: Exchange
+    ) -> Promise[messages.AlterPartitionReassignmentsResponse]:
+        """Promise which partitions were sent on their way to other replicas."""
+        return self._controller.alter_reassignments(request)
 
     def list_reassignments(
         self, request: messages.ListPartitionReassignmentsRequest, _exchange: Exchange

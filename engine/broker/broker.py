@@ -205,7 +205,11 @@ class Broker:
             self.tasks,
             deadlines=self.deadlines,
             ports=StoragePorts(
-                lambda: self.epoch, self.peers, self.isr_link.ask, self._directory_offline
+                lambda: self.epoch,
+                self.znodes,
+                self.peers,
+                self.isr_link.ask,
+                self._directory_offline,
             ),
         )
         self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)
@@ -303,6 +307,7 @@ class Broker:
             self.controller,
             self.admin_link.ask,
             self.loggers,
+            self.storage.moves.move_to,
         )
 
     async def _register(self) -> None:
@@ -335,15 +340,17 @@ class Broker:
         port = first.port or self.ports[first.name]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def serve_near(self, name: str, version: int, request: Struct) -> Promise[Any]:
+    def serve_near(self, name: str, version: int, request: object) -> Promise[Any]:
         """Carry out a request of a broker of this process, and promise the response.
 
-        A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
+        What is no message is asked in values, which the row of the API must know. A handler that
+        fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
         """
-        row = self.table.row(api(name).key)
+        key = api(name).key
+        row = self.table.row(key) if isinstance(request, Struct) else self.table.near_row(key)
         assert row is not None, name
         now_ms = self.host.clock.monotonic_ms()
-        listener = self.live.config.between_brokers.name
+        listener = self.peers.listener
         session = Session("broker of this process", self.table.admission, listener)
         exchange = Exchange(session, row.key, version, 0, None, now_ms)
         try:

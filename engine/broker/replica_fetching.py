@@ -21,6 +21,7 @@ from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.replica_fetcher import ReplicaFetcher, ReplicaFetcherConfig
+from engine.replication.replication_quota import ReplicationQuota
 
 
 def fetcher_number(topic_partition: TopicPartition, fetcher_count: int) -> int:
@@ -42,12 +43,14 @@ class ReplicaFetchers:
         *,
         fetcher_count: int,
         logs: Callable[[], FollowerLogs],
+        quota: ReplicationQuota,
     ) -> None:
         """`fetcher_count` is the most for each leader; `logs` is asked when one is made."""
         self._ports = ports
         self._config = config
         self._fetcher_count = fetcher_count
         self._logs = logs
+        self._quota = quota
         self._fetchers: dict[tuple[int, int], LeaderFetcher] = {}
         self._is_stopped = False
 
@@ -65,7 +68,7 @@ class ReplicaFetchers:
         key = leader_id, number
         fetcher = self._fetchers.get(key)
         if fetcher is None:
-            rounds = ReplicaFetcher(self._logs(), self._ports.clock, self._config)
+            rounds = ReplicaFetcher(self._logs(), self._ports.clock, self._quota, self._config)
             fetcher = self._fetchers[key] = LeaderFetcher(leader_id, rounds, self._ports)
         fetcher.add(topic_partition, leader_epoch)
         self._remove(topic_partition, spared=fetcher)

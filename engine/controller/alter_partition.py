@@ -20,10 +20,12 @@ Source: REPL-6, ZN:isr-change, ISR-6, KIP-497, KIP-841; KafkaController.tryProce
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from engine.controller.context import ControllerContext, PartitionLeadership
 from engine.controller.machines import Machines
+from engine.controller.reassignment import Reassignment
 from engine.controller.state_writer import StateResults, StateWriter
 from engine.kafka_errors import (
     FENCED_LEADER_EPOCH,
@@ -104,8 +106,9 @@ def judge(
 class AlterPartition:
     """Answers AlterPartition requests, one event each. Source: ISR-2."""
 
-    def __init__(self, machines: Machines) -> None:
+    def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
         self._machines = machines
+        self._reassignment = reassignment
         self._context = machines.context
         self._writer = StateWriter(machines.context, machines.parts.znodes)
 
@@ -141,7 +144,19 @@ class AlterPartition:
         outdated = await self._writer.write(decided, results)
         codes.update(dict.fromkeys(outdated, INVALID_UPDATE_VERSION))
         self._machines.send_metadata(self._context.live_ids(), list(proposals))
+        self._let_reassignments_go_on(results)
         return self._response(codes, results, unknown, version)
+
+    def _let_reassignments_go_on(self, results: StateResults) -> None:
+        """Look at partitions under way once the leader has its response. Source: RSN-2."""
+        changed = [
+            partition
+            for partition, result in results.items()
+            if partition in self._context.reassigning and not isinstance(result, str)
+        ]
+        if changed:
+            work = partial(self._reassignment.on_isr_changes, changed)
+            self._machines.put("PartitionReassignmentIsrChange", work)
 
     def _proposals(
         self, request: messages.AlterPartitionRequest, version: int, unknown: list[_AskedTopic]

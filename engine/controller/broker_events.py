@@ -2,14 +2,14 @@
 
 | event | work |
 |---|---|
-| broker up | who is alive to the old brokers, everything to it; its replicas ONLINE; elect where nobody leads; deletions go on |
+| broker up | who is alive to the old brokers, everything to it; its replicas ONLINE; elect where nobody leads; reassignments and deletions go on |
 | broker down | its led partitions OFFLINE and elected; its replicas OFFLINE |
 | broker bounced (new epoch) | down, then up |
 | broker modified | who is alive to all |
 | log directory failed | LeaderAndIsr of all its replicas: the response tells those that cannot be read |
 | LeaderAndIsr answered | replicas that cannot be read: as on a broker that is down |
 | StopReplica answered | deletions go on, or wait |
-| ISR change noted by an old broker | read again, told to all |
+| ISR change noted by an old broker | read again, told to all; reassignments go on |
 
 Each event first arms its watch again, then reads all: it never trusts what fired it.
 
@@ -21,10 +21,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from engine.controller.cluster_reader import read_broker, read_brokers, read_leaderships
+from engine.controller.cluster_reader import (
+    read_broker,
+    read_brokers,
+    read_leaderships,
+    read_many,
+)
 from engine.controller.context import LiveBroker
 from engine.controller.machines import Machines
 from engine.controller.ports import BrokerChannel
+from engine.controller.reassignment import Reassignment
+from engine.controller.reassignment_rules import target_replicas
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.kafka_errors import KAFKA_STORAGE_ERROR, NONE
 from engine.model import TopicPartition
@@ -43,8 +50,11 @@ from engine.znode.values import decode_log_dir_event, decode_partitions
 class BrokerEvents:
     """Work of events about brokers."""
 
-    def __init__(self, machines: Machines, channel: BrokerChannel) -> None:
+    def __init__(
+        self, machines: Machines, reassignment: Reassignment, channel: BrokerChannel
+    ) -> None:
         self._machines = machines
+        self._reassignment = reassignment
         self._context = machines.context
         self._client = machines.parts.znodes.client
         self._channel = channel
@@ -56,8 +66,7 @@ class BrokerEvents:
             await self._remove_notes(folder, await self._client.children(folder))
         brokers = await self._watched_brokers()
         self._context.live_brokers.update(brokers)
-        for broker_id in brokers:
-            await self._watch_broker(broker_id)
+        await read_many(self._watch_broker, brokers)
         for broker in brokers.values():
             self._channel.open(broker.node)
 
@@ -124,6 +133,7 @@ class BrokerEvents:
             if partitions:
                 self._context.load_leaderships(await read_leaderships(self._client, partitions))
                 self._machines.send_metadata(self._context.live_ids(), list(partitions))
+                await self._reassignment.on_isr_changes(partitions)
         finally:
             await self._remove_notes(ISR_CHANGE_NOTIFICATION, names)
 
@@ -187,6 +197,10 @@ class BrokerEvents:
         replicas = context.replicas_on(broker_ids)
         await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
         await machines.partitions.bring_online()
+        started = frozenset(broker_ids)
+        await self._reassignment.resume(
+            lambda assignment: not started.isdisjoint(target_replicas(assignment))
+        )
         await machines.deletion.resume_topics({replica.partition.topic for replica in replicas})
         for broker_id in broker_ids:
             await self._watch_broker(broker_id)
@@ -239,15 +253,15 @@ class BrokerEvents:
         await arm(ISR_CHANGE_NOTIFICATION, on_isr)
 
     async def _notes(self, folder: str, names: list[str]) -> list[tuple[str, bytes | None]]:
-        notes = []
-        for name in names:
-            path = f"{folder}/{name}"
+        async def read(path: str) -> tuple[str, bytes | None] | None:
             try:
                 data, _ = await self._client.get(path)
             except NoNode:
-                continue
-            notes.append((path, data))
-        return notes
+                return None
+            return path, data
+
+        notes = await read_many(read, [f"{folder}/{name}" for name in names])
+        return [note for note in notes.values() if note is not None]
 
     async def _remove_notes(self, folder: str, names: list[str]) -> None:
         await self._machines.parts.znodes.delete_all([f"{folder}/{name}" for name in names])

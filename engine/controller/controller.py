@@ -7,7 +7,8 @@
                  │                                      │ won
           another leads                                 v
                  ^                     failover: feature, brokers, topics, deletions,
-                 │                     metadata to all, replicas, partitions
+                 │                     metadata to all, replicas, partitions,
+                 │                     reassignments, elections, the clock
    /controller changed, or a                            │
    write was fenced: resign <────────────────── active: events one at a time
 ```
@@ -16,8 +17,6 @@ Every write of the active controller is fenced by the version of `/controller_ep
 not matter how late it learns that it was deposed.
 
 Source: CTL-1 ... CTL-3, CTL-11, ZN:election, ZN:failover; Kafka's KafkaController.
-Differs: reassignments, elections by the clock, and old tools' znodes for both are not taken up
-yet.
 """  # noqa: E501 - a drawing
 
 from __future__ import annotations
@@ -32,6 +31,7 @@ from engine.config.settings import BrokerSettings
 from engine.controller.alter_partition import AlterPartition
 from engine.controller.armed_watches import ArmedWatches
 from engine.controller.asked_election import AskedElection, PartitionElection
+from engine.controller.asked_reassignment import AskedReassignment
 from engine.controller.broker_events import BrokerEvents
 from engine.controller.broker_requests import AllocateProducerIds, ControlledShutdown
 from engine.controller.cluster_reader import read_controller_id
@@ -39,10 +39,13 @@ from engine.controller.context import ControllerContext
 from engine.controller.election import register_controller
 from engine.controller.event_queue import Event, EventQueue
 from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
+from engine.controller.leader_balance import LeaderBalance
 from engine.controller.machinery import Machinery
 from engine.controller.machines import Machines
+from engine.controller.old_doors import OldDoors
 from engine.controller.partition_machine import PartitionMachine
 from engine.controller.ports import ControllerPorts
+from engine.controller.reassignment import Reassignment
 from engine.controller.reassignment_list import ReassignmentList
 from engine.controller.replica_machine import ReplicaMachine
 from engine.controller.request_batch import BatchSender, ResponseTakers
@@ -93,11 +96,15 @@ class Controller:
         # Kept apart: it stays armed when this broker resigns.
         self._controller_watch = ArmedWatches(ports.znodes)
         self._machines = self._put_together(config, settings)
-        self._brokers = BrokerEvents(self._machines, ports.channel)
+        self._reassignment = Reassignment(self._machines)
+        self._brokers = BrokerEvents(self._machines, self._reassignment, ports.channel)
         self._topics = TopicEvents(self._machines, ports.entropy)
-        self._alter_partition = AlterPartition(self._machines)
+        self._old_doors = OldDoors(self._machines, self._reassignment)
+        self._balance = LeaderBalance(self._machines, config, ports.clock, ports.timers)
+        self._alter_partition = AlterPartition(self._machines, self._reassignment)
         self._controlled_shutdown = ControlledShutdown(self._machines)
         self._allocate_producer_ids = AllocateProducerIds(self._machines)
+        self._asked_reassignment = AskedReassignment(self._machines, self._reassignment)
         self._reassignment_list = ReassignmentList(self._machines)
 
     def _put_together(
@@ -203,6 +210,15 @@ class Controller:
         """Elect the preferred leaders, or any where nobody leads; promise the result of each."""
         handler = AskedElection(self._machines, partitions, is_unclean=is_unclean)
         return self._put_request("ReplicaLeaderElection", handler, handler.handle)
+
+    def alter_reassignments(
+        self, request: messages.AlterPartitionReassignmentsRequest
+    ) -> Promise[messages.AlterPartitionReassignmentsResponse]:
+        """Promise the response to an AlterPartitionReassignmentsRequest."""
+        handler = self._asked_reassignment
+        return self._put_request(
+            "ApiPartitionReassignment", handler, partial(handler.handle, request)
+        )
 
     def list_reassignments(
         self, request: messages.ListPartitionReassignmentsRequest
@@ -338,7 +354,8 @@ class Controller:
             await self._give_up()
 
     async def _fail_over(self) -> None:
-        """Take over: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines.
+        """Take over: 1 features, 2 brokers, 3 topics, 4 deletions, 5 metadata, 6 the machines,
+        7 reassignments, 8 deletions go on, 9 preferred elections, 10 the clock.
 
         Source: C4, ZN:failover.
         """
@@ -355,7 +372,11 @@ class Controller:
         )
         await self._machines.replicas.startup()
         await self._machines.partitions.startup()
+        await self._old_doors.on_reassignment()
+        await self._reassignment.resume(lambda _assignment: True)
         await self._machines.deletion.resume()
+        await self._old_doors.on_preferred_election()
+        self._balance.start()
 
     async def _give_up(self) -> None:
         """Resign and remove `/controller`, so that there is another election."""
@@ -372,6 +393,7 @@ class Controller:
         """Forget everything if this broker was the controller."""
         if not self.is_active:
             return
+        self._balance.stop()
         self._machines.watches.clear()
         self._brokers.close()
         self.context.reset()

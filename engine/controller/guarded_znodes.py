@@ -14,9 +14,11 @@ Source: C1; KafkaZkClient.retryRequestsUntilConnected with an expected controlle
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from engine.controller.grouped_writes import GroupResult, write_groups
 from engine.errors import FencedError
+from engine.host.coroutine import together
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion, NodeError, NodeExists, NoNode
 from engine.znode.model import Check, Create, Delete, Operation, OperationResult
@@ -71,8 +73,5 @@ class GuardedZnodes:
             names = await self.client.children(path)
         except NoNode:
             return []
-        paths = []
-        for name in names:
-            paths += await self.tree_below(f"{path}/{name}")
-        paths.append(path)
-        return paths
+        trees = await together([self.tree_below(f"{path}/{name}") for name in names])
+        return [*chain.from_iterable(trees), path]

@@ -19,6 +19,7 @@ from collections.abc import Iterable
 
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
+from engine.controller.cluster_reader import read_many
 from engine.controller.context import PartitionLeadership
 from engine.controller.elections import Candidates, Elected, ElectionReason, elect, first_state
 from engine.controller.machinery import Machinery
@@ -143,11 +144,8 @@ class PartitionMachine:
             return {}
         znodes = self._parts.znodes
         topics = dict.fromkeys(partition.topic for partition in states)
-        parents = [
-            partitions_path(topic)
-            for topic in topics
-            if await znodes.client.exists(partitions_path(topic)) is None
-        ]
+        stats = await read_many(znodes.client.exists, map(partitions_path, topics))
+        parents = [path for path, stat in stats.items() if stat is None]
         nodes = [partition_path(partition) for partition in states]
         creations: list[Operation] = [Create(path) for path in (*parents, *nodes)]
         texts: list[Operation] = [
@@ -207,8 +205,9 @@ class PartitionMachine:
     async def _ask_topics(self, unclean: dict[str, bool]) -> None:
         """Fill in which topics let a replica lead that is not in sync."""
         settings = self._parts.settings()
-        for topic in unclean:
-            unclean[topic] = await self._allows_unclean(topic, settings)
+        unclean.update(
+            await read_many(lambda topic: self._allows_unclean(topic, settings), unclean)
+        )
 
     async def _allows_unclean(self, topic: str, settings: BrokerSettings) -> bool:
         path = topic_config_path(topic)

@@ -55,7 +55,7 @@ class ReassignmentList:
         self, request: messages.ListPartitionReassignmentsRequest
     ) -> Iterable[TopicPartition]:
         if request.topics is None:
-            return self._context.partitions()
+            return sorted(self._context.reassigning)
         return dict.fromkeys(
             TopicPartition(topic.name, index)
             for topic in request.topics

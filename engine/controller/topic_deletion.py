@@ -21,7 +21,9 @@ Source: C8, CTL-13, ZN:delete-topic; Kafka's TopicDeletionManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 
+from engine.controller.cluster_reader import read_many
 from engine.controller.context import ControllerContext
 from engine.controller.machinery import Machinery
 from engine.controller.partition_machine import PartitionMachine
@@ -69,8 +71,12 @@ class TopicDeletion:
         await self.resume()
 
     async def resume_topics(self, topics: Iterable[str]) -> None:
-        """Try those topics again that waited for what now happened."""
-        waiting = self._context.to_delete & set(topics)
+        """Try those topics again that waited for what now happened, and for nothing else.
+
+        Differs: Kafka does not ask whether another partition of the topic is still reassigned.
+        """
+        moving = {partition.topic for partition in self._context.reassigning}
+        waiting = self._context.to_delete & set(topics) - moving
         if waiting:
             self._context.ineligible_for_deletion -= waiting
             await self.resume()
@@ -150,6 +156,14 @@ class TopicDeletion:
         await self._replicas.change(alive, ReplicaPhase.DELETION_STARTED)
         self.mark_ineligible(replica.partition.topic for replica in dead)
 
+    async def _nodes_of(self, topic: str) -> list[str]:
+        """Return the nodes of a topic, each behind what is below it, the request last."""
+        znodes = self._parts.znodes
+        paths = await znodes.tree_below(topic_path(topic))
+        others = (topic_config_path(topic), delete_topic_path(topic))
+        stats = await read_many(znodes.client.exists, others)
+        return paths + [path for path in others if stats[path] is not None]
+
     async def _complete(self, topics: list[str]) -> None:
         context = self._context
         # 4
@@ -160,12 +174,7 @@ class TopicDeletion:
             await self._replicas.change(replicas, ReplicaPhase.NON_EXISTENT)
         # 5
         znodes = self._parts.znodes
-        paths = []
-        for topic in topics:
-            paths += await znodes.tree_below(topic_path(topic))
-            for path in (topic_config_path(topic), delete_topic_path(topic)):
-                if await znodes.client.exists(path) is not None:
-                    paths.append(path)
-        await znodes.delete_all(paths)
+        trees = await read_many(self._nodes_of, topics)
+        await znodes.delete_all(chain.from_iterable(trees.values()))
         for topic in topics:
             context.remove_topic(topic)

@@ -17,7 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 
-from engine.controller.cluster_reader import StoredTopic, read_leaderships, read_topic
+from engine.controller.cluster_reader import (
+    StoredTopic,
+    read_leaderships,
+    read_many,
+    read_topic,
+)
 from engine.controller.elections import ElectionReason
 from engine.controller.machines import Machines
 from engine.controller.states import PartitionPhase, ReplicaPhase
@@ -133,18 +138,17 @@ class TopicEvents:
         await self._machines.watches.arm_node(topic_path(topic), on_event)
 
     async def _read(self, topics: Iterable[str]) -> dict[str, StoredTopic]:
-        stored_topics = {}
-        for topic in topics:
-            await self._watch_topic(topic)
-            try:
-                stored = await read_topic(self._client, topic)
-            except (InvalidZnodeValue, InvalidUuid) as error:
-                # One topic that nobody understands does not stop the others.
-                self._machines.parts.reporter.event_failed(f"Topic({topic})", error)
-                continue
-            if stored is not None:
-                stored_topics[topic] = stored
-        return stored_topics
+        stored_topics = await read_many(self._read_watched, topics)
+        return {topic: stored for topic, stored in stored_topics.items() if stored is not None}
+
+    async def _read_watched(self, topic: str) -> StoredTopic | None:
+        await self._watch_topic(topic)
+        try:
+            return await read_topic(self._client, topic)
+        except (InvalidZnodeValue, InvalidUuid) as error:
+            # One topic that nobody understands does not stop the others.
+            self._machines.parts.reporter.event_failed(f"Topic({topic})", error)
+            return None
 
     # -- changes -------------------------------------------------------------------------------
 

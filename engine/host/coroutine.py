@@ -7,7 +7,7 @@ the work done. Produce, fetch and heartbeats never come this way (they cost less
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,6 +26,15 @@ def drive(work: Coroutine[Any, None, T]) -> Promise[T]:
     promise: Promise[T] = Promise()
     _step(work, promise)
     return promise
+
+
+async def together(works: Sequence[Coroutine[Any, None, T]]) -> list[T]:
+    """Run coroutines at the same time and return their values in order.
+
+    Each is begun before any is waited for. Raises the first error in order; the others run on.
+    """
+    promises = [drive(work) for work in works]
+    return [await promise for promise in promises]
 
 
 async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, period_ms: int) -> None:

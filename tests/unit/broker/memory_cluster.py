@@ -32,7 +32,10 @@ T0 = TopicPartition("t", 0)
 
 
 class MemoryCluster:
-    """Brokers 1 to 3, started; brokers of one process, or each alone behind the network."""
+    """Brokers 1 to 3, started; brokers of one process, or each alone behind the network.
+
+    In a setting {id} stands for the broker's own id.
+    """
 
     def __init__(self, *, is_one_process: bool, **settings: str) -> None:
         self.clock = ManualClock(wall_ms=1_700_000_000_000)
@@ -64,7 +67,10 @@ class MemoryCluster:
                 "listeners": "PLAINTEXT://here:0",
                 "log.dirs": LOG_DIR,
                 "zookeeper.connect": "here:2181",
-                **self._settings,
+                **{
+                    name: text.replace("{id}", str(broker_id))
+                    for name, text in self._settings.items()
+                },
             }
         )
         session = self._sessions[broker_id] = EmbeddedZnodeClient(self.store, SESSION_MS)

@@ -1,0 +1,129 @@
+"""The check by the clock whether brokers lead what they are meant to lead.
+
+Per broker: of the partitions whose preferred leader it is, the share that somebody else leads. Where
+that is more than `leader.imbalance.per.broker.percentage`, the preferred leader of each such
+partition is elected if it is alive and in sync.
+
+| when | |
+|---|---|
+| first | 5 s after the election of the controller |
+| again | `leader.imbalance.check.interval.seconds` after each check |
+| never | without `auto.leader.rebalance.enable`; while any partition is reassigned; for topics to delete |
+
+The three settings are read when a broker starts, as in Kafka.
+
+Source: CTL-12, ELE-3; KafkaController.checkAndTriggerAutoLeaderRebalance.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from engine.config.broker_config import BrokerConfig
+from engine.controller.context import ControllerContext
+from engine.controller.elections import ElectionReason
+from engine.controller.machines import Machines
+from engine.controller.states import PartitionPhase
+from engine.host.ports import Clock, Timers
+from engine.limits import LEADER_BALANCE_FIRST_CHECK_MS
+from engine.model import TopicPartition
+
+#: Stands for the leader of a partition that never had one.
+_NEVER_LED = -2
+
+
+class PreferredLeadership(NamedTuple):
+    """Of a partition that has had a leader: who should lead it, who does, and who is in sync."""
+
+    preferred: int
+    leader: int
+    isr: tuple[int, ...]
+
+
+def partitions_to_give_back(
+    leaderships: Mapping[TopicPartition, PreferredLeadership],
+    can_lead: Callable[[int, TopicPartition], bool],
+    percentage: int,
+) -> list[TopicPartition]:
+    """Return the partitions whose preferred leaders are to be elected; pure.
+
+    A partition that never had a leader has −2 for one and counts as led as preferred.
+    """
+    by_broker: dict[int, list[TopicPartition]] = {}
+    for partition, leadership in leaderships.items():
+        by_broker.setdefault(leadership.preferred, []).append(partition)
+    chosen = []
+    for broker_id, partitions in by_broker.items():
+        elsewhere = [p for p in partitions if leaderships[p].leader not in (broker_id, _NEVER_LED)]
+        if len(elsewhere) * 100 > percentage * len(partitions):
+            chosen += [
+                partition
+                for partition in elsewhere
+                if broker_id in leaderships[partition].isr and can_lead(broker_id, partition)
+            ]
+    return chosen
+
+
+class LeaderBalance:
+    """The check, and when it is due."""
+
+    def __init__(
+        self, machines: Machines, config: BrokerConfig, clock: Clock, timers: Timers
+    ) -> None:
+        self._machines = machines
+        self._config = config
+        self._clock = clock
+        self._timers = timers
+        self._cancel: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Let the first check come, after this broker was elected."""
+        if self._config.auto_leader_rebalance_enable:
+            self._schedule(LEADER_BALANCE_FIRST_CHECK_MS)
+
+    def stop(self) -> None:
+        """Check no more, after this broker resigned."""
+        cancel, self._cancel = self._cancel, None
+        if cancel is not None:
+            cancel()
+
+    async def check(self) -> None:
+        """Elect where somebody leads in place of the preferred leader, and let the next come."""
+        context = self._machines.context
+        try:
+            chosen: Iterable[TopicPartition] = ()
+            if not context.reassigning:
+                chosen = partitions_to_give_back(
+                    _leaderships(context),
+                    context.is_online,
+                    self._config.leader_imbalance_per_broker_percentage,
+                )
+            await self._machines.partitions.change(
+                chosen, PartitionPhase.ONLINE, ElectionReason.PREFERRED
+            )
+        finally:
+            self._schedule(self._config.leader_imbalance_check_interval_seconds * 1000)
+
+    def _schedule(self, delay_ms: int) -> None:
+        self.stop()
+        due_ms = self._clock.monotonic_ms() + delay_ms
+        self._cancel = self._timers.call_at(due_ms, self._due)
+
+    def _due(self) -> None:
+        self._machines.put("AutoPreferredReplicaLeaderElection", self.check)
+
+
+def _leaderships(context: ControllerContext) -> dict[TopicPartition, PreferredLeadership]:
+    leaderships = {}
+    for partition in context.partitions():
+        replicas = context.assignment(partition).replicas
+        if not replicas or partition.topic in context.to_delete:
+            continue
+        current = context.leaderships.get(partition)
+        leaderships[partition] = (
+            PreferredLeadership(replicas[0], _NEVER_LED, ())
+            if current is None
+            else PreferredLeadership(replicas[0], current.state.leader, current.state.isr)
+        )
+    return leaderships

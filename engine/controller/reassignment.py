@@ -1,0 +1,297 @@
+"""The walk of a partition from its original replicas to its target replicas.
+
+Phase U, whenever the assignment is not yet the one that is asked for:
+
+| step | does |
+|---|---|
+| U3 | replicas that an earlier request was adding and this one does not want: offline, deleted |
+| U1 | znode of the topic: replicas = target + original, adding = target − original, removing = original − target |
+| U2 | the same in memory |
+
+Phase A, while a target replica is not in sync:
+
+| step | does |
+|---|---|
+| A1 | leader epoch + 1; LeaderAndIsr with the new assignment to original and adding replicas |
+| A2 | adding replicas become NEW: LeaderAndIsr to them; then they fetch, and the leader asks for a larger ISR |
+
+Phase B, as soon as all target replicas are in sync:
+
+| step | does |
+|---|---|
+| B1 | adding replicas become ONLINE |
+| B2 | in memory: replicas = target, nothing adding, nothing removing |
+| B3 | a leader that is not in the target or not alive: elect one of the target; else leader epoch + 1 |
+| B4 | removing replicas become OFFLINE: out of ISR, LeaderAndIsr to the target, StopReplica |
+| B5 | removing replicas are deleted: StopReplica with delete; then they are forgotten |
+| B6 | znode of the topic: replicas = target, nothing adding, nothing removing |
+| B7 | the partition is taken out of `/admin/reassign_partitions` |
+| B8 | UpdateMetadata to all; a deletion of the topic that waited goes on |
+
+{1,2} moved to {3,2}, 1 leads:
+
+```
+replicas   adding  removing  leader  ISR      leader epoch
+[1,2]      []      []        1       [1,2]    0
+[3,2,1]    [3]     [1]       1       [1,2]    1             A1
+[3,2,1]    [3]     [1]       1       [1,2,3]  1             AlterPartition of the leader
+[3,2,1]    [3]     [1]       3       [1,2,3]  2             B3
+[3,2,1]    [3]     [1]       3       [2,3]    3             B4
+[3,2]      []      []        3       [2,3]    3             B6
+```
+
+The znode of the topic is the last to change, since it alone has the original replicas: a
+controller that takes over at any step reads them there and walks again from A or B. In sync
+replicas are assigned ones at every step (RSN-3), and the old leader leads until B3 (RSN-9).
+
+Source: RSN-1 ... RSN-9, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
+Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned ones, and the next
+controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
+replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in what
+is stored, and so keep partitions that were added a moment ago. One partition that cannot be walked
+on does not hold up the others of a failover.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from engine.controller.cluster_reader import read_leaderships, read_topic
+from engine.controller.context import PartitionLeadership
+from engine.controller.elections import ElectionReason
+from engine.controller.machines import Machines
+from engine.controller.reassignment_node import ReassignmentNode
+from engine.controller.reassignment_rules import (
+    NO_SUCH_PARTITION,
+    ReassignmentResult,
+    deletion_refusal,
+    is_caught_up,
+    original_replicas,
+    target_replicas,
+    unwanted_replicas,
+)
+from engine.controller.request_batch import RequestBatch
+from engine.controller.state_writer import StateWriter
+from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.errors import EngineError
+from engine.kafka_errors import UNKNOWN_SERVER_ERROR
+from engine.model import TopicPartition
+from engine.znode.errors import BadVersion
+from engine.znode.model import SetData
+from engine.znode.paths import topic_path
+from engine.znode.values import (
+    NO_LEADER,
+    PartitionAssignment,
+    PartitionStateNode,
+    encode_topic,
+)
+
+
+class ReassignmentStuck(EngineError):
+    """A step of a reassignment could not be done; the next event of the partition tries again."""
+
+    def __init__(self, partition: TopicPartition, reason: str) -> None:
+        super().__init__(f"{partition} cannot be reassigned: {reason}")
+        self.partition = partition
+        self.reason = reason
+
+
+class Reassignment:
+    """Walks partitions; only events of the controller call it."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self._context = machines.context
+        self._znodes = machines.parts.znodes
+        self._writer = StateWriter(machines.context, machines.parts.znodes)
+        self.node = ReassignmentNode(machines.parts.znodes, machines.parts.reporter)
+
+    async def begin(
+        self, plan: dict[TopicPartition, PartitionAssignment]
+    ) -> dict[TopicPartition, ReassignmentResult]:
+        """Begin to walk partitions to new assignments; returns which were taken up."""
+        results = {}
+        for partition, assignment in plan.items():
+            refusal = self._refusal(partition, assignment)
+            if refusal is not None:
+                results[partition] = refusal
+                continue
+            try:
+                await self._walk(partition, assignment)
+            except ReassignmentStuck as error:
+                self._report(error)
+                results[partition] = ReassignmentResult(UNKNOWN_SERVER_ERROR)
+                continue
+            results[partition] = ReassignmentResult()
+        return results
+
+    def _refusal(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> ReassignmentResult | None:
+        before = self._context.assignment(partition)
+        if not before.replicas or partition.topic in self._context.to_delete:
+            return NO_SUCH_PARTITION
+        leadership = self._context.leaderships.get(partition)
+        isr = () if leadership is None else leadership.state.isr
+        return deletion_refusal(unwanted_replicas(before, assignment), isr)
+
+    async def resume(self, is_wanted: Callable[[PartitionAssignment], bool]) -> None:
+        """Walk on with the partitions that are under way, after a failover or a broker's start."""
+        for partition in sorted(self._context.reassigning):
+            assignment = self._context.assignment(partition)
+            if is_wanted(assignment):
+                await self._walk_on(partition, assignment)
+
+    async def on_isr_changes(self, partitions: Iterable[TopicPartition]) -> None:
+        """Run phase B for those partitions whose target replicas are all in sync now."""
+        for partition in partitions:
+            if partition not in self._context.reassigning:
+                continue
+            assignment = self._context.assignment(partition)
+            if await self._is_caught_up(partition, assignment):
+                await self._walk_on(partition, assignment)
+
+    async def _walk_on(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        try:
+            await self._walk(partition, assignment)
+        except ReassignmentStuck as error:
+            self._report(error)
+
+    def _report(self, error: ReassignmentStuck) -> None:
+        self._machines.parts.reporter.event_failed("PartitionReassignment", error)
+
+    async def _walk(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        self._machines.deletion.mark_ineligible((partition.topic,))
+        await self._update_assignment(partition, assignment)
+        if await self._is_caught_up(partition, assignment):
+            await self._complete(partition, assignment)
+        else:
+            await self._add_replicas(partition, assignment)
+
+    async def _is_caught_up(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> bool:
+        # As stored: a broker before 2.7 writes in-sync sets itself.
+        leaderships = await read_leaderships(self._znodes.client, (partition,))
+        leadership = leaderships.get(partition)
+        return is_caught_up(assignment, () if leadership is None else leadership.state.isr)
+
+    async def _update_assignment(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> None:
+        """Do phase U."""
+        before = self._context.assignment(partition)
+        if before != assignment:
+            # U3
+            await self._delete_replicas(partition, unwanted_replicas(before, assignment))
+            # U1
+            await self._store(partition, assignment)
+            # U2
+            self._context.assign(partition, assignment)
+        self._context.reassigning.add(partition)
+
+    async def _add_replicas(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> None:
+        """Do phase A."""
+        # A1
+        await self._raise_leader_epoch(partition, assignment)
+        # A2: a walk that is resumed finds some of them under way.
+        phases = self._context.replica_phases
+        added = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
+        for replica in added:
+            if phases.get(replica, ReplicaPhase.NON_EXISTENT) is ReplicaPhase.NON_EXISTENT:
+                await self._machines.replicas.change([replica], ReplicaPhase.NEW)
+
+    async def _complete(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        """Do phase B."""
+        context, machines = self._context, self._machines
+        # B1
+        added = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
+        await machines.replicas.change(added, ReplicaPhase.ONLINE)
+        # B2
+        completed = PartitionAssignment(target_replicas(assignment))
+        context.assign(partition, completed)
+        # B3
+        await self._move_leader(partition, completed)
+        # B4, B5
+        await self._delete_replicas(partition, assignment.removing_replicas)
+        # B6
+        await self._store(partition, completed)
+        # B7
+        context.reassigning.discard(partition)
+        await self.node.remove(
+            lambda other, target: other == partition and target == completed.replicas
+        )
+        # B8
+        machines.send_metadata(context.live_ids(), [partition])
+        await machines.deletion.resume_topics((partition.topic,))
+
+    async def _move_leader(self, partition: TopicPartition, completed: PartitionAssignment) -> None:
+        leadership = self._context.leaderships.get(partition)
+        leader = NO_LEADER if leadership is None else leadership.state.leader
+        if leader in completed.replicas and self._context.is_online(leader, partition):
+            await self._raise_leader_epoch(partition, completed)
+            return
+        await self._machines.partitions.change(
+            [partition], PartitionPhase.ONLINE, ElectionReason.REASSIGN
+        )
+
+    async def _delete_replicas(self, partition: TopicPartition, broker_ids: Iterable[int]) -> None:
+        """Take replicas out of ISR, have them deleted and forget them; nobody waits for it."""
+        replicas = [Replica(partition, broker_id) for broker_id in broker_ids]
+        for phase in (
+            ReplicaPhase.OFFLINE,
+            ReplicaPhase.DELETION_STARTED,
+            ReplicaPhase.DELETION_SUCCESSFUL,
+            ReplicaPhase.NON_EXISTENT,
+        ):
+            await self._machines.replicas.change(replicas, phase)
+
+    # -- writes --------------------------------------------------------------------------------
+
+    async def _store(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        """Replace a partition in the znode of its topic."""
+        topic, index = partition
+        while True:
+            stored = await read_topic(self._znodes.client, topic)
+            if stored is None:
+                raise ReassignmentStuck(partition, "its topic is gone")
+            partitions = {**stored.assignment.partitions, index: assignment}
+            data = encode_topic(stored.assignment._replace(partitions=partitions))
+            try:
+                await self._znodes.write([SetData(topic_path(topic), data, stored.version)])
+            except BadVersion:
+                continue
+            return
+
+    async def _raise_leader_epoch(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> None:
+        """Let the replicas take an assignment: leader and ISR as they are, with a new epoch."""
+        context = self._context
+
+        def decide(_partition: TopicPartition, state: PartitionStateNode) -> PartitionStateNode:
+            return state._replace(
+                leader_epoch=state.leader_epoch + 1, controller_epoch=context.epoch
+            )
+
+        result = (await self._writer.change([partition], decide))[partition]
+        if isinstance(result, str):
+            raise ReassignmentStuck(partition, result)
+        self._tell(partition, assignment, result)
+
+    def _tell(
+        self,
+        partition: TopicPartition,
+        assignment: PartitionAssignment,
+        leadership: PartitionLeadership,
+    ) -> None:
+        batch = RequestBatch(self._machines.parts.sender)
+        # One that is new may be put into any directory, an old one is where it is.
+        for broker_ids, is_new in (
+            (original_replicas(assignment), False),
+            (assignment.adding_replicas, True),
+        ):
+            batch.add_leader_and_isr(broker_ids, partition, leadership, assignment, is_new=is_new)
+        batch.send()

@@ -1,0 +1,146 @@
+"""What a reassignment makes of a partition's replicas, and what may be asked for: pure rules.
+
+```
+original   the replicas before it         = replicas − adding
+target     the replicas after it          = replicas − removing
+replicas   target, then what else is left of the original
+adding     target − original
+removing   original − target
+```
+
+{1,2} moved to {3,2} is stored as replicas [3,2,1], adding [3], removing [1]. A new target is
+counted from the original, so that a request replaces one that runs; the original itself as the
+target cancels it.
+
+| asked for | refused with |
+|---|---|
+| no replicas, one twice, an id below zero | INVALID_REPLICA_ASSIGNMENT |
+| a replica to add whose broker is not alive | INVALID_REPLICA_ASSIGNMENT |
+| cancel, and nothing runs | NO_REASSIGNMENT_IN_PROGRESS |
+| cancel or replace, and all that are in sync are ones it was adding | INVALID_REPLICA_ASSIGNMENT |
+| a partition that is not there, or whose topic goes | UNKNOWN_TOPIC_OR_PARTITION |
+
+Source: RSN-3, RSN-4, RSN-6, RSN-7, KIP-455; ReplicaAssignment and
+KafkaController.validateReplicas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from engine.kafka_errors import (
+    INVALID_REPLICA_ASSIGNMENT,
+    NO_REASSIGNMENT_IN_PROGRESS,
+    NONE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.znode.values import PartitionAssignment
+
+
+class ReassignmentResult(NamedTuple):
+    """What became of one partition of a request; taken up means NONE."""
+
+    code: int = NONE
+    message: str | None = None
+
+
+#: Cancelled, and nothing was running.
+NOTHING_TO_CANCEL = ReassignmentResult(
+    NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress."
+)
+#: Not there, or about to go.
+NO_SUCH_PARTITION = ReassignmentResult(UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+
+
+def is_reassigning(assignment: PartitionAssignment) -> bool:
+    """Tell whether replicas come or go."""
+    return bool(assignment.adding_replicas or assignment.removing_replicas)
+
+
+def original_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
+    """Return the replicas from before a reassignment; their first order is not kept."""
+    return _without(assignment.replicas, assignment.adding_replicas)
+
+
+def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
+    """Return the replicas from after a reassignment, in order."""
+    return _without(assignment.replicas, assignment.removing_replicas)
+
+
+def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
+    """Return an assignment on its way to a target, whatever it was on its way to before."""
+    original = original_replicas(assignment)
+    replicas = tuple(dict.fromkeys((*target, *original)))
+    return PartitionAssignment(replicas, _without(replicas, original), _without(replicas, target))
+
+
+def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
+    """Tell whether phase B may run: all target replicas are in sync, or nothing moves.
+
+    Source: RSN-2; KafkaController.isReassignmentComplete.
+    """
+    return not is_reassigning(assignment) or set(target_replicas(assignment)) <= set(isr)
+
+
+def replicas_refusal(
+    assignment: PartitionAssignment, target: Sequence[int], live: Iterable[int]
+) -> ReassignmentResult | None:
+    """Return why replicas cannot be the target of a partition, None if they can."""
+    if not target:
+        return _invalid("Empty replica list specified in partition reassignment.")
+    if len(target) != len(set(target)):
+        return _invalid(
+            "Duplicate replica ids in partition reassignment replica list: " + _buffer(target)
+        )
+    if min(target) < 0:
+        return _invalid(f"Invalid broker id in replica list: {_buffer(target)}")
+    adding = reassigned(assignment, target).adding_replicas
+    live_ids = list(live)
+    if not set(adding) <= set(live_ids):
+        alive = ", ".join(map(str, live_ids))
+        return _invalid(
+            "Replica assignment has brokers that are not alive. "
+            f"Replica list: {_buffer(adding)}, live broker list: Set({alive})"
+        )
+    return None
+
+
+def planned(
+    assignment: PartitionAssignment, target: Sequence[int] | None
+) -> PartitionAssignment | None:
+    """Return what a request asks for, the original for None; None if there is nothing to cancel."""
+    if target is None:
+        if not is_reassigning(assignment):
+            return None
+        target = original_replicas(assignment)
+    return reassigned(assignment, target)
+
+
+def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -> tuple[int, ...]:
+    """Return the replicas that an earlier request was adding and the next does not want."""
+    return _without(before.replicas, after.replicas)
+
+
+def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
+    """Return why replicas must not be deleted at once: all that is in sync would be lost.
+
+    Differs: Kafka deletes them, and what was acknowledged with them.
+    """
+    if not isr or not set(isr) <= set(unwanted):
+        return None
+    in_sync = ", ".join(map(str, isr))
+    return _invalid(f"No replica would be left of those that are in sync: {in_sync}.")
+
+
+def _invalid(message: str) -> ReassignmentResult:
+    return ReassignmentResult(INVALID_REPLICA_ASSIGNMENT, message)
+
+
+def _buffer(replicas: Iterable[int]) -> str:
+    """Return replicas as Kafka's messages write them."""
+    return f"ArrayBuffer({', '.join(map(str, replicas))})"
+
+
+def _without(replicas: Sequence[int], gone: Collection[int]) -> tuple[int, ...]:
+    return tuple(replica for replica in replicas if replica not in gone)
