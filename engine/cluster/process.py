@@ -34,6 +34,8 @@ from engine.host.real_workers import ThreadWorkers
 from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
+#: How often it is looked for the process that started this one.
+_STARTER_LOOK_MS = 250
 #: Internal error, as the commands have it.
 _EXIT_BROKEN = 70
 _log = logging.getLogger("kafka.cluster")
@@ -123,6 +125,20 @@ class Process:
             self.loop.close()
         if self._failure is not None:
             raise BrokerGaveUp(self._failure)
+
+    def end_without(self, starter_pid: int, is_wanted: Callable[[], bool]) -> None:
+        """End at once when the process that started this one is gone, as long as that `is_wanted`.
+
+        A kill is nothing else: the next start recovers.
+        """
+        if not is_wanted():
+            return
+        if os.getppid() != starter_pid:
+            _log.critical("process %d, which started this one, is gone", starter_pid)
+            logging.shutdown()
+            os._exit(_EXIT_KILLED)
+        due_ms = self.clock.monotonic_ms() + _STARTER_LOOK_MS
+        self.loop.call_at(due_ms, lambda: self.end_without(starter_pid, is_wanted))
 
     def _serve(
         self,
