@@ -421,7 +421,7 @@ class Broker:
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
 
-    def stop_at_once(self) -> None:
+    def cut_stop_short(self) -> None:
         """Have a `stop` that is under way, or comes, wait for no leaders to move."""
         if self._shutdown is not None:
             self._shutdown.give_up()
