@@ -417,11 +417,13 @@ class Broker:
         """
         if self._shutdown is not None and moves_leaders and not self._is_stopping:
             self._is_stopping = True
+            # Who is in the set of a new leader again would have to leave it at once.
+            self.storage.fetchers.begin_no_more()
             await self._shutdown.run(self.epoch)
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
 
-    def cut_stop_short(self) -> None:
+    def stop_waiting(self) -> None:
         """Have a `stop` that is under way, or comes, wait for no leaders to move."""
         if self._shutdown is not None:
             self._shutdown.give_up()

@@ -53,6 +53,7 @@ class ReplicaFetchers:
         self._quota = quota
         self._fetchers: dict[tuple[int, int], LeaderFetcher] = {}
         self._is_stopped = False
+        self._begins = True
 
     @property
     def fetchers(self) -> dict[tuple[int, int], LeaderFetcher]:
@@ -62,7 +63,8 @@ class ReplicaFetchers:
     def fetch_from(self, order: FetchFrom) -> None:
         """Fetch a partition from its leader from now on, in place of an earlier one."""
         topic_partition, leader_id, leader_epoch = order
-        if self._is_stopped:
+        if self._is_stopped or not self._begins:
+            self._remove(topic_partition, spared=None)
             return
         number = fetcher_number(topic_partition, self._fetcher_count)
         key = leader_id, number
@@ -87,6 +89,13 @@ class ReplicaFetchers:
             fetcher.close()
             for topic_partition, state in fetcher.fetcher.states.items():
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
+
+    def begin_no_more(self) -> None:
+        """Go on with what is fetched, and begin nothing that is ordered from now on.
+
+        Differs: a broker of Kafka's that is about to stop follows those who took its place.
+        """
+        self._begins = False
 
     def close(self) -> None:
         """Fetch nothing more, from nobody."""

@@ -215,7 +215,7 @@ class Cluster:
         """Wait for no leaders to move: the cluster of these brokers stops as a whole."""
         self._is_whole = True
         for broker in self.brokers:
-            broker.cut_stop_short()
+            broker.stop_waiting()
 
     async def close(self) -> None:
         """Close all brokers, the last opened first.

@@ -102,7 +102,7 @@ def test_a_stop_may_be_hurried(make: Callable[..., MemoryCluster]) -> None:
     cluster.create_topic(replicas=[(3, 2)])
     cluster.cut_power(2)
     broker, stopping = cluster.brokers[3], cluster.begin_stop(3)
-    broker.cut_stop_short()
+    broker.stop_waiting()
     cluster.timers.run_until_idle()
     assert stopping.is_kept
 
