@@ -77,6 +77,9 @@ def _produce_amid_restarts(cluster: EmbeddedCluster) -> list[float]:
             producer.produce("t", b"x", on_delivery=told)
             producer.poll(0.005)
 
+    produce(0.1)
+    # Followers that came before their leader was told begin a second later.
+    assert producer.flush(_DEADLINE_S) == 0
     produce(1)
     pauses_s = []
     for _ in range(3):
