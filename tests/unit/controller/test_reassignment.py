@@ -400,6 +400,29 @@ def test_the_old_node_is_obeyed_and_removed_with_its_last_partition() -> None:
     assert [] == cluster.failures()
 
 
+@pytest.mark.parametrize("target", [(), (1, 1), (1, -1)])
+def test_the_old_node_cannot_leave_a_partition_without_replicas(target: tuple[int, ...]) -> None:
+    cluster, _ = started((1, 2))
+    write_node(cluster, {T0: target})
+    assert not cluster.exists(NODE)
+    assert PartitionAssignment((1, 2)) == stored(cluster)
+    assert (1, (1, 2), 0) == cluster.leader_isr_epoch("t")
+
+
+def test_a_node_that_lets_all_replicas_go_deletes_none() -> None:
+    cluster, told = started((1, 2))
+    data, _ = now(cluster.admin.get(TOPIC))
+    topic = decode_topic(data, TOPIC)
+    moved = topic._replace(partitions={0: PartitionAssignment((1, 2), (), (1, 2))})
+    now(cluster.admin.set(TOPIC, encode_topic(moved)))
+    now(cluster.admin.delete("/controller"))
+    told.settle()
+    assert (1, (1, 2)) == cluster.leader_isr_epoch("t")[:2]
+    assert STRAY not in told.told.values()
+    assert {T0: (0, None)} == reassign(cluster, {T0: None})
+    assert PartitionAssignment((1, 2)) == stored(cluster)
+
+
 def test_the_api_takes_a_partition_out_of_the_old_node() -> None:
     cluster, _ = started((1, 2), catch_up=False)
     write_node(cluster, {T0: (3, 2)})
