@@ -27,8 +27,7 @@ The broker of kctl does its requests in one thread: there the number changes not
 The broker of kctl does not fetch from others yet: there the value changes nothing.
     num.replica.fetchers replica.fetch.* replica.socket.* replica.selector.class
     inter.broker.protocol.version controlled.shutdown.* controller.socket.timeout.ms
-    auto.leader.rebalance.enable leader.imbalance.* socket.connection.setup.*
-    request.timeout.ms
+    socket.connection.setup.* request.timeout.ms
 The broker of kctl has no groups yet: there the value is kept and shown, and changes nothing.
     group.consumer.* group.coordinator.* group.initial.* group.max.* group.min.* offset.metadata.*
     offsets.load.* offsets.retention.* offsets.commit.* offsets.topic.compression.codec
