@@ -403,6 +403,9 @@ BROKER_LINK_TIMEOUT_MS = 30_000
 # Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
 CONTROLLER_LINK_RETRY_MS = 100
 
+# A broker that stops waits this long for the orders that take its leaders: they are on their way.
+MOVED_LEADERS_HEARD_MS = 1000
+
 # A broker without a session tries to get one this often: Kafka's own pause between its attempts.
 BROKER_SESSION_RETRY_MS = 1000
 
@@ -425,6 +428,13 @@ CONFIG_CHANGES_RETRY_MS = 1000
 # Kafka's own pause before a broker asks the controller again for in-sync sets that it has not
 # granted.
 ISR_PROPOSAL_RETRY_MS = 50
+# Kafka's own times for telling the controller of sets that leaders wrote themselves: how often is
+# looked.
+ISR_CHANGE_CHECK_MS = 2_500
+# How long a change waits for others.
+ISR_CHANGE_LINGER_MS = 5_000
+# How long it waits at most.
+ISR_CHANGE_DELAY_MS_MAX = 60_000
 
 # The partitions whose state is told when a broker breaks a rule of its own: a few lines of the log,
 # in which those of the failed request mostly are.
@@ -438,6 +448,10 @@ ZNODE_HEARTBEATS_PER_TIMEOUT = 3
 
 # The last words of a process that did not start: its error and the lines before it fit.
 LOG_TAIL_BYTES = 1 << 16
+# Of a broker that crashed: what it said last fits a screen beside the other brokers.
+BROKER_LOG_LINES_SHOWN = 5
+# Of what keeps a broker from being removed: a line that can be read, the count says the rest.
+PARTITIONS_NAMED_MAX = 20
 
 # -- kctl --------------------------------------------------------------------------------------
 

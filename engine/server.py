@@ -73,14 +73,14 @@ class RequestServer:
         self.events = events
         self.api_versions = ApiVersions(table)
         self._network = network
-        self._clients: set[ClientConnection] = set()
+        self._clients: dict[ClientConnection, None] = {}
         self._listeners: list[Listener] = []
 
     def listen(self, host: str, port: int, listener: str, options: ListenOptions) -> Listener:
         """Serve clients on an address, until `close`; the errors are the network's."""
 
         def accept(connection: Connection) -> None:
-            self._clients.add(ClientConnection(self, connection, listener))
+            self._clients[ClientConnection(self, connection, listener)] = None
 
         opened = self._network.listen(host, port, accept, options)
         self._listeners.append(opened)
@@ -96,7 +96,7 @@ class RequestServer:
 
     def forget(self, client: ClientConnection) -> None:
         """Let go of a connection that has ended."""
-        self._clients.discard(client)
+        self._clients.pop(client, None)
 
     @property
     def client_count(self) -> int:

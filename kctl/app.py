@@ -37,6 +37,7 @@ NOUNS: dict[str, Noun] = {
     "znode": Noun(
         "znode", "Show, watch and change nodes of a metadata store or ZooKeeper", _CLUSTER
     ),
+    "sim": Noun("sim", "Simulate a cluster with faults, check that nothing is lost", _CLUSTER),
     "dump-log": Noun("dump_log", "Print what is in log segments, indexes and snapshots", _OFFLINE),
     "logs": Noun("logs", "Verify, repair and list raw log directories", _OFFLINE),
     "spark-export": Noun("spark_export", "Export log directories to Parquet on Spark", _OFFLINE),

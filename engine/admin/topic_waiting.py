@@ -116,7 +116,7 @@ class TopicWaiting:
 
     def check(self, topics: Iterable[str]) -> None:
         """Look again at the delayed requests about topics whose metadata changed."""
-        for topic in topics:
+        for topic in sorted(topics):
             for operation in self._purgatory.check(topic):
                 operation.late_topics.keep([])
 

@@ -147,11 +147,29 @@ def _delete_acls(request: messages.DeleteAclsRequest, _version: int, code: int) 
     )
 
 
+def _alter_log_dirs(
+    request: messages.AlterReplicaLogDirsRequest, _version: int, code: int
+) -> Struct:
+    response = messages.AlterReplicaLogDirsResponse
+    row = response.AlterReplicaLogDirPartitionResult
+    return response(
+        results=[
+            response.AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[row(partition_index=i, error_code=code) for i in topic.partitions],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
+
+
 #: Each takes the request of its API.
 _FILLED: dict[str, Callable[[Any, int, int], Struct]] = {
     "LeaderAndIsr": _leader_and_isr,
     "StopReplica": _stop_replica,
     "ElectLeaders": _elect_leaders,
+    "AlterReplicaLogDirs": _alter_log_dirs,
     "AlterPartitionReassignments": _alter_reassignments,
     "CreateAcls": _create_acls,
     "DeleteAcls": _delete_acls,

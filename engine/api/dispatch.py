@@ -53,6 +53,8 @@ class DispatchTable:
     def __init__(self, admission: Admission) -> None:
         self.admission = admission
         self._rows: dict[int, ApiRow] = {}
+        #: How some of them serve brokers of this process that ask in values.
+        self._near_rows: dict[int, ApiRow] = {}
         #: Is asked before the rows are, for every frame that has no open request before it and
         #: comes from somebody to whom nothing can be denied.
         self.serve_usual: UsualHandler = _serve_nothing
@@ -95,6 +97,15 @@ class DispatchTable:
     def row(self, key: int) -> ApiRow | None:
         """Return the row of a key, None if it is not served."""
         return self._rows.get(key)
+
+    def serve_near(self, name: str, handler: Handler) -> None:
+        """Let a handler serve brokers of this process that ask in values, not with a message."""
+        key = api(name).key
+        self._near_rows[key] = self._rows[key]._replace(handler=handler, decode=None)
+
+    def near_row(self, key: int) -> ApiRow:
+        """Return the row that serves what brokers of this process ask in values."""
+        return self._near_rows[key]
 
     def rows(self) -> list[ApiRow]:
         """Return all rows by rising key."""

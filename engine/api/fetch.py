@@ -53,12 +53,13 @@ from engine.kafka_errors import (
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.watermark import READ_COMMITTED, READ_UNCOMMITTED, Isolation
 from engine.wire.fetch_bytes import (
     FIRST_FROM_FOLLOWERS,
     FIRST_WITH_TOPIC_IDS,
+    NO_PREFERRED_REPLICA,
     FetchedPartition,
     FetchedTopic,
     FetchRequest,
@@ -121,7 +122,7 @@ class Fetch:
             return EncodedResponse(self._failed(request, exchange), None)
         read: FetchResults | Promise[FetchResults] = []
         if specs:
-            read = self._replica_manager.fetch(self._params(request, exchange.api_version), specs)
+            read = self._replica_manager.fetch(self._params(request, exchange), specs)
 
         def response(results: FetchResults) -> EncodedResponse:
             return self._response(context, interesting, results, refused, exchange)
@@ -174,19 +175,16 @@ class Fetch:
             return TOPIC_AUTHORIZATION_FAILED
         if topic_partition is None:
             return UNKNOWN_TOPIC_ID
-        topic, index = topic_partition
+        topic = topic_partition.topic
         if not is_follower and not session.may(AclOperation.READ, AclResource.TOPIC, topic):
             return TOPIC_AUTHORIZATION_FAILED
-        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
-            return UNKNOWN_TOPIC_OR_PARTITION
-        if partition.topic_id_text is not None:
-            here = self._replica_manager.partitions.get(topic_partition)
-            if here is not None and here.log.topic_id not in (None, partition.topic_id_text):
-                return INCONSISTENT_TOPIC_ID
-        return 0
+        return fetch_refusal(
+            topic_partition, partition.topic_id_text, self._metadata_cache, self._replica_manager
+        )
 
-    def _params(self, request: FetchRequest, version: int) -> FetchParams:
+    def _params(self, request: FetchRequest, exchange: Exchange) -> FetchParams:
         # Source: FET-4.
+        version = exchange.api_version
         is_follower = request.replica_id >= 0
         if is_follower:
             isolation = Isolation.LOG_END
@@ -195,6 +193,9 @@ class Fetch:
         else:
             isolation = Isolation.HIGH_WATERMARK
         max_bytes = min(request.max_bytes, self._max_bytes)
+        client = None
+        if not is_follower and version >= FIRST_FROM_FOLLOWERS:
+            client = FetchClient(request.rack_id, exchange.session.listener)
         return FetchParams(
             request.replica_id,
             request.max_wait_ms,
@@ -203,6 +204,7 @@ class Fetch:
             isolation,
             is_follower or version < FIRST_FROM_FOLLOWERS,
             version <= _LAST_WITH_HARD_LIMIT,
+            client,
         )
 
     def encoded(
@@ -243,7 +245,9 @@ class Fetch:
     ) -> FetchedPartition:
         """Return one partition's result as it is sent; its bytes are in the care of `records`."""
         index = partition.index
-        error, records_read, watermark, stable_offset, log_start_offset, diverging = result
+        (
+            error, records_read, watermark, stable_offset, log_start_offset, diverging, preferred,
+        ) = result  # fmt: skip
         if error is not None:
             code = error.code
             if code == KAFKA_STORAGE_ERROR and records.api_version <= _LAST_WITHOUT_STORAGE_ERROR:
@@ -277,9 +281,26 @@ class Fetch:
                 aborted,
                 None if diverging is None else (diverging.leader_epoch, diverging.end_offset),
                 None,
-                -1,
+                NO_PREFERRED_REPLICA if preferred is None else preferred,
             ),
         )
+
+
+def fetch_refusal(
+    topic_partition: TopicPartition,
+    topic_id_text: str | None,
+    metadata_cache: MetadataCache,
+    replica_manager: ReplicaManager,
+) -> int:
+    """Return why a partition cannot be read at all, 0 if it may be; the id is the reader's."""
+    topic, index = topic_partition
+    if index not in metadata_cache.topics.get(topic, _NO_PARTITIONS):
+        return UNKNOWN_TOPIC_OR_PARTITION
+    if topic_id_text is not None:
+        here = replica_manager.partitions.get(topic_partition)
+        if here is not None and here.log.topic_id not in (None, topic_id_text):
+            return INCONSISTENT_TOPIC_ID
+    return 0
 
 
 def _opens_session_without_id(request: FetchRequest) -> bool:

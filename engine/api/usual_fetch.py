@@ -7,8 +7,8 @@ request ─ one partition, with or without a session? ─ read ─┬─ enough 
 
 Whatever is not usual is left to `Fetch.answer`, which then finds everything as it was:
 followers, new sessions, several partitions, whatever is refused, records that are converted,
-aborted transactions, clients to whom something can be denied. What is answered here is byte for
-byte what `Fetch.answer` would answer.
+aborted transactions, clients to whom something can be denied, or who may be sent to a nearer
+replica. What is answered here is byte for byte what `Fetch.answer` would answer.
 """
 
 from __future__ import annotations
@@ -89,6 +89,7 @@ class UsualFetch:
         self._sessions = sessions
         self._max_bytes = max_bytes
         self._answer_after_wait = answer_after_wait
+        self._sends_elsewhere = replica_manager.sends_elsewhere
 
     def answer(
         self, request: FetchRequest, exchange: Exchange
@@ -96,7 +97,7 @@ class UsualFetch:
         """Return the response, or a promise of it; None if nothing has been done."""
         (
             replica_id, max_wait_ms, min_bytes, max_bytes, isolation, session_id, epoch, topics,
-            forgotten, _, _,
+            forgotten, rack_id, _,
         ) = request  # fmt: skip
         version = exchange.api_version
         if (
@@ -105,6 +106,7 @@ class UsualFetch:
             or version < _FIRST_USUAL
             or not 0 <= isolation <= 1
             or not exchange.session.may_go_usual
+            or (rack_id and self._sends_elsewhere)
         ):
             return None
         session: FetchSession | None = None
@@ -142,6 +144,7 @@ class UsualFetch:
                     reader,
                     version < FIRST_FROM_FOLLOWERS,
                     False,
+                    None,
                 ),
             )
             return self._wait(partition, spec, params, session, exchange)

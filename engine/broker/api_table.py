@@ -17,6 +17,7 @@ from engine.admin.topic_admin import TopicAdmin
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.acls import Acls
 from engine.api.alter_configs import AlterConfigs
+from engine.api.alter_replica_log_dirs import AlterReplicaLogDirs, MoveTo
 from engine.api.api_versions import ApiVersions
 from engine.api.config_alteration import ConfigAlteration
 from engine.api.create_partitions import CreatePartitions
@@ -39,6 +40,7 @@ from engine.api.init_producer_id import InitProducerId
 from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.list_offsets import ListOffsets
 from engine.api.metadata import Metadata
+from engine.api.near_fetch import AnswerNearFetch
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
 from engine.api.stop_replica import StopReplica
@@ -88,6 +90,8 @@ class ApiDeps(NamedTuple):
     #: The cluster's controller, which may be another broker's.
     ask_controller: AskController
     loggers: PythonLoggers
+    #: Moves replicas between the log directories.
+    move_to: MoveTo
 
 
 class Row(NamedTuple):
@@ -99,6 +103,7 @@ class Row(NamedTuple):
     decode: RequestDecoder | None = None
     serve_usual: UsualHandler | None = None
     is_advertised: bool = True
+    near: Handler | None = None
 
 
 def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
@@ -121,6 +126,8 @@ def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:
         is_advertised=row.is_advertised,
         serve_usual=row.serve_usual,
     )
+    if row.near is not None:
+        table.serve_near(row.name, row.near)
 
 
 def data_rows(deps: ApiDeps) -> list[Row]:
@@ -129,7 +136,8 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     clock, rule = deps.clock, Rule.PER_RESOURCE
     slots = deps.config.max_incremental_fetch_session_cache_slots
     sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
-    fetch = Fetch(FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes))
+    fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
+    fetch, near_fetch = Fetch(fetch_deps), AnswerNearFetch(fetch_deps)
     produce = Produce(replica_manager, metadata_cache)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
     return [
@@ -140,7 +148,7 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             decode_produce_request,
             UsualProduce(produce, metadata_cache, clock).answer,
         ),
-        Row("Fetch", fetch.handle, rule, read_fetch_request),
+        Row("Fetch", fetch.handle, rule, read_fetch_request, near=near_fetch.handle),
         Row("ListOffsets", ListOffsets(replica_manager, clock).handle, rule),
         Row("DeleteRecords", DeleteRecords(replica_manager, metadata_cache).handle, rule),
         Row("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replica_manager).handle, rule),
@@ -174,6 +182,7 @@ def cluster_rows(deps: ApiDeps) -> list[Row]:
         # Who may not describe the cluster learns all but what may be done to it.
         Row("DescribeCluster", DescribeCluster(deps.metadata_cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
+        Row("AlterReplicaLogDirs", AlterReplicaLogDirs(deps.move_to).handle, Rule.CLUSTER_ALTER),
         Row("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE),
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
         Row(

@@ -5,11 +5,12 @@ open   1 session with the metadata store, persistent paths, cluster id
        2 its id (configured, or generated and kept in meta.properties), its dynamic settings
        3 logs opened, recovered where the last end was not clean
        4 listeners bound   5 registered: it has an epoch   6 controller election
-stop   7 listeners and connections closed   8 the controller module resigns
-       9 tasks ended; what waits is let go and its timer stopped, watermarks and recovery points
+stop   7 leaders moved to other brokers, as far as there are any (`controlled_shutdown.py`)
+       8 listeners and connections closed   9 the controller module resigns
+      10 tasks ended; what waits is let go and its timer stopped, watermarks and recovery points
          written, logs closed, .kafka_cleanshutdown, locks released
-      10 settings heard no more, timers cancelled, levels of loggers given back
-      11 the session ends: others see it go
+      11 settings heard no more, timers cancelled, levels of loggers given back
+      12 the session ends: others see it go
 ```
 
 A step that fails while it is opened undoes those before it, in the same order as `stop`
@@ -20,7 +21,6 @@ that make clients try again. When the session expires, a new one begins with the
 (`session.py`).
 
 Source: kafka.server.KafkaServer.startup and shutdown.
-Differs: with several brokers a clean stop does not move leaders first.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from engine.api.exchange import Exchange
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_timers import BrokerTimers
 from engine.broker.closing import Closing
+from engine.broker.controlled_shutdown import ShutdownRequests
 from engine.broker.controller_channel import ControllerChannel
 from engine.broker.controller_link import ControllerLink
 from engine.broker.controller_log import ControllerLog
@@ -103,6 +104,9 @@ class Broker:
         self._on_fatal = on_fatal
         self._epoch = -1
         self._closing = Closing()
+        self._is_stopping = False
+        #: None before the broker is up.
+        self._shutdown: ShutdownRequests | None = None
 
     @classmethod
     async def open(
@@ -151,6 +155,9 @@ class Broker:
         self.live.on_broker(self._settings_changed)
         await self._register()
         self._take_part()
+        self._shutdown = ShutdownRequests(
+            self.live.config, self.metadata_cache, self.peers, self.host.timers, self.host.clock
+        )
         _log.info("broker %d is up, cluster %s", self.broker_id, self.cluster_id)
 
     async def _open_settings(self) -> None:
@@ -198,7 +205,11 @@ class Broker:
             self.tasks,
             deadlines=self.deadlines,
             ports=StoragePorts(
-                lambda: self.epoch, self.peers, self.isr_link.ask, self._directory_offline
+                lambda: self.epoch,
+                self.znodes,
+                self.peers,
+                self.isr_link.ask,
+                self._directory_offline,
             ),
         )
         self.waiting = TopicWaiting(self.metadata_cache, self.host.clock, self.deadlines.note)
@@ -296,6 +307,7 @@ class Broker:
             self.controller,
             self.admin_link.ask,
             self.loggers,
+            self.storage.moves.move_to,
         )
 
     async def _register(self) -> None:
@@ -328,15 +340,17 @@ class Broker:
         port = first.port or self.ports[first.name]
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
-    def serve_near(self, name: str, version: int, request: Struct) -> Promise[Any]:
+    def serve_near(self, name: str, version: int, request: object) -> Promise[Any]:
         """Carry out a request of a broker of this process, and promise the response.
 
-        A handler that fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
+        What is no message is asked in values, which the row of the API must know. A handler that
+        fails fails that request, with UNKNOWN_SERVER_ERROR as Kafka's would.
         """
-        row = self.table.row(api(name).key)
+        key = api(name).key
+        row = self.table.row(key) if isinstance(request, Struct) else self.table.near_row(key)
         assert row is not None, name
         now_ms = self.host.clock.monotonic_ms()
-        listener = self.live.config.between_brokers.name
+        listener = self.peers.listener
         session = Session("broker of this process", self.table.admission, listener)
         exchange = Exchange(session, row.key, version, 0, None, now_ms)
         try:
@@ -396,7 +410,20 @@ class Broker:
 
     # Stopping
 
-    async def stop(self) -> None:
-        """Stop so that the next start needs no recovery, steps 7 to 11; twice is allowed."""
+    async def stop(self, *, moves_leaders: bool = True) -> None:
+        """Stop so that the next start needs no recovery, steps 7 to 12; twice is allowed.
+
+        Where the whole cluster stops nobody is left to lead, and leaders are not moved.
+        """
+        if self._shutdown is not None and moves_leaders and not self._is_stopping:
+            self._is_stopping = True
+            # Who is in the set of a new leader again would have to leave it at once.
+            self.storage.fetchers.begin_no_more()
+            await self._shutdown.run(self.epoch)
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
+
+    def stop_waiting(self) -> None:
+        """Have a `stop` that is under way, or comes, wait for no leaders to move."""
+        if self._shutdown is not None:
+            self._shutdown.give_up()

@@ -24,8 +24,10 @@ from engine.kafka_errors import NONE
 from engine.log.log_reader import EARLIEST, LATEST
 from engine.model import TopicPartition
 from engine.replication.fetch_state import LeaderAnswer
-from engine.replication.partition_types import EpochEnd, FetchSpec
+from engine.replication.near_fetch import NearFetch
+from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
+from engine.replication.watermark import Isolation
 from engine.wire import messages
 from engine.wire.fetch_bytes import (
     FIRST_WITH_REPLICA_STATE,
@@ -62,6 +64,9 @@ class FollowerSession:
         self._epoch = _FIRST_EPOCH
         self._held: dict[TopicPartition, _Asked] = {}
         self._uses_ids = False
+        self._near_params = FetchParams(
+            replica_id, config.max_wait_ms, config.min_bytes, config.max_bytes, Isolation.LOG_END
+        )
 
     @property
     def is_first(self) -> bool:
@@ -71,13 +76,32 @@ class FollowerSession:
     def call(
         self, specs: Mapping[TopicPartition, FetchSpec], topic_ids: Mapping[str, bytes]
     ) -> Call:
-        """Return the request of a round."""
+        """Return the request of a round; the session is that of its message, not of `near`."""
         uses_ids = all(key.topic in topic_ids for key in specs)
+
+        def message(version: int) -> messages.FetchRequest:
+            return self._message(version, specs, topic_ids if uses_ids else None)
+
+        return Call(
+            "Fetch",
+            message,
+            _LOWEST_FETCH,
+            None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
+            near=NearFetch(self._near_params, specs, topic_ids),
+        )
+
+    def _message(
+        self,
+        version: int,
+        specs: Mapping[TopicPartition, FetchSpec],
+        topic_ids: Mapping[str, bytes] | None,
+    ) -> messages.FetchRequest:
+        uses_ids = topic_ids is not None
         if uses_ids != self._uses_ids:
             self.reset()
             self._uses_ids = uses_ids
         asked = {
-            key: _Asked(spec, topic_ids[key.topic] if uses_ids else None)
+            key: _Asked(spec, None if topic_ids is None else topic_ids[key.topic])
             for key, spec in specs.items()
         }
         sent: dict[TopicPartition, _Asked] = asked
@@ -90,17 +114,11 @@ class FollowerSession:
                 if key not in asked or asked[key].topic_id != each.topic_id
             }
         self._held = asked
-        session_id, epoch = self._session_id, self._epoch
-
-        def message(version: int) -> messages.FetchRequest:
-            request = self._request(version)
-            request.session_id, request.session_epoch = session_id, epoch
-            request.topics = _topics(sent, version)
-            request.forgotten_topics_data = _forgotten(forgotten, version)
-            return request
-
-        highest = None if uses_ids else FIRST_WITH_TOPIC_IDS - 1
-        return Call("Fetch", message, _LOWEST_FETCH, highest)
+        request = self._request(version)
+        request.session_id, request.session_epoch = self._session_id, self._epoch
+        request.topics = _topics(sent, version)
+        request.forgotten_topics_data = _forgotten(forgotten, version)
+        return request
 
     def _request(self, version: int) -> messages.FetchRequest:
         config = self._config

@@ -13,9 +13,7 @@ propose ──> waiting, one for each partition ── one request in flight ─
 3. A partition that the response leaves out stays, and is asked for again.
 
 Source: REPL-6, ISR-6, KIP-497; Kafka's DefaultAlterPartitionManager.
-Differs: what a partition proposes again after an error waits for the pause, too. In-sync sets are
-never written to the metadata store by brokers, as they were below inter.broker.protocol.version
-2.7.
+Differs: what a partition proposes again after an error waits for the pause, too.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from engine.host.promise import Promise
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import MetadataCache
+from engine.replication.near_fetch import NearFetched
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
 from engine.wire import messages
@@ -128,7 +129,7 @@ class LeaderFetcher:
 
     def _fetched(
         self,
-        promise: Promise[messages.FetchResponse],
+        promise: Promise[messages.FetchResponse | NearFetched],
         specs: Mapping[TopicPartition, FetchSpec],
     ) -> None:
         if promise.error is not None:
@@ -136,6 +137,10 @@ class LeaderFetcher:
             return
         self._reached()
         response = promise.result()
+        if isinstance(response, NearFetched):
+            self.fetcher.taken(specs, response.answers)
+            self._next()
+            return
         if response.error_code != NONE:
             _log.info(
                 "the fetch session with broker %d begins anew: %s",
@@ -144,7 +149,9 @@ class LeaderFetcher:
             )
             if self._session.is_first:
                 self.fetcher.unreached(specs)
-        self.fetcher.taken(specs, self._session.answers(response))
+        if not self.fetcher.taken(specs, self._session.answers(response)):
+            # A session tells a watermark once: what was passed over is only told to a new one.
+            self._session.reset()
         self._next()
 
     def _end_is_there(

@@ -18,10 +18,11 @@ from engine.wire.codec import message_codec
 from engine.wire.structs import Struct
 
 
-def request_for(row: ApiRow, version: int, request: Struct) -> object:
+def request_for(row: ApiRow, version: int, request: object) -> object:
     """Return a request in the form that a row's handler takes."""
     if row.decode is None:
         return request
+    assert isinstance(request, Struct)
     return row.decode(
         memoryview(message_codec(f"{row.name}Request", version).encode(request)), version
     )

@@ -20,14 +20,13 @@ from engine.host.promise import Promise
 from engine.limits import BROKER_LINK_TIMEOUT_MS
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.headers import api
-from engine.wire.structs import Struct
 
 _log = logging.getLogger("kafka.server.BrokerLinks")
 # Kafka's number of the protocol.
 _PLAINTEXT = 0
 
-#: Serves a request of a broker by the API's name, a version and the message.
-Serve: TypeAlias = Callable[[str, int, Struct], Promise[Any]]
+#: Serves a request of a broker by the API's name, a version and the message, or what stands for it.
+Serve: TypeAlias = Callable[[str, int, object], Promise[Any]]
 
 
 class BrokerLink(Protocol):
@@ -54,6 +53,8 @@ class NearLink:
         serve = self._brokers.get(self._broker_id)
         if serve is None:
             return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
+        if call.near is not None:
+            return serve(call.api_name, 0, call.near)
         stable = api(call.api_name).stable
         version = stable.highest if call.highest is None else min(call.highest, stable.highest)
         message = call.message(version) if callable(call.message) else call.message
@@ -97,18 +98,18 @@ class Peers:
         self._clock = clock
         self._near = near
         self._broker_id = broker_id
-        self._listener = listener
+        self.listener = listener
 
     def link(self, broker: BrokerNode) -> BrokerLink | None:
         """Return a link to a broker, None (and an error in the log) if it cannot be reached."""
         if broker.broker_id in self._near:
             return NearLink(broker.broker_id, self._near)
-        endpoint = broker.endpoint(self._listener)
+        endpoint = broker.endpoint(self.listener)
         if endpoint is None or endpoint.security_protocol != _PLAINTEXT:
             _log.error(
                 "broker %d is not reached: it has no plain listener %s",
                 broker.broker_id,
-                self._listener,
+                self.listener,
             )
             return None
         connection = LoopConnection(

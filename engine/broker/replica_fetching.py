@@ -21,6 +21,7 @@ from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.replica_fetcher import ReplicaFetcher, ReplicaFetcherConfig
+from engine.replication.replication_quota import ReplicationQuota
 
 
 def fetcher_number(topic_partition: TopicPartition, fetcher_count: int) -> int:
@@ -42,14 +43,17 @@ class ReplicaFetchers:
         *,
         fetcher_count: int,
         logs: Callable[[], FollowerLogs],
+        quota: ReplicationQuota,
     ) -> None:
         """`fetcher_count` is the most for each leader; `logs` is asked when one is made."""
         self._ports = ports
         self._config = config
         self._fetcher_count = fetcher_count
         self._logs = logs
+        self._quota = quota
         self._fetchers: dict[tuple[int, int], LeaderFetcher] = {}
         self._is_stopped = False
+        self._begins = True
 
     @property
     def fetchers(self) -> dict[tuple[int, int], LeaderFetcher]:
@@ -59,13 +63,14 @@ class ReplicaFetchers:
     def fetch_from(self, order: FetchFrom) -> None:
         """Fetch a partition from its leader from now on, in place of an earlier one."""
         topic_partition, leader_id, leader_epoch = order
-        if self._is_stopped:
+        if self._is_stopped or not self._begins:
+            self._remove(topic_partition, spared=None)
             return
         number = fetcher_number(topic_partition, self._fetcher_count)
         key = leader_id, number
         fetcher = self._fetchers.get(key)
         if fetcher is None:
-            rounds = ReplicaFetcher(self._logs(), self._ports.clock, self._config)
+            rounds = ReplicaFetcher(self._logs(), self._ports.clock, self._quota, self._config)
             fetcher = self._fetchers[key] = LeaderFetcher(leader_id, rounds, self._ports)
         fetcher.add(topic_partition, leader_epoch)
         self._remove(topic_partition, spared=fetcher)
@@ -84,6 +89,13 @@ class ReplicaFetchers:
             fetcher.close()
             for topic_partition, state in fetcher.fetcher.states.items():
                 self.fetch_from(FetchFrom(topic_partition, leader_id, state.leader_epoch))
+
+    def begin_no_more(self) -> None:
+        """Go on with what is fetched, and begin nothing that is ordered from now on.
+
+        Differs: a broker of Kafka's that is about to stop follows those who took its place.
+        """
+        self._begins = False
 
     def close(self) -> None:
         """Fetch nothing more, from nobody."""

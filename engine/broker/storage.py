@@ -19,12 +19,15 @@ from itertools import islice
 from typing import NamedTuple
 
 from engine.broker.deadlines import Deadlines
+from engine.broker.directory_moves import DirectoryMoves
 from engine.broker.dynamic_config import LiveConfig
 from engine.broker.host import BrokerHost
 from engine.broker.isr_proposals import AskController, IsrProposalPorts, IsrProposals
+from engine.broker.isr_writes import IsrWritePorts, IsrWrites, writes_sets_itself
 from engine.broker.leader_fetcher import FetcherPorts
 from engine.broker.peers import Peers
 from engine.broker.replica_fetching import ReplicaFetchers
+from engine.broker.replication_quotas import ReplicationQuotas
 from engine.broker.tasks import LoopTasks
 from engine.config.broker_config import BrokerConfig
 from engine.errors import StorageError
@@ -39,11 +42,13 @@ from engine.replication.effects import ProposeIsr
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
+from engine.replication.nearest_replica import REPLICA_SELECTORS, NearestReplica
 from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
 from engine.replication.state_text import state_text
+from engine.znode.client import ZnodeClient
 
 _log = logging.getLogger("kafka.server.ReplicaManager")
 _logs_log = logging.getLogger("kafka.log.LogManager")
@@ -56,6 +61,7 @@ class StoragePorts(NamedTuple):
     """
 
     epoch: Callable[[], int]
+    znodes: ZnodeClient
     peers: Peers
     ask_controller: AskController
     on_offline: Callable[[str], None]
@@ -92,22 +98,19 @@ class Storage:
                 self._directory_offline,
             ),
         )
-        self.fetchers = ReplicaFetchers(
-            FetcherPorts(
-                config.broker_id, ports.epoch, metadata_cache, ports.peers, host.timers, host.clock
-            ),
-            _fetcher_config(config),
-            fetcher_count=config.num_replica_fetchers,
-            logs=lambda: FollowerLogs(self.replica_manager),
-        )
+        self.quotas = ReplicationQuotas(live, host.clock)
+        self._open_copying(host, metadata_cache, ports)
         self.replica_manager = ReplicaManager(
             host.clock,
             ReplicaManagerPorts(
                 is_known=metadata_cache.is_known,
                 propose_isr=self._propose_isr,
                 fetching=self.fetchers,
+                moving=self.moves,
                 on_log_dir_offline=self._failed_below,
                 on_waiting=deadlines.note,
+                nearest=_nearest(config, metadata_cache, host),
+                leader_quota=self.quotas.leader,
             ),
             ReplicaManagerConfig(
                 config.fetch_purgatory_purge_interval_requests,
@@ -115,17 +118,7 @@ class Storage:
             ),
         )
         deadlines.add(self.replica_manager)
-        self.isr_proposals = IsrProposals(
-            config.broker_id,
-            IsrProposalPorts(
-                ports.epoch,
-                lambda: metadata_cache.topic_ids,
-                ports.ask_controller,
-                self.replica_manager.isr_decided,
-            ),
-            host.timers,
-            host.clock,
-        )
+        self.isr_changes = self._isr_changes(host, metadata_cache, tasks, ports)
         self.leadership = Leadership(
             config.broker_id,
             host.clock,
@@ -135,6 +128,57 @@ class Storage:
             is_alive=metadata_cache.is_alive,
         )
         self._tasks = tasks
+
+    def _isr_changes(
+        self,
+        host: BrokerHost,
+        metadata_cache: MetadataCache,
+        tasks: LoopTasks,
+        ports: StoragePorts,
+    ) -> IsrProposals | IsrWrites:
+        """Return who changes in-sync sets: the controller, or below 2.7 this broker."""
+        config = self._live.config
+        decided = self.replica_manager.isr_decided
+        if writes_sets_itself(config.inter_broker_protocol_version):
+
+            def controller_epoch(key: TopicPartition) -> int:
+                known = metadata_cache.partition(key)
+                return self.leadership.controller_epoch if known is None else known.controller_epoch
+
+            writing = IsrWritePorts(ports.znodes, controller_epoch, decided)
+            return IsrWrites(config.broker_id, writing, tasks, host.clock)
+        return IsrProposals(
+            config.broker_id,
+            IsrProposalPorts(
+                ports.epoch, lambda: metadata_cache.topic_ids, ports.ask_controller, decided
+            ),
+            host.timers,
+            host.clock,
+        )
+
+    def _open_copying(
+        self, host: BrokerHost, metadata_cache: MetadataCache, ports: StoragePorts
+    ) -> None:
+        """Make what copies logs: from other brokers, and between directories."""
+        config = self._live.config
+        self.moves = DirectoryMoves(
+            lambda: self.replica_manager,
+            self.logs,
+            self.quotas.moves,
+            host.timers,
+            host.clock,
+            chunk_bytes=config.replica_fetch_max_bytes,
+            backoff_ms=config.replica_fetch_backoff_ms,
+        )
+        self.fetchers = ReplicaFetchers(
+            FetcherPorts(
+                config.broker_id, ports.epoch, metadata_cache, ports.peers, host.timers, host.clock
+            ),
+            _fetcher_config(config),
+            fetcher_count=config.num_replica_fetchers,
+            logs=lambda: FollowerLogs(self.replica_manager),
+            quota=self.quotas.follower,
+        )
 
     def start(self) -> None:
         """Open all logs and begin the periodic tasks; the errors are those of LogManager.start."""
@@ -159,6 +203,8 @@ class Storage:
             self.checkpoint_high_watermarks,
             first_after_ms=every_ms,
         )
+        if isinstance(self.isr_changes, IsrWrites):
+            self.isr_changes.start()
         every_ms = config.replica_lag_time_max_ms // 2
         self._tasks.every(
             "isr-expiration", every_ms, self.replica_manager.shrink_isrs, first_after_ms=every_ms
@@ -178,13 +224,14 @@ class Storage:
     def stop(self) -> None:
         """Complete the delayed operations and close everything in order."""
         self.fetchers.close()
-        self.isr_proposals.stop()
+        self.moves.close()
+        self.isr_changes.stop()
         self.replica_manager.stop()
         self.checkpoint_high_watermarks()
         self.logs.stop()
 
     def _propose_isr(self, proposal: ProposeIsr) -> None:
-        self.isr_proposals.propose(proposal)
+        self.isr_changes.propose(proposal)
 
     # Settings
 
@@ -208,6 +255,7 @@ class Storage:
         """
         self.logs.reconfigure(topic)
         self.fetchers.resize(self._live.config.num_replica_fetchers)
+        self.quotas.reconfigure()
         self.leadership.reconfigure(topic)
 
     def _high_watermark_of(self, topic_partition: TopicPartition) -> int:
@@ -230,6 +278,14 @@ class Storage:
         for topic_partition in lost:
             self.replica_manager.mark_offline(topic_partition)
         self._on_offline(path)
+
+
+def _nearest(
+    config: BrokerConfig, metadata_cache: MetadataCache, host: BrokerHost
+) -> NearestReplica | None:
+    if not REPLICA_SELECTORS.get(config.replica_selector_class or "", False):
+        return None
+    return NearestReplica(metadata_cache, host.clock)
 
 
 def _fetcher_config(config: BrokerConfig) -> ReplicaFetcherConfig:

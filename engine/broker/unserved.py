@@ -8,6 +8,7 @@ told to keep. All others are either served or change nothing here.
 | listeners | those in plain text |
 | `authorizer.class.name` | where it would let everyone in: all clients are ANONYMOUS, so with `super.users=User:ANONYMOUS`, or `allow.everyone.if.no.acl.found=true` as long as there are no ACLs |
 | policies of topics and configs, tiered storage | no |
+| `replica.selector.class` | the two that Kafka brings |
 | `process.roles` | no: metadata lies in znodes |
 """  # noqa: E501 - a table
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
+from engine.replication.nearest_replica import REPLICA_SELECTORS
 
 if TYPE_CHECKING:
     from engine.znode.client import ZnodeClient
@@ -46,6 +48,11 @@ def check_served(settings: BrokerSettings, config: BrokerConfig) -> None:
         text = settings.set_text(name)
         if text is not None and text.strip().lower() not in _OFF:
             raise ConfigError(name, text, rule)
+    selector = config.replica_selector_class
+    if selector is not None and selector not in REPLICA_SELECTORS:
+        raise ConfigError(
+            "replica.selector.class", selector, f"must be one of {', '.join(REPLICA_SELECTORS)}"
+        )
     _check_authorizer(settings, config)
 
 

@@ -69,7 +69,8 @@ Message: TypeAlias = "Struct | Callable[[int], Struct]"
 class Call(NamedTuple):
     """A request: `message` may be a function of the version that was agreed on.
 
-    `lowest` and `highest` bound the version further than both sides do.
+    `lowest` and `highest` bound the version further than both sides do. `near` asks the same of a
+    broker of this process, in values that its row knows.
     """
 
     api_name: str
@@ -77,6 +78,7 @@ class Call(NamedTuple):
     lowest: int = 0
     highest: int | None = None
     has_response: bool = True
+    near: object | None = None
 
 
 class VersionRange(NamedTuple):

@@ -9,15 +9,18 @@ and whoever came from outside begins anew.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
-from engine.cluster.plan import ClusterPlan
+from engine.cluster.process import when_informed
 from engine.config.settings import BrokerSettings
 from engine.host.ports import Clock, Entropy, Network, Timers
+from engine.host.promise import Promise
+from engine.host.real_network import CannotListen
 from engine.limits import ZNODE_HEARTBEATS_PER_TIMEOUT, ZOOKEEPER_TICK_MS
 from engine.znode.client import ZnodeClient
 from engine.znode.embedded import EmbeddedZnodeClient
@@ -27,6 +30,7 @@ from engine.znode.store import ZnodeStore
 from engine.znode.zookeeper_server import ZookeeperServer
 
 _log = logging.getLogger("zookeeper.server")
+_LOOK_SESSION_MS = 60_000
 
 
 class MetadataStore:
@@ -63,6 +67,23 @@ class MetadataStore:
         self._server = server
         self._expire_later()
         return listener.port
+
+    async def end_session_of(self, path: str) -> bool:
+        """End the session that an ephemeral node belongs to; tells whether there was one.
+
+        For who knows that its client is gone: whoever waits for the node would wait for the
+        session's timeout.
+        """
+        client = self.client(_LOOK_SESSION_MS)
+        await client.connect()
+        try:
+            stat = await client.exists(path)
+        finally:
+            await client.close()
+        if stat is None or not stat.ephemeral_owner:
+            return False
+        self._store.close_session(stat.ephemeral_owner)
+        return True
 
     def _beat(self, client: EmbeddedZnodeClient, period_ms: int) -> None:
         def beat() -> None:
@@ -117,54 +138,100 @@ class Sessions(Protocol):
 
 
 class Cluster:
-    """The brokers of a plan, all of them open; `open` makes one."""
+    """The brokers of this process."""
 
-    def __init__(self, brokers: list[Broker]) -> None:
-        self.brokers = brokers
-
-    @classmethod
-    async def open(
-        cls,
-        plan: ClusterPlan,
+    def __init__(
+        self,
         store: Sessions,
         host: BrokerHost,
-        settings_of: Callable[[int], BrokerSettings],
+        settings_of: Callable[[int, int | None], BrokerSettings],
         on_fatal: Callable[[str], None],
-    ) -> Cluster:
-        """Open the brokers of a plan; the errors are those of `open_brokers`."""
-        settings = [settings_of(broker_id) for broker_id in plan.broker_ids()]
-        return cls(await open_brokers(settings, store, host, on_fatal))
+        *,
+        is_whole: bool = True,
+        ports: Mapping[int, int] | None = None,
+    ) -> None:
+        """`settings_of` is asked with a broker's id and where it listened last.
+
+        Where it `is_whole` nobody is left to lead once it closes. `on_fatal` is told when a broker
+        cannot go on.
+        """
+        #: Those that are open, as they were opened.
+        self.brokers: list[Broker] = []
+        self._store = store
+        self._host = host
+        self._settings_of = settings_of
+        self._on_fatal = on_fatal
+        self._is_whole = is_whole
+        self._ports = dict(ports or {})
+        self._peers: dict[int, Serve] = {}
+
+    async def open(self, broker_ids: Iterable[int]) -> Cluster:
+        """Open brokers; if one fails, those before it are closed. Errors: as `Broker.open`."""
+        try:
+            for broker_id in broker_ids:
+                await self.start(broker_id)
+        except BaseException:
+            await _close(self.brokers)
+            raise
+        return self
+
+    async def start(self, broker_id: int) -> Broker:
+        """Open one broker, where it listened last if others do not by now."""
+        port = self._ports.get(broker_id)
+        try:
+            broker = await self._open(self._settings_of(broker_id, port))
+        except CannotListen as error:
+            if port is None:
+                raise
+            _log.warning("%s; broker %d listens elsewhere", error, broker_id)
+            broker = await self._open(self._settings_of(broker_id, None))
+        self.brokers.append(broker)
+        self._ports[broker_id] = next(iter(broker.ports.values()))
+        return broker
+
+    async def _open(self, settings: BrokerSettings) -> Broker:
+        timeout_ms = settings.value("zookeeper.session.timeout.ms")
+        assert isinstance(timeout_ms, int)
+        znodes = self._store.client(timeout_ms)
+        return await Broker.open(settings, self._host, znodes, self._peers, on_fatal=self._on_fatal)
+
+    def addresses(self) -> dict[int, str]:
+        """Return where clients reach the brokers, by id."""
+        return {broker.broker_id: broker.address_for_clients() for broker in self.brokers}
+
+    async def start_again(self, broker_id: int) -> None:
+        """Open one broker, and return once it knows the cluster. Errors: as `Broker.open`."""
+        broker, informed = await self.start(broker_id), Promise[None]()
+        when_informed([broker], partial(informed.keep, None))
+        await informed
+
+    async def stop(self, broker_id: int) -> None:
+        """Stop one broker, whose leaders move to others; those go on."""
+        broker = next(broker for broker in self.brokers if broker.broker_id == broker_id)
+        await broker.stop()
+        self.brokers.remove(broker)
+
+    def stop_with_all(self) -> None:
+        """Wait for no leaders to move: the cluster of these brokers stops as a whole."""
+        self._is_whole = True
+        for broker in self.brokers:
+            broker.stop_waiting()
 
     async def close(self) -> None:
-        """Close the brokers, the last opened first."""
-        await _close(self.brokers)
+        """Close all brokers, the last opened first.
 
-
-async def open_brokers(
-    settings: Sequence[BrokerSettings],
-    store: Sessions,
-    host: BrokerHost,
-    on_fatal: Callable[[str], None],
-) -> list[Broker]:
-    """Open one broker after the other; if one fails, those before it are closed.
-
-    The errors are those of `Broker.open`. `on_fatal` is told when one of them cannot go on.
-    """
-    peers: dict[int, Serve] = {}
-    brokers: list[Broker] = []
-    try:
-        for one in settings:
-            timeout_ms = one.value("zookeeper.session.timeout.ms")
-            assert isinstance(timeout_ms, int)
-            brokers.append(
-                await Broker.open(one, host, store.client(timeout_ms), peers, on_fatal=on_fatal)
-            )
-    except BaseException:
-        await _close(brokers)
-        raise
-    return brokers
+        Where nobody is left to lead nothing is moved: the controllers end before the brokers do,
+        and what stands in the store of leaders and in-sync sets is what the next start begins with.
+        """
+        if self._is_whole:
+            await _close(self.brokers)
+            return
+        for broker in reversed(self.brokers):
+            await broker.stop()
 
 
 async def _close(brokers: Sequence[Broker]) -> None:
+    for broker in brokers:
+        broker.controller.stop()
     for broker in reversed(brokers):
-        await broker.stop()
+        await broker.stop(moves_leaders=False)

@@ -10,6 +10,12 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from engine.cluster.broker_processes import (
+    BrokerStatus,
+    broker_statuses,
+    running_processes,
+    stop_left_processes,
+)
 from engine.cluster.data_directory import (
     BadClusterFile,
     ClusterInUse,
@@ -24,14 +30,14 @@ from engine.cluster.ownership import (
     set_aside,
 )
 from engine.cluster.plan import ClusterPlan
+from engine.cluster.process_log import last_words, log_size
 from engine.config.key import broker_keys
 from engine.config.value import HIDDEN
 from engine.errors import EngineError, StorageError
 from engine.host import processes
 from engine.host.liveness import answers_end
 from engine.host.lock_file import LockHeld, acquire, is_held
-from engine.host.ports import Clock, FileMissing, Files
-from engine.limits import LOG_TAIL_BYTES
+from engine.host.ports import Clock, Files
 from engine.log.meta_properties import FILE_NAME as META_FILE
 from engine.log.meta_properties import read_meta_properties
 
@@ -39,6 +45,8 @@ _POLL_MS = 5
 #: How long a process that runs may take until it sees that a connection has ended.
 PROBE_TIMEOUT_S = 2.0
 _PROGRAM = "engine.cluster"
+#: What a later start may change, beside settings.
+_CHANGEABLE = ("port", "zookeeper_port", "racks", "is_in_processes")
 
 
 class ClusterStatus(NamedTuple):
@@ -48,7 +56,7 @@ class ClusterStatus(NamedTuple):
     bootstrap_servers: str | None
     pids: list[int]
     data: str
-    brokers: dict[str, str]
+    brokers: list[BrokerStatus]
     #: Where ZooKeeper's clients reach the metadata store.
     zookeeper: str | None
     #: What a start sets, without the values of passwords.
@@ -162,17 +170,21 @@ def status_as(data: DataDirectory, state: ClusterState) -> ClusterStatus:
     """Return what is known of a cluster that is in this state."""
     has_process = state in (ClusterState.RUNNING, ClusterState.HUNG)
     running = data.running() if has_process else None
-    settings = _shown(data.plan() or ClusterPlan())
+    plan = data.plan() or ClusterPlan()
+    brokers = []
+    if state is not ClusterState.ABSENT:
+        brokers = broker_statuses(data, plan, state)
+    pids = [broker.pid for broker in brokers if broker.pid is not None]
     if running is None:
-        return ClusterStatus(state, None, [], data.path, {}, None, settings)
+        return ClusterStatus(state, None, pids, data.path, brokers, None, _shown(plan))
     return ClusterStatus(
         state,
         running.bootstrap_servers,
-        [running.pid],
+        sorted({running.pid, *pids}),
         data.path,
-        running.brokers,
+        brokers,
         running.znode_address,
-        settings,
+        _shown(plan),
     )
 
 
@@ -222,12 +234,21 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
     if plan.zookeeper_port != kept.zookeeper_port:
         was = kept.zookeeper_port or "any"
         differences.append(f"it was started with ZooKeeper port {was}, not {plan.zookeeper_port}")
+    if plan.racks != kept.racks:
+        differences.append(f"it was started with racks {_listed(kept.racks)}")
+    if plan.is_in_processes != kept.is_in_processes:
+        how = "in processes of their own" if kept.is_in_processes else "in one process"
+        differences.append(f"its brokers run {how}")
     for name in sorted({*plan.settings, *kept.settings}):
         if plan.settings.get(name) != kept.settings.get(name):
             verb = "sets" if name in kept.settings else "does not set"
             differences.append(f"it {verb} {name}" + ("" if name in plan.settings else " still"))
     if differences:
         raise RunsOtherwise(data.path, differences)
+
+
+def _listed(words: Collection[str]) -> str:
+    return ",".join(words) or "none"
 
 
 def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float) -> None:
@@ -241,7 +262,7 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
     check_start(data, files, plan)
     with data.trying(plan) as started:
         command = processes.python_command(_PROGRAM, data.path)
-        log_end = _size(files, data.log_path)
+        log_end = log_size(files, data.log_path)
         process = processes.start_detached(command, data.log_path)
         said = process.wait_until_ready(timeout_s)
         if said:
@@ -250,7 +271,7 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
     if said is None:
         processes.ask_to_stop(process.pid)
         raise ClusterNotReadyInTime(data.path, timeout_s)
-    raise ClusterDidNotStart(data.path, *_last_words(files, data.log_path, log_end))
+    raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
 
 
 def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[int], None]) -> bool:
@@ -258,10 +279,10 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
 
     Errors: ClusterDidNotStop, BadRunningFile.
     """
+    deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     if not is_held(data.lock_path):
         # Whatever a file says that was left behind.
-        return False
-    deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
+        return _stop_left(data, clock, deadline_ms, pause)
     running = data.running()
     while running is None and is_held(data.lock_path):
         # It starts: who it is, it says once it is ready.
@@ -276,6 +297,18 @@ def stop(data: DataDirectory, clock: Clock, timeout_s: float, pause: Callable[[i
         if clock.monotonic_ms() > deadline_ms:
             raise ClusterDidNotStop(data.path, running.pid)
         pause(_POLL_MS)
+    return True
+
+
+def _stop_left(
+    data: DataDirectory, clock: Clock, deadline_ms: int, pause: Callable[[int], None]
+) -> bool:
+    """Stop brokers that outlived their cluster's process; tells whether there were any."""
+    plan = _readable_plan(data) or ClusterPlan()
+    if not running_processes(data, plan):
+        return False
+    for left in stop_left_processes(data, plan, clock, deadline_ms, pause).values():
+        raise ClusterDidNotStop(data.path, left.pid)
     return True
 
 
@@ -299,11 +332,8 @@ def plan_for(
         return asked
     if "broker_count" in given and asked.broker_count != kept.broker_count:
         raise OtherPlan(data.path, "--brokers", kept.broker_count, asked.broker_count)
-    return kept._replace(
-        port=asked.port if "port" in given else kept.port,
-        zookeeper_port=(asked.zookeeper_port if "zookeeper_port" in given else kept.zookeeper_port),
-        settings={**settings, **asked.settings},
-    )
+    changed = {name: getattr(asked, name) for name in _CHANGEABLE if name in given}
+    return kept._replace(**changed, settings={**settings, **asked.settings})
 
 
 def directories_that_stay(data: DataDirectory) -> list[str]:
@@ -338,7 +368,9 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     remove_links(data, files)
     # The plan goes last: as long as it is there, an interrupted removal can be begun again.
     left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]
-    for path in (*set_aside(data, files), *data.own_files()):
+    plan = plan or ClusterPlan()
+    beside = [path for id_ in plan.broker_ids() for path in data.broker_files(id_)]
+    for path in (*set_aside(data, files), *beside, *data.own_files()):
         remove_file(files, path)
     inside = [f"{data.path}/{name}" for name in files.list_dir(data.path)]
     if not inside:
@@ -361,24 +393,3 @@ def _readable_plan(data: DataDirectory) -> ClusterPlan | None:
         return data.plan()
     except BadClusterFile:
         return None
-
-
-def _size(files: Files, path: str) -> int:
-    try:
-        return files.size_bytes(path)
-    except FileMissing:
-        return 0
-
-
-def _last_words(files: Files, path: str, start: int) -> tuple[str, str | None]:
-    """Return the last line that a process wrote behind a position of its log, and its last hint."""
-    file = files.open(path)
-    try:
-        end = file.size_bytes()
-        begin = max(start, end - LOG_TAIL_BYTES)
-        lines = file.read_at(begin, end - begin).decode(errors="replace").splitlines()
-    finally:
-        file.close()
-    hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
-    said = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
-    return said[-1] if said else "it said nothing", hints[-1] if hints else None

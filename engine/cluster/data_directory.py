@@ -2,7 +2,8 @@
 
 ```
 cluster.json     how the cluster was made: {"brokers": 1, "host": …, "port": 9092, "settings": {…},
-                 "zookeeper_port": 0}               the last is missing in older files
+                 "zookeeper_port": 0, "racks": ["a", …], "processes": false, "removed": [2, …]}
+                 the last four may be missing in older files
 cluster.lock     locked by the process that runs it
 cluster.start    locked by whoever starts or removes it, for so long
 running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"},
@@ -11,7 +12,18 @@ zookeeper.port   where the metadata store listened last, and will again: {"port"
 cluster.log      what it has to say
 served.json      whose log directories are served, where they are not the cluster's own
 znodes.sqlite    the metadata store
+request.json     what a command wants of the process, and its answer: see `requests.py`
+response.json
 broker-<id>/     the log directory of a broker
+```
+
+A broker that is a process of its own has more:
+
+```
+broker-<id>.lock     locked by its process
+broker-<id>.json     that process: {"pid": …, "address": "host:port", "zookeeper": "host:port"}
+                     there is no address yet while it starts
+broker-<id>.log      what it has to say
 ```
 
 | lock | running.json | cluster.json | state |
@@ -21,6 +33,8 @@ broker-<id>/     the log directory of a broker
 | free | there | | crashed: it was killed, the next start recovers |
 | free | no | there | stopped |
 | free | no | no | absent |
+
+The states of a broker's process are the same, of its files (`broker_processes.py`).
 """
 
 from __future__ import annotations
@@ -32,6 +46,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from engine.cluster.plan import ClusterPlan
+from engine.cluster.process_log import log_end
 from engine.errors import EngineError, StorageError
 from engine.host.lock_file import is_held
 from engine.host.ports import FileMissing, Files
@@ -95,6 +110,15 @@ class RunningCluster(NamedTuple):
     znode_address: str | None = None
 
 
+class RunningBroker(NamedTuple):
+    """The process that runs a broker, and the metadata store that it is connected to."""
+
+    pid: int
+    #: None while it starts.
+    address: str | None
+    zookeeper: str
+
+
 class DataDirectory:
     """The files of one cluster."""
 
@@ -109,14 +133,38 @@ class DataDirectory:
         self.served_path = f"{path}/served.json"
         self._running_path = f"{path}/running.json"
         self._znode_port_path = f"{path}/zookeeper.port"
+        self.request_path = f"{path}/request.json"
+        self.response_path = f"{path}/response.json"
 
     def broker_path(self, broker_id: int) -> str:
         """Return the log directory of a broker."""
         return f"{self.path}/broker-{broker_id}"
 
+    def broker_lock_path(self, broker_id: int) -> str:
+        """Return what the process of a broker locks."""
+        return f"{self.broker_path(broker_id)}.lock"
+
+    def broker_log_path(self, broker_id: int) -> str:
+        """Return where the process of a broker says what it has to."""
+        return f"{self.broker_path(broker_id)}.log"
+
+    def _broker_running_path(self, broker_id: int) -> str:
+        return f"{self.broker_path(broker_id)}.json"
+
+    def broker_files(self, broker_id: int) -> list[str]:
+        """Return the files beside the log directory of a broker, whether they are there or not."""
+        running = self._broker_running_path(broker_id)
+        return [
+            running,
+            f"{running}{TEMPORARY_SUFFIX}",
+            self.broker_lock_path(broker_id),
+            self.broker_log_path(broker_id),
+        ]
+
     def own_files(self) -> list[str]:
         """Return the files beside the brokers' directories, the plan last."""
         replaced = [self._znode_port_path, self._running_path]
+        replaced += [self.request_path, self.response_path]
         half = [f"{path}{TEMPORARY_SUFFIX}" for path in (*replaced, self.plan_path)]
         locks = [self.lock_path, self.start_lock_path]
         served = [self.served_path, f"{self.served_path}{TEMPORARY_SUFFIX}"]
@@ -155,6 +203,9 @@ class DataDirectory:
                 int(content["port"]),
                 {str(key): str(value) for key, value in content["settings"].items()},
                 int(content.get("zookeeper_port", 0)),
+                tuple(map(str, content.get("racks", ()))),
+                bool(content.get("processes", False)),
+                tuple(map(int, content.get("removed", ()))),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadClusterFile(self.plan_path, f"not the plan of a cluster: {error}") from error
@@ -168,6 +219,9 @@ class DataDirectory:
             "port": plan.port,
             "settings": plan.settings,
             "zookeeper_port": plan.zookeeper_port,
+            "racks": list(plan.racks),
+            "processes": plan.is_in_processes,
+            "removed": list(plan.removed_ids),
         }
         self._write(self.plan_path, content)
 
@@ -221,6 +275,50 @@ class DataDirectory:
             self._files.remove(self._running_path)
         except FileMissing:
             return
+
+    def running_broker(self, broker_id: int) -> RunningBroker | None:
+        """Return the process that runs or ran a broker; raises BadRunningFile."""
+        path, lock_path = self._broker_running_path(broker_id), self.broker_lock_path(broker_id)
+        try:
+            content = self._read(path)
+            if content is None:
+                return None
+            return RunningBroker(int(content["pid"]), content["address"], str(content["zookeeper"]))
+        except BadClusterFile as error:
+            raise BadRunningFile(error.path, error.reason, lock_path) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadRunningFile(path, f"not of a process: {error}", lock_path) from error
+
+    def write_running_broker(self, broker_id: int, running: RunningBroker) -> None:
+        """Say which process runs a broker."""
+        self._write(self._broker_running_path(broker_id), running._asdict())
+
+    def broker_log_end(self, broker_id: int) -> tuple[str, ...]:
+        """Return the last lines that the process of a broker wrote."""
+        return log_end(self._files, self.broker_log_path(broker_id))
+
+    def remove_running_broker(self, broker_id: int) -> None:
+        """Say that no process runs a broker any more."""
+        try:
+            self._files.remove(self._broker_running_path(broker_id))
+        except FileMissing:
+            return
+
+    def read_request(self) -> dict[str, Any] | None:
+        """Return what a command wants of the process; raises BadClusterFile."""
+        return self._read(self.request_path)
+
+    def write_request(self, content: dict[str, Any]) -> None:
+        """Say what is wanted of the process that runs the cluster."""
+        self._write(self.request_path, content)
+
+    def read_response(self) -> dict[str, Any] | None:
+        """Return what the process answered last; raises BadClusterFile."""
+        return self._read(self.response_path)
+
+    def write_response(self, content: dict[str, Any]) -> None:
+        """Answer a request."""
+        self._write(self.response_path, content)
 
     def znode_port(self) -> int:
         """Return where the metadata store listened last, 0 if nobody knows."""

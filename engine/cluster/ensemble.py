@@ -19,6 +19,7 @@ from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
 from engine.host.ports import Clock, Timers
 from engine.znode.client import ZnodeClient
+from engine.znode.patient import PatientZnodeClient
 
 _REFUSED = ("zookeeper.set.acl", "zookeeper.ssl.client.enable")
 
@@ -41,10 +42,11 @@ class Ensemble:
         """Return a client that is not connected yet; raises ConfigError for a bad address."""
         from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
 
-        return KazooZnodeClient(
+        client = KazooZnodeClient(
             ZookeeperAddress(self._connect),
             self._timers,
             self._clock,
             session_timeout_ms=session_timeout_ms,
             connection_timeout_ms=self._connection_timeout_ms or session_timeout_ms,
         )
+        return PatientZnodeClient(client)

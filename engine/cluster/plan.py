@@ -26,18 +26,48 @@ class ClusterPlan(NamedTuple):
     settings: dict[str, str] = {}  # noqa: RUF012 (never changed in place)
     #: Where the metadata store listens as ZooKeeper; 0 for where it did last, or any.
     zookeeper_port: int = 0
+    #: Given to the brokers in turn; none have none.
+    racks: tuple[str, ...] = ()
+    #: Whether each broker is a process of its own.
+    is_in_processes: bool = False
+    #: Ids that brokers had which were removed: none is given twice.
+    removed_ids: tuple[int, ...] = ()
 
     def broker_ids(self) -> list[int]:
         """Return the ids of the brokers."""
-        return list(range(FIRST_BROKER_ID, FIRST_BROKER_ID + self.broker_count))
+        known = FIRST_BROKER_ID + self.broker_count + len(self.removed_ids)
+        return [id_ for id_ in range(FIRST_BROKER_ID, known) if id_ not in self.removed_ids]
+
+    def rack_of(self, broker_id: int) -> str | None:
+        """Return the rack of a broker, None without one."""
+        if not self.racks:
+            return self.settings.get("broker.rack")
+        return self.racks[(broker_id - FIRST_BROKER_ID) % len(self.racks)]
+
+    def with_one_more(self) -> tuple[ClusterPlan, int]:
+        """Return the plan with one more broker, and its id, which nobody had before."""
+        broker_id = FIRST_BROKER_ID + self.broker_count + len(self.removed_ids)
+        return self._replace(broker_count=self.broker_count + 1), broker_id
+
+    def without(self, broker_id: int) -> ClusterPlan:
+        """Return the plan without one of its brokers."""
+        removed = tuple(sorted({*self.removed_ids, broker_id}))
+        return self._replace(broker_count=self.broker_count - 1, removed_ids=removed)
 
 
-def broker_settings(plan: ClusterPlan, log_dir: str, broker_id: int) -> dict[str, str]:
-    """Return the settings of one broker of a plan; what the plan sets counts before ours."""
+def broker_settings(
+    plan: ClusterPlan, log_dir: str, broker_id: int, port: int | None = None
+) -> dict[str, str]:
+    """Return the settings of one broker of a plan; what the plan sets counts before ours.
+
+    `port` is where it listens if the plan leaves it open.
+    """
     # Internal topics cannot have more replicas than there are brokers.
     replicas = str(min(plan.broker_count, _INTERNAL_REPLICAS))
-    port = plan.port and plan.port + broker_id - FIRST_BROKER_ID
+    port = plan.port + broker_id - FIRST_BROKER_ID if plan.port else port or 0
+    rack = plan.rack_of(broker_id)
     return {
+        **({} if rack is None else {"broker.rack": rack}),
         "broker.id": str(broker_id),
         "listeners": f"{_LISTENER}://{plan.host}:{port}",
         "log.dirs": log_dir,
@@ -61,6 +91,10 @@ def check_plan(plan: ClusterPlan) -> list[str]:
     from engine.config.broker_config import BrokerConfig
     from engine.config.settings import BrokerSettings
 
+    if plan.racks and "broker.rack" in plan.settings:
+        raise ConfigError(
+            "broker.rack", plan.settings["broker.rack"], "--racks gives each broker its own"
+        )
     for name in _OWN_OF_EACH:
         if plan.broker_count > 1 and name in plan.settings:
             raise ConfigError(

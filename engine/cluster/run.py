@@ -1,160 +1,49 @@
-"""A process that is a cluster and nothing else: its loop, its signals, its log.
+"""A process that is a cluster, or one broker of it, and nothing else.
 
 ```
-lock taken ── store opened ── brokers started ── loop turns ── ready: controller knows all brokers
-SIGTERM, SIGINT ── brokers stopped in order ── store closed ── lock released
+run_cluster  lock taken ── store opened ── brokers started ── ready: controller knows all brokers
+             SIGTERM, SIGINT ── brokers stopped in order ── store closed ── lock released
+run_member   one broker of a cluster whose store another process has
+run_broker   one broker by its settings alone
 ```
 
-A second signal ends the process at once; the next start then recovers. So does a broken rule of
-the engine's own, wherever it is met: in a handler, an effect, a timer or a task. What the brokers
-believe is not so then, and a clean end would write it down.
+What signals do is in `process.py`. Brokers are started in this process or, as the plan says, in
+processes of their own.
 """
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
-from engine.broker.broker import Broker
-from engine.broker.host import BrokerHost, real_directory_lock
+from engine.cluster.broker_processes import BrokerInUse
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
-from engine.cluster.data_directory import ClusterInUse, DataDirectory, RunningCluster
+from engine.cluster.data_directory import (
+    ClusterInUse,
+    DataDirectory,
+    RunningBroker,
+)
 from engine.cluster.ensemble import Ensemble
+from engine.cluster.keeper import ClusterKeeper, Members
+from engine.cluster.member_processes import MemberProcesses
 from engine.cluster.ownership import check_start
-from engine.cluster.plan import ClusterPlan, broker_settings, check_plan
+from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan, broker_settings, check_plan
+from engine.cluster.process import Process
 from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
-from engine.errors import EngineError
 from engine.host.copy_on_write import CopyOnWriteFiles
-from engine.host.coroutine import drive
-from engine.host.descriptors import connections_below, raise_descriptor_limit
-from engine.host.event_loop import EventLoop
 from engine.host.lock_file import LockHeld, acquire
-from engine.host.ports import Files
 from engine.host.processes import say_ready
-from engine.host.real import RealClock, RealEntropy, RealFiles
-from engine.host.real_network import CannotListen, RealNetwork, local_host_name
-from engine.host.real_workers import ThreadWorkers
-from engine.native.compiled_walk import WalkTakeUp, start_compiler
+from engine.host.real import RealFiles
+from engine.host.real_network import CannotListen
 
-_EXIT_KILLED = 137
-#: Internal error, as the commands have it.
-_EXIT_BROKEN = 70
 _log = logging.getLogger("kafka.cluster")
-T = TypeVar("T")
-#: Opens brokers; what it is given is told when one of them cannot go on.
-OpenCluster: TypeAlias = Callable[[Callable[[str], None]], Coroutine[Any, None, Cluster]]
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
-
-
-class BrokerGaveUp(EngineError):
-    """A broker could not go on, and was stopped as far as that was possible."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"the broker stopped: {reason}")
-        self.reason = reason
-
-
-class Process:
-    """The loop of a process, and what its brokers stand on."""
-
-    def __init__(self, files: Files | None = None, *, is_read_only: bool = False) -> None:
-        self.clock = RealClock()
-        self.files = files or RealFiles()
-        self.loop = EventLoop()
-        descriptors_max = raise_descriptor_limit()
-        _log.info(
-            "%d descriptors, of which connections have those below %d",
-            descriptors_max,
-            connections_below(descriptors_max),
-        )
-        self.network = RealNetwork(self.loop, self.clock, descriptors_max=descriptors_max)
-        self.host = BrokerHost(
-            self.clock,
-            self.files,
-            self.network,
-            self.loop,
-            RealEntropy(),
-            real_directory_lock(),
-            local_host_name,
-            ThreadWorkers,
-            is_read_only,
-        )
-        self._failure: str | None = None
-        self._is_stopping = False
-        self._brokers: Sequence[Broker] = ()
-        self.loop.on_faults(self._fault)
-
-    def run(self, opening: OpenCluster, on_ready: Callable[[Cluster], None]) -> None:
-        """Open brokers, serve until a signal, and stop them; errors are those of the opening.
-
-        `on_ready` runs once, when every broker knows the cluster. Raises BrokerGaveUp when one
-        could not go on.
-        """
-        try:
-            cluster = self._finish(opening(self._give_up))
-            self._brokers = cluster.brokers
-            try:
-                self._serve(cluster, on_ready)
-            finally:
-                self._finish(cluster.close())
-        finally:
-            self.network.close()
-            self.loop.close()
-        if self._failure is not None:
-            raise BrokerGaveUp(self._failure)
-
-    def _serve(self, cluster: Cluster, on_ready: Callable[[Cluster], None]) -> None:
-        _when_informed(cluster.brokers, lambda: on_ready(cluster))
-        WalkTakeUp(self.loop, self.clock, start_compiler).begin()
-        self.loop.on_signals(self._signalled)
-        # What was loaded stays: without it a collection has only requests to look at. What little
-        # of it is garbage is not worth the time of a look, which is part of every start.
-        gc.freeze()
-        gc.enable()
-        self.loop.run()
-
-    def _finish(self, work: Coroutine[Any, None, T]) -> T:
-        """Turn the loop until work is done that may wait for a metadata store elsewhere."""
-        promise = drive(work)
-        if not promise.is_kept:
-            promise.watch(self.loop.stop)
-        while not promise.is_kept:
-            # Whoever gives up stops the loop too.
-            self.loop.run()
-        return promise.result()
-
-    def _give_up(self, reason: str) -> None:
-        _log.critical("%s", reason)
-        self._failure = reason
-        self.loop.stop()
-
-    def _fault(self, error: BaseException) -> None:
-        """End the process at once for a broken rule; any other fault is told, and the loop goes on.
-
-        Source: D22; Kafka's Exit.halt.
-        """
-        if not isinstance(error, AssertionError):
-            _log.error("a callback failed: %r", error, exc_info=error)
-            return
-        _log.critical("a rule is broken, the next start recovers: %r", error, exc_info=error)
-        for broker in self._brokers:
-            _log.critical("%s", broker.state_text())
-        logging.shutdown()
-        os._exit(_EXIT_BROKEN)
-
-    def _signalled(self) -> None:
-        if self._is_stopping:
-            _log.warning("a second signal: ending at once, the next start recovers")
-            os._exit(_EXIT_KILLED)
-        self._is_stopping = True
-        _log.info("stopping")
-        self.loop.stop()
+_LOOK_SESSION_MS = 60_000
 
 
 def run_cluster(
@@ -207,29 +96,55 @@ def _run_cluster(
     try:
         znode_port = _listen_again(process, data, store, plan)
         znode_address = f"{plan.host}:{znode_port}"
+        # Who looks after the brokers; it knows them once they are open.
+        keepers: list[ClusterKeeper] = []
 
-        def settings_of(broker_id: int) -> BrokerSettings:
-            settings = broker_settings(plan, data.broker_path(broker_id), broker_id)
-            # It is one for whoever connects there.
-            settings["zookeeper.connect"] = znode_address
-            return BrokerSettings(settings)
+        def current_plan() -> ClusterPlan:
+            return keepers[0].plan if keepers else plan
 
-        def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
-            return Cluster.open(plan, store, process.host, settings_of, on_fatal)
+        async def opening(on_fatal: Callable[[str], None]) -> Members:
+            members: Members
+            if plan.is_in_processes:
+                members = MemberProcesses(process, data, current_plan, store, znode_address)
+                await members.open()
+            else:
+                settings_of = partial(_settings_of, data, current_plan, znode_address)
+                members = Cluster(store, process.host, settings_of, on_fatal)
+                await members.open(plan.broker_ids())
+            return members
 
-        def ready(cluster: Cluster) -> None:
-            addresses = {
-                str(broker.broker_id): broker.address_for_clients() for broker in cluster.brokers
-            }
-            servers = ",".join(addresses.values())
-            data.write_running(RunningCluster(os.getpid(), servers, addresses, znode_address))
+        def ready(members: Members) -> None:
+            keeper = ClusterKeeper(
+                data,
+                process.files,
+                plan,
+                members,
+                partial(store.client, _LOOK_SESSION_MS),
+                pid=os.getpid(),
+                znode_address=znode_address,
+            )
+            keepers.append(keeper)
+            servers = keeper.write_running()
             _log.info("ready: %s", servers)
             on_ready()
             say_ready(servers)
 
-        process.run(opening, ready)
+        process.run(opening, ready, lambda: keepers[0].look() if keepers else None)
     finally:
         store.close()
+
+
+def _settings_of(
+    data: DataDirectory,
+    plan: Callable[[], ClusterPlan],
+    znode_address: str,
+    broker_id: int,
+    port: int | None,
+) -> BrokerSettings:
+    settings = broker_settings(plan(), data.broker_path(broker_id), broker_id, port)
+    # It is one for whoever connects there.
+    settings["zookeeper.connect"] = znode_address
+    return BrokerSettings(settings)
 
 
 def _listen_again(
@@ -251,6 +166,58 @@ def _listen_again(
     return port
 
 
+def run_member(data: DataDirectory, broker_id: int, znode_address: str, port: int) -> None:
+    """Run one broker of a data directory's cluster until a signal, its metadata in a store.
+
+    It listens on a port where the plan leaves it open, and others do not; 0 for any.
+
+    Errors: BrokerInUse; those of the settings, the store, the logs and the network. What says which
+    process runs the broker stays after an error: it has crashed then.
+    """
+    try:
+        release = acquire(data.broker_lock_path(broker_id))
+    except LockHeld as error:
+        raise BrokerInUse(data.path, broker_id) from error
+    try:
+        plan = data.plan() or ClusterPlan()
+        data.write_running_broker(broker_id, RunningBroker(os.getpid(), None, znode_address))
+        _run_member(_process_of(data), data, plan, broker_id, znode_address, port)
+        data.remove_running_broker(broker_id)
+    finally:
+        release()
+
+
+def _run_member(
+    process: Process,
+    data: DataDirectory,
+    plan: ClusterPlan,
+    broker_id: int,
+    znode_address: str,
+    port: int,
+) -> None:
+    settings_of = partial(_settings_of, data, lambda: plan, znode_address)
+    sessions = Ensemble(settings_of(broker_id, None), process.clock, process.loop)
+
+    def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
+        cluster = Cluster(
+            sessions,
+            process.host,
+            settings_of,
+            on_fatal,
+            is_whole=False,
+            ports={broker_id: port} if port else {},
+        )
+        return cluster.open([broker_id])
+
+    def ready(cluster: Cluster) -> None:
+        address = cluster.addresses()[broker_id]
+        data.write_running_broker(broker_id, RunningBroker(os.getpid(), address, znode_address))
+        _log.info("ready: %s", address)
+        say_ready(address)
+
+    process.run(opening, ready)
+
+
 def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
     """Run one broker of given settings until a signal, its metadata in a file.
 
@@ -269,8 +236,10 @@ def run_broker(settings: BrokerSettings, store_path: str | None) -> None:
 
 def _run_broker(process: Process, settings: BrokerSettings, sessions: Sessions) -> None:
     def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
-        plan, host = ClusterPlan(), process.host
-        return Cluster.open(plan, sessions, host, lambda broker_id: settings, on_fatal)
+        cluster = Cluster(
+            sessions, process.host, lambda _id, _port: settings, on_fatal, is_whole=False
+        )
+        return cluster.open([FIRST_BROKER_ID])
 
     def ready(cluster: Cluster) -> None:
         ports = cluster.brokers[0].ports
@@ -286,19 +255,3 @@ def log_to_stderr() -> None:
     handler.setFormatter(logging.Formatter(_LINE, "%Y-%m-%d %H:%M:%S"))
     logging.getLogger().addHandler(handler)
     logging.getLogger().setLevel(logging.INFO)
-
-
-def _when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None:
-    """Run once when every broker knows itself and the controller."""
-    missing = {broker.broker_id for broker in brokers}
-
-    def check(broker: Broker, _topics: frozenset[str]) -> None:
-        cache = broker.metadata_cache
-        is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
-        if is_informed and broker.broker_id in missing:
-            missing.discard(broker.broker_id)
-            if not missing:
-                action()
-
-    for broker in brokers:
-        broker.metadata_cache.on_update(partial(check, broker))

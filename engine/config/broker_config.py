@@ -33,6 +33,7 @@ class BrokerConfig(NamedTuple):
     listener_security_protocol_map: str
     inter_broker_listener_name: str | None
     security_inter_broker_protocol: str
+    inter_broker_protocol_version: str
     control_plane_listener_name: str | None
 
     broker_id: int

@@ -7,10 +7,12 @@ the work done. Produce, fetch and heartbeats never come this way (they cost less
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from engine.errors import EngineError
+from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 
 T = TypeVar("T")
@@ -33,6 +35,14 @@ async def together(works: Sequence[Coroutine[Any, None, T]]) -> list[T]:
     """
     promises = [drive(work) for work in works]
     return [await promise for promise in promises]
+
+
+async def until(is_so: Callable[[], bool], timers: Timers, clock: Clock, *, period_ms: int) -> None:
+    """Return once something is so, which is looked at so often."""
+    while not is_so():
+        looked: Promise[None] = Promise()
+        timers.call_at(clock.monotonic_ms() + period_ms, partial(looked.keep, None))
+        await looked
 
 
 def _step(work: Coroutine[Any, None, T], promise: Promise[T]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 
@@ -47,9 +47,13 @@ class EventLoop:
         """Run soon on the loop's thread; from any thread."""
         self._loop.call_soon_threadsafe(callback)
 
-    def on_signals(self, callback: Callable[[], None]) -> None:
-        """Run on SIGTERM and SIGINT instead of what they do by themselves."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+    def on_signals(
+        self,
+        callback: Callable[[], None],
+        numbers: Iterable[signal.Signals] = (signal.SIGTERM, signal.SIGINT),
+    ) -> None:
+        """Run on signals instead of what they do by themselves."""
+        for number in numbers:
             self._loop.add_signal_handler(number, callback)
 
     def on_faults(self, callback: Callable[[BaseException], None]) -> None:

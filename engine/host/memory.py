@@ -219,6 +219,10 @@ class MemoryFiles:
         """
         self._failures.append(_Failure(operation, path_end, code, skip, times))
 
+    def work_again(self) -> None:
+        """Forget every failure that was told and has not come yet."""
+        self._failures.clear()
+
     def unsynced_changes(self) -> int:
         """Return how many changes of content and names a crash now could lose."""
         return len(self._journal())

@@ -9,11 +9,21 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias
 
 from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.memory import ManualClock
-from engine.host.ports import Clock, Connection, ListenOptions, PauseReason, SendPart
+from engine.host.ports import Clock, Connection, ListenOptions, PauseReason, SendPart, Timers
 from engine.host.send_parts import part_bytes
+
+#: Brings something to the other end of a connection, at some time, in order.
+Carry: TypeAlias = Callable[[Callable[[], None]], None]
+
+
+class ClockedTimers(Timers, Protocol):
+    """Timers that tell the clock they follow."""
+
+    clock: Clock
 
 
 class MemoryTimers:
@@ -71,7 +81,7 @@ class MemoryTimers:
 class MemoryWorkers:
     """Work beside the loop, done on a turn of its own: every run comes at the same place."""
 
-    def __init__(self, timers: MemoryTimers) -> None:
+    def __init__(self, timers: Timers) -> None:
         self._timers = timers
         self._waiting: deque[Callable[[], None]] = deque()
 
@@ -91,9 +101,19 @@ class MemoryWorkers:
 
 
 class MemoryConnection:
-    """One end of a connection; what is sent arrives at the other end on a later turn."""
+    """One end of a connection; what is sent arrives at the other end on a later turn.
 
-    def __init__(self, timers: MemoryTimers, peer: str, *, is_open: bool = True) -> None:
+    `carry` brings it there, with the next turn if it is not given.
+    """
+
+    def __init__(
+        self,
+        timers: ClockedTimers,
+        peer: str,
+        *,
+        is_open: bool = True,
+        carry: Carry | None = None,
+    ) -> None:
         self.peer = peer
         #: Told of the end besides `on_close`, by whoever let the connection in.
         self.on_end: Callable[[], None] = lambda: None
@@ -101,6 +121,7 @@ class MemoryConnection:
         self.on_close: Callable[[str], None] = lambda _reason: None
         self.is_closed = False
         self._timers = timers
+        self._carry = carry or timers.call_soon
         self._other: MemoryConnection | None = None
         # Until somebody lets it in, what arrives waits as in a kernel's buffer.
         self._is_open = is_open
@@ -123,7 +144,7 @@ class MemoryConnection:
         frame = b"".join(part_bytes(part) for part in parts)
         other = self._other
         if not self.is_closed and other is not None:
-            self._timers.call_soon(lambda: other.arrive(frame))
+            self._carry(lambda: other.arrive(frame))
         if on_sent is not None:
             self._timers.call_soon(on_sent)
 
@@ -154,9 +175,33 @@ class MemoryConnection:
         self.is_closed = True
         self.on_end()
         self.on_close(reason)
+        self._tell_of_end()
+
+    def drop(self, *, is_told: bool) -> None:
+        """End with the process behind it, which hears nothing; the other end may be told."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        if is_told:
+            self._tell_of_end()
+
+    def _tell_of_end(self) -> None:
         other = self._other
         if other is not None:
-            self._timers.call_soon(lambda: other.close("closed by the peer"))
+            self._carry(lambda: other.close("closed by the peer"))
+
+
+class ListeningNetwork(Protocol):
+    """What a listener in memory needs of its network."""
+
+    @property
+    def timers(self) -> ClockedTimers:
+        """Return the timers of who listens."""
+        ...
+
+    def forget(self, key: tuple[str, int]) -> None:
+        """Let go of a closed listener."""
+        ...
 
 
 class MemoryListener:
@@ -164,7 +209,7 @@ class MemoryListener:
 
     def __init__(
         self,
-        network: MemoryNetwork,
+        network: ListeningNetwork,
         key: tuple[str, int],
         on_connect: Callable[[Connection], None],
         options: ListenOptions,

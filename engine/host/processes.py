@@ -16,6 +16,9 @@ _LOG_MODE = 0o644
 _READY_VARIABLE = "KCTL_SAYS_READY"
 _READY_DESCRIPTOR = 3
 _READ_BYTES = 4096
+#: Asks a cluster's process to look for a request, and a broker's to stop with the whole cluster.
+LOOK_SIGNAL = signal.SIGUSR1
+STOP_WITH_ALL_SIGNAL = signal.SIGUSR2
 
 
 class Started:
@@ -24,6 +27,23 @@ class Started:
     def __init__(self, pid: int, descriptor: int) -> None:
         self.pid = pid
         self._descriptor = descriptor
+        self._said = b""
+
+    def said(self) -> bytes | None:
+        """Return what it says once it is ready, b"" if it ended before, None until then.
+
+        Not to be asked again once there is an answer.
+        """
+        from select import select
+
+        if not select([self._descriptor], [], [], 0)[0]:
+            return None
+        chunk = os.read(self._descriptor, _READ_BYTES)
+        self._said += chunk
+        if chunk and not chunk.endswith(b"\n"):
+            return None
+        os.close(self._descriptor)
+        return self._said if chunk else b""
 
     def wait_until_ready(self, timeout_s: float) -> bytes | None:
         """Return what it says once it is ready, b"" if it ended before, None after the time."""
@@ -141,6 +161,49 @@ def is_running(pid: int) -> bool:
 def ask_to_stop(pid: int) -> bool:
     """Send SIGTERM; tells whether the process was there to get it."""
     return _send(pid, signal.SIGTERM)
+
+
+def ask_to_look(pid: int) -> bool:
+    """Have a cluster's process look for a request; tells whether it was there."""
+    return _send(pid, LOOK_SIGNAL)
+
+
+def ask_to_stop_with_all(pid: int) -> bool:
+    """Have a broker's process stop with all others, paused or not; tells whether it was there."""
+    return _send(pid, STOP_WITH_ALL_SIGNAL) and resume(pid)
+
+
+def pause(pid: int) -> bool:
+    """Send SIGSTOP; tells whether the process was there to get it."""
+    return _send(pid, signal.SIGSTOP)
+
+
+def resume(pid: int) -> bool:
+    """Send SIGCONT; tells whether the process was there to get it."""
+    return _send(pid, signal.SIGCONT)
+
+
+def is_paused(pid: int) -> bool:
+    """Tell whether a process is there and stands still after SIGSTOP."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            # The name in brackets may have any bytes.
+            state = file.read().rpartition(b")")[2].split()[0]
+    except FileNotFoundError:
+        state = _state_by_ps(pid)
+    return state[:1] in (b"T", b"t")
+
+
+def _state_by_ps(pid: int) -> bytes:
+    """Return a process's state where there is no /proc; empty if nobody knows."""
+    from subprocess import run
+
+    try:
+        return run(
+            ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False
+        ).stdout.strip()
+    except OSError:
+        return b""
 
 
 def kill(pid: int) -> bool:

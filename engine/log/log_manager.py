@@ -118,6 +118,8 @@ class LogManager:
         ]
         self._logs: dict[TopicPartition, LocalLog] = {}
         self._futures: dict[TopicPartition, LocalLog] = {}
+        #: Where logs are to be made that are not here yet.
+        self._preferred: dict[TopicPartition, str] = {}
         self._failed: dict[TopicPartition, FailedLog] = {}
         self._home: dict[str, LogDirectory] = {}
 
@@ -285,7 +287,7 @@ class LogManager:
         offline = [home.path for home in self.directories if not home.is_online]
         if offline and not is_new:
             raise KafkaStorageError(f"{topic_partition} may be in {offline[0]}, which is offline")
-        home = self._chosen(directory)
+        home = self._chosen(directory or self._preferred.pop(topic_partition, None))
         kind = DirectoryKind.FUTURE if is_future else DirectoryKind.LIVE
         path = f"{home.path}/{self._name(topic_partition, kind)}"
         with self._guarded(home):
@@ -294,6 +296,10 @@ class LogManager:
             self._home[path] = home
             return log
         raise KafkaStorageError(f"{home.path} is offline")
+
+    def prefer(self, topic_partition: TopicPartition, directory: str) -> None:
+        """Make the log of a partition in a directory, when it is made (REPL-14)."""
+        self._preferred[topic_partition] = directory
 
     def _make(self, home: LogDirectory, key: TopicPartition, path: str) -> LocalLog:
         self._files.make_dir(path)
@@ -317,7 +323,9 @@ class LogManager:
 
     # Deleting and moving
 
-    def delete(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    def delete(
+        self, partitions: Iterable[TopicPartition], *, only_future: bool = False
+    ) -> list[TopicPartition]:
         """Rename the directories of logs, live and future, and remove them after their delay.
 
         Returns the partitions that had one. All renames in a log directory are made durable and
@@ -326,7 +334,7 @@ class LogManager:
         deleted: dict[TopicPartition, None] = {}
         homes: dict[str, LogDirectory] = {}
         for key in partitions:
-            for logs in (self._logs, self._futures):
+            for logs in (self._futures,) if only_future else (self._logs, self._futures):
                 log = logs.pop(key, None)
                 if log is None:
                     continue
@@ -505,15 +513,17 @@ class LogManager:
 
     def _fail(self, directory: LogDirectory, error: StorageError) -> None:
         directory.offline = error
-        lost = self._logs_in(directory)
-        for log in lost:
-            for logs in (self._logs, self._futures):
-                if logs.get(log.topic_partition) is log:
-                    del logs[log.topic_partition]
+        lost = []
+        for log in self._logs_in(directory):
+            if self._futures.get(log.topic_partition) is log:
+                # What it was copied from is elsewhere, and goes on.
+                del self._futures[log.topic_partition]
+            elif self._logs.pop(log.topic_partition, None):
+                lost.append(log.topic_partition)
             with suppress(StorageError):
                 log.close_files()
         self._home = {path: home for path, home in self._home.items() if home is not directory}
-        self._around.on_offline(directory.path, error, [log.topic_partition for log in lost])
+        self._around.on_offline(directory.path, error, lost)
 
     def _guarded(self, directory: LogDirectory) -> _Guard:
         return _Guard(self, directory.path)

@@ -34,7 +34,7 @@ from engine.timing.purgatory import DelayedOperation
 class FetchResult(NamedTuple):
     """One partition's result; offsets are −1 where an error left them unknown.
 
-    Whoever sends `records` releases them.
+    Whoever sends `records` releases them. `preferred_replica` is who should be read from instead.
     """
 
     error: ApiError | None
@@ -43,6 +43,7 @@ class FetchResult(NamedTuple):
     last_stable_offset: int = -1
     log_start_offset: int = -1
     diverging_epoch: EpochEnd | None = None
+    preferred_replica: int | None = None
 
     @property
     def size_bytes(self) -> int:
@@ -68,7 +69,7 @@ class WaitingPartition(NamedTuple):
 class DelayedFetch(DelayedOperation):
     """Waits for the bytes of its partitions; `keep` is run by who completes it."""
 
-    __slots__ = ("_find", "params", "promise", "waiting")
+    __slots__ = ("_find", "_is_held_back", "params", "promise", "waiting")
 
     def __init__(
         self,
@@ -76,11 +77,14 @@ class DelayedFetch(DelayedOperation):
         params: FetchParams,
         waiting: Sequence[WaitingPartition],
         find: Callable[[TopicPartition], Partition],
+        is_held_back: Callable[[Partition, int], bool],
     ) -> None:
+        """`is_held_back` tells whether a throttle leaves a partition out for a replica."""
         super().__init__(deadline_ms)
         self.params = params
         self.waiting = waiting
         self._find = find
+        self._is_held_back = is_held_back
         self.promise: Promise[FetchResults] = Promise()
 
     def keep(self, read: ReadNow) -> None:
@@ -94,7 +98,10 @@ class DelayedFetch(DelayedOperation):
         for topic_partition, spec, start in self.waiting:
             try:
                 partition = self._find(topic_partition)
-                available_bytes = bytes_behind(partition, self.params, spec, start)
+                is_held_back = self._is_held_back(partition, self.params.replica_id)
+                available_bytes = bytes_behind(
+                    partition, self.params, spec, start, is_held_back=is_held_back
+                )
                 if available_bytes is None or partition.find_divergence(spec) is not None:
                     return True
             except (ApiError, StorageError):
@@ -148,13 +155,19 @@ class UsualDelayedFetch(DelayedOperation):
 
 
 def bytes_behind(
-    partition: Partition, params: FetchParams, spec: FetchSpec, start: OffsetMetadata
+    partition: Partition,
+    params: FetchParams,
+    spec: FetchSpec,
+    start: OffsetMetadata,
+    *,
+    is_held_back: bool = False,
 ) -> int | None:
     """Return how much there is to read by now behind the place where a read stopped.
 
-    None if waiting is over whatever there is: cases A, C and F. Raises StorageError.
+    None if waiting is over whatever there is: cases A, C and F. What a throttle holds back is
+    nothing, on a new segment too. Raises StorageError.
     """
-    _, _, _, _, isolation, is_leader_required, _ = params
+    _, _, _, _, isolation, is_leader_required, _, _ = params
     _, max_bytes, leader_epoch, _, _ = spec
     if (leader_epoch is not None and leader_epoch != partition.leader_epoch) or (
         is_leader_required and partition.leader_id != partition.broker_id
@@ -172,5 +185,5 @@ def bytes_behind(
         active = log.active_segment
         end_base_offset, end_position = active.base_offset, active.size_bytes
     if base_offset != end_base_offset:
-        return None if base_offset < end_base_offset else 0
-    return min(end_position - position, max_bytes)
+        return None if base_offset < end_base_offset and not is_held_back else 0
+    return 0 if is_held_back else min(end_position - position, max_bytes)

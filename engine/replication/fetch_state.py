@@ -71,6 +71,11 @@ class FetchState(NamedTuple):
         """Tell whether it may be asked for: it is not delayed, or no longer."""
         return self.delayed_until_ms is None or self.delayed_until_ms <= now_ms
 
+    @property
+    def is_caught_up(self) -> bool:
+        """Tell whether it had all of the leader's watermark when it fetched last."""
+        return self.lag == 0
+
     def entering(self, phase: FetchPhase) -> FetchState:
         """Return the state in a phase that may follow on this one's, without a delay."""
         assert self.phase in PREVIOUS_PHASES[phase]

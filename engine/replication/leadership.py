@@ -23,7 +23,7 @@ from engine.host.ports import Clock
 from engine.kafka_errors import INCONSISTENT_TOPIC_ID
 from engine.log.log_manager import LogManager
 from engine.model import TopicPartition
-from engine.replication.errors import FencedLeaderEpoch, answer_to
+from engine.replication.errors import FencedLeaderEpoch
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
@@ -210,7 +210,7 @@ class Leadership:
     ) -> ApiError:
         if not isinstance(failure, FencedLeaderEpoch | InconsistentTopicId):
             self._replicas.mark_offline(topic_partition)
-        return answer_to(topic_partition, failure)
+        return self._replicas.answer_to(topic_partition, failure)
 
     def reconfigure(self, topic: str | None = None) -> None:
         """Give the partitions of a topic its new settings, or all partitions those of theirs."""

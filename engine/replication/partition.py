@@ -116,6 +116,8 @@ class Partition:
         self.partition_epoch = _NO_EPOCH
         self.assigned_replicas: tuple[int, ...] = ()
         self.in_sync = InSyncSet(())
+        # Whether the controller's answer to the set in flight is still to come.
+        self._is_awaited = False
         #: The progress of the other replicas; empty on a follower (HW-3).
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
@@ -151,6 +153,7 @@ class Partition:
 
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
+        Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
@@ -177,7 +180,9 @@ class Partition:
         if is_new_leader:
             effects.append(StopFetching(self.topic_partition))
         self.followers = followers
-        self.in_sync = InSyncSet(state.isr)
+        is_repeated = not is_new_epoch and state.partition_epoch == self.partition_epoch
+        if not (is_repeated and self._is_awaited):
+            self.in_sync, self._is_awaited = InSyncSet(state.isr), False
         self._take(state)
         # The set may be down to this replica alone.
         effects += self._maybe_move_high_watermark()
@@ -191,7 +196,7 @@ class Partition:
         is_new_epoch = state.leader_epoch > self.leader_epoch
         was_leader = self.is_leader
         self.followers = {}
-        self.in_sync = InSyncSet(())
+        self.in_sync, self._is_awaited = InSyncSet(()), False
         self.epoch_start_offset = None
         self._take(state)
         effects: list[Effect] = []
@@ -326,7 +331,6 @@ class Partition:
         Errors: those of `require`, OffsetOutOfRange, CorruptRecord; for a follower that is not
         assigned UnknownLeaderEpoch, or NotLeaderOrFollower if it said no epoch.
         Source: HW-13, FET-3, FET-5, FET-6, REPL-4, REPL-9.
-        Differs: nobody is sent to a nearer replica; those who come to a follower are served.
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
         if params.is_from_follower:
@@ -343,17 +347,9 @@ class Partition:
                 at_least_one_batch=at_least_one_batch,
                 with_aborted=params.isolation is Isolation.COMMITTED,
             )
-        return new_tuple(
-            PartitionRead,
-            (
-                records,
-                self.high_watermark,
-                stable,
-                log.log_start_offset,
-                log.log_end_offset,
-                diverging,
-            ),
-        )
+        start, end = log.log_start_offset, log.log_end_offset
+        found = (records, self.high_watermark, stable, start, end, diverging)
+        return new_tuple(PartitionRead, found)
 
     def read_usual(self, spec: FetchSpec, max_bytes: int, isolation: Isolation) -> UsualRead | None:
         """Return what `read` finds for a consumer with at least one batch, where that is usual.
@@ -498,7 +494,7 @@ class Partition:
         return (self._propose(self.in_sync.shrinking(gone)),) if gone else ()
 
     def _propose(self, in_sync: InSyncSet) -> ProposeIsr:
-        self.in_sync = in_sync
+        self.in_sync, self._is_awaited = in_sync, True
         assert in_sync.pending is not None
         return ProposeIsr(
             self.topic_partition, in_sync.pending, self.leader_epoch, self.partition_epoch
@@ -516,6 +512,7 @@ class Partition:
         follows = after_refusal(decision.error_code)
         if follows is AfterRefusal.GO_BACK:
             self.in_sync = self.in_sync.rejected()
+        self._is_awaited = follows is AfterRefusal.ASK_AGAIN
         return (proposal,) if follows is AfterRefusal.ASK_AGAIN else ()
 
     def _is_in_flight(self, proposal: ProposeIsr) -> bool:
@@ -530,7 +527,7 @@ class Partition:
         is_current = decision.leader_epoch == self.leader_epoch
         if not is_current or decision.partition_epoch < self.partition_epoch:
             return ()
-        self.in_sync = InSyncSet(decision.isr)
+        self.in_sync, self._is_awaited = InSyncSet(decision.isr), False
         self.partition_epoch = decision.partition_epoch
         return self._maybe_move_high_watermark()
 
@@ -572,12 +569,9 @@ class Partition:
 
     def low_watermark(self) -> int:
         """Return the least log start among this and the live followers (HW-18)."""
-        starts = [
-            follower.log_start_offset
-            for replica_id, follower in self.followers.items()
-            if self._is_alive(replica_id)
-        ]
-        return min([self.log.log_start_offset, *starts])
+        live = (follower for id_, follower in self.followers.items() if self._is_alive(id_))
+        starts = (follower.log_start_offset for follower in live)
+        return min((self.log.log_start_offset, *starts))
 
     def delete_records_before(self, offset: int) -> DeletedRecords:
         """Raise the log's start to an offset, or to the watermark for −1 (REPL-15).

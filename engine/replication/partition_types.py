@@ -68,11 +68,19 @@ class FetchSpec(NamedTuple):
     log_start_offset: int = -1
 
 
+class FetchClient(NamedTuple):
+    """Where a consumer is, and the listener that it came by."""
+
+    rack_id: str
+    listener: str
+
+
 class FetchParams(NamedTuple):
     """How a whole fetch reads. `replica_id` below 0 is a consumer.
 
     `is_leader_required` is False for consumers that may read from followers (KIP-392).
     `is_max_bytes_hard` is how fetches below version 3 are: a first batch that is larger is cut.
+    `client` is None for who cannot be sent to another replica.
     """
 
     replica_id: int = CONSUMER_ID
@@ -82,6 +90,7 @@ class FetchParams(NamedTuple):
     isolation: Isolation = Isolation.HIGH_WATERMARK
     is_leader_required: bool = True
     is_max_bytes_hard: bool = False
+    client: FetchClient | None = None
 
     @property
     def is_from_follower(self) -> bool:

@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 from engine.host.ports import LogDirOffline
 from engine.model import TopicPartition
 from engine.replication.effects import FetchFrom, ProposeIsr
+from engine.replication.nearest_replica import NearestReplica
+from engine.replication.replication_quota import ReplicationQuota
 
 
 class ReplicaFetching(Protocol):
@@ -25,16 +27,33 @@ class ReplicaFetching(Protocol):
         ...
 
 
+class DirectoryMoving(Protocol):
+    """Moves this broker's replicas between its log directories (REPL-14)."""
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        """Go on with a move that an earlier life began; there may be none."""
+        ...
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        """Leave a move where it is; there may be none."""
+        ...
+
+
 class ReplicaManagerPorts(NamedTuple):
     """Who is there for what is not the manager's own.
 
     `is_known` tells whether some broker has the partition. `propose_isr` asks the controller, and
     brings its response to `ReplicaManager.isr_decided` on a later turn. `on_waiting` is told the
-    deadline (monotonic) of each operation that starts to wait.
+    deadline (monotonic) of each operation that starts to wait. `nearest` knows which replica a
+    consumer should read from, None where that is always the leader. `leader_quota` bounds what
+    followers that are behind get.
     """
 
     is_known: Callable[[TopicPartition], bool]
     propose_isr: Callable[[ProposeIsr], None]
     fetching: ReplicaFetching
+    moving: DirectoryMoving
     on_log_dir_offline: Callable[[LogDirOffline], None]
     on_waiting: Callable[[int], None]
+    nearest: NearestReplica | None
+    leader_quota: ReplicationQuota

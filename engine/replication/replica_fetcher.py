@@ -10,7 +10,7 @@ One round at a time: whoever drives it asks the leader what `asked` returns, and
 to `taken`. What came to other offsets or epochs than are followed by then is passed over. A
 failure of one partition never holds up the others.
 
-Source: PART-9; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
+Source: PART-9, REPL-17; Kafka's AbstractFetcherThread. The rules are those of `fetch_state`.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from engine.replication.fetch_state import (
 )
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.partition_types import FetchSpec
+from engine.replication.replication_quota import ReplicationQuota
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
 
@@ -65,9 +66,15 @@ class ReplicaFetcher:
     """Followed partitions of one leader, each with its state (PART-9)."""
 
     def __init__(
-        self, logs: FollowerLogs, clock: Clock, config: ReplicaFetcherConfig | None = None
+        self,
+        logs: FollowerLogs,
+        clock: Clock,
+        quota: ReplicationQuota,
+        config: ReplicaFetcherConfig | None = None,
     ) -> None:
         self._logs = logs
+        self._quota = quota
+        self._is_holding_back = False
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
         self._states: dict[TopicPartition, FetchState] = {}
@@ -97,10 +104,17 @@ class ReplicaFetcher:
     # Asking
 
     def asked(self) -> dict[TopicPartition, FetchSpec]:
-        """Return what to ask the leader for: all that fetches and does not rest."""
+        """Return what to ask the leader for: all that fetches and does not rest.
+
+        What lags is left out while a throttle holds it back (REPL-17).
+        """
         config = self.config
         specs = {}
+        self._is_holding_back = False
         for topic_partition, state in self._due(FetchPhase.FETCHING).items():
+            if not state.is_caught_up and self._quota.holds_back(topic_partition):
+                self._is_holding_back = True
+                continue
             own = self._logs.own_log(topic_partition, state.leader_epoch)
             if own is None:
                 del self._states[topic_partition]
@@ -128,15 +142,18 @@ class ReplicaFetcher:
         }
 
     def next_due_ms(self) -> int | None:
-        """Return when the first of those that rest is due again (monotonic), None without one."""
-        return min(
-            (
-                state.delayed_until_ms
-                for state in self._states.values()
-                if state.delayed_until_ms is not None
-            ),
-            default=None,
-        )
+        """Return when the first of those that rest is due again (monotonic), None without one.
+
+        Those that a throttle holds back are looked at after a rest, if there are no others.
+        """
+        due = [
+            state.delayed_until_ms
+            for state in self._states.values()
+            if state.delayed_until_ms is not None
+        ]
+        if self._is_holding_back:
+            due.append(self._clock.monotonic_ms() + self.config.backoff_ms)
+        return min(due, default=None)
 
     # Taking
 
@@ -144,12 +161,19 @@ class ReplicaFetcher:
         self,
         asked: Mapping[TopicPartition, FetchSpec],
         answers: Iterable[tuple[TopicPartition, LeaderAnswer]],
-    ) -> None:
-        """Do what a leader's answers to a round lead to; what was not asked is passed over."""
+    ) -> bool:
+        """Do what a leader's answers to a round lead to; what was not asked is passed over.
+
+        False if a partition was passed over that is followed: what its answer said is not known.
+        """
+        is_all_known = True
         for topic_partition, answer in answers:
             state, spec = self._states.get(topic_partition), asked.get(topic_partition)
             if state is not None and spec is not None and _is_answered(state, spec):
                 self._take(topic_partition, after_answer(answer), answer)
+            else:
+                is_all_known &= state is None
+        return is_all_known
 
     def ends_taken(
         self, asked: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
@@ -232,7 +256,8 @@ class ReplicaFetcher:
         if leader_watermark is not None:
             lag = max(0, leader_watermark - own.log_end_offset)
         has_more = isinstance(step, AppendFetched) and len(step.records) > 0
-        if has_more:
+        if isinstance(step, AppendFetched) and has_more:
+            self._quota.record(topic_partition, len(step.records))
             # Behind the others, so that each has its turn when a response is full.
             del self._states[topic_partition]
         self._states[topic_partition] = state.behind(own, lag)

@@ -15,8 +15,8 @@ others asked. One partition's failure is an error in its own
 result and never fails the request (PUR-4). Effects are performed in the order they came,
 those of nested calls behind those before.
 
-Source: PART-5, FET-2, FET-3, HW-14, PUR-4 … PUR-12; Kafka's ReplicaManager.
-Differs: leaders do not throttle replicas here (REPL-17); nothing is read from tiered storage.
+Source: PART-5, FET-2, FET-3, HW-14, PUR-4 … PUR-12, REPL-17; Kafka's ReplicaManager.
+Differs: nothing is read from tiered storage.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from typing import NamedTuple, TypeVar, assert_never
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock, LogDirOffline
 from engine.host.promise import Promise
-from engine.log.log_types import FetchSlice
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
 from engine.naming import INTERNAL_TOPICS
@@ -39,7 +38,6 @@ from engine.replication.delayed_delete_records import (
 )
 from engine.replication.delayed_fetch import (
     DelayedFetch,
-    FetchResult,
     FetchResults,
     UsualDelayedFetch,
     WaitingPartition,
@@ -64,6 +62,7 @@ from engine.replication.errors import (
     answer_to,
 )
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
+from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.role_lines import tell_isr, tell_proposal
@@ -117,6 +116,7 @@ class ReplicaManager:
         self._produce_keys = self._produces.watched_keys
         self._delete_keys = self._deletes.watched_keys
         self._fetch_keys = self._fetches.watched_keys
+        self._reader = PartitionReader(self._partitions, self.find, self.answer_to, ports)
         self._effects: deque[Effect] = deque()
         self._is_performing = False
 
@@ -142,6 +142,11 @@ class ReplicaManager:
         """Count the deletions of records that wait."""
         return self._deletes.delayed_count
 
+    @property
+    def sends_elsewhere(self) -> bool:
+        """Tell whether a consumer may be sent to a replica that is nearer to it."""
+        return self._ports.nearest is not None
+
     def add(self, partition: Partition) -> None:
         """Take a partition; one that was offline is back."""
         self._offline.discard(partition.topic_partition)
@@ -152,6 +157,7 @@ class ReplicaManager:
         self._offline.discard(topic_partition)
         partition = self._partitions.pop(topic_partition, None)
         self._ports.fetching.stop(topic_partition)
+        self._ports.moving.stop(topic_partition)
         self._check_all(topic_partition)
         return partition
 
@@ -160,6 +166,7 @@ class ReplicaManager:
         self._partitions.pop(topic_partition, None)
         self._offline.add(topic_partition)
         self._ports.fetching.stop(topic_partition)
+        self._ports.moving.stop(topic_partition)
         self._check_all(topic_partition)
 
     def find(self, topic_partition: TopicPartition) -> Partition:
@@ -307,7 +314,7 @@ class ReplicaManager:
         is noted, and may complete produces (PUR-7).
         """
         effects: list[Effect] = []
-        results = self._read(params, specs, effects)
+        results = self._reader.read(params, specs, effects)
         is_over = params.max_wait_ms <= 0 or not specs
         total_bytes = 0
         for _, result in results:
@@ -324,7 +331,9 @@ class ReplicaManager:
             ]
             _release(results)
             deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-            operation = DelayedFetch(deadline_ms, params, waiting, self.find)
+            operation = DelayedFetch(
+                deadline_ms, params, waiting, self.find, self._reader.is_held_back
+            )
             fetched = operation.promise
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
@@ -339,47 +348,6 @@ class ReplicaManager:
             for topic_partition, _ in specs:
                 self._check_deletes(topic_partition)
         return fetched
-
-    def _read(
-        self,
-        params: FetchParams,
-        specs: Iterable[tuple[TopicPartition, FetchSpec]],
-        effects: list[Effect] | None,
-    ) -> FetchResults:
-        """Read partitions until the bytes are used up; followers are noted if `effects` is there.
-
-        Only the first partition that has something yields a batch above the limits (FET-3).
-        """
-        left_bytes = params.max_bytes
-        at_least_one_batch = not params.is_max_bytes_hard
-        results: FetchResults = []
-        for topic_partition, spec in specs:
-            try:
-                partition = self._partitions.get(topic_partition) or self.find(topic_partition)
-                read = partition.read(
-                    params, spec, left_bytes, at_least_one_batch=at_least_one_batch
-                )
-            except (ApiError, StorageError) as failure:
-                refused = FetchResult(self.answer_to(topic_partition, failure))
-                results.append((topic_partition, refused))
-                continue
-            records = read.records
-            if records is not None and records.is_first_batch_cut and not params.is_max_bytes_hard:
-                # A cut batch would tell the client nothing; it comes with a later fetch.
-                records.release()
-                records = FetchSlice(records.start)
-            _, watermark, stable_offset, log_start_offset, log_end_offset, diverging = read
-            result = new_tuple(
-                FetchResult,
-                (None, records, watermark, stable_offset, log_start_offset, diverging),
-            )
-            results.append((topic_partition, result))
-            if records is not None and records.size_bytes:
-                at_least_one_batch = False
-                left_bytes = max(0, left_bytes - records.size_bytes)
-            if effects is not None and params.replica_id >= 0 and diverging is None:
-                effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
-        return results
 
     def wait_usual(
         self,
@@ -400,7 +368,7 @@ class ReplicaManager:
     def _read_now(
         self, params: FetchParams, specs: Iterable[tuple[TopicPartition, FetchSpec]]
     ) -> FetchResults:
-        return self._read(params, specs, None)
+        return self._reader.read(params, specs, None)
 
     def answer_to(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
@@ -466,9 +434,12 @@ class ReplicaManager:
 
     def _perform_one(self, effect: Effect) -> None:
         match effect:
-            case HighWatermarkMoved() | RoleChanged():
+            case HighWatermarkMoved():
                 # Anything that waits on the partition may be complete.
                 self._check_all(effect.topic_partition)
+            case RoleChanged():
+                self._check_all(effect.topic_partition)
+                self._ports.moving.resume(effect.topic_partition)
             case LogEndMoved():
                 self._check_fetches(effect.topic_partition)
             case LogStartMoved():

@@ -35,14 +35,14 @@ class SampledRate:
         self._windows: list[_Window] = []
         self._current = 0
 
-    def record(self, now_ms: int) -> None:
-        """Count one event."""
+    def record(self, now_ms: int, count: int = 1) -> None:
+        """Count what happened at once."""
         if not self._windows:
             self._windows.append(_Window(now_ms, now_ms))
         window = self._windows[self._current]
         if now_ms - window.began_ms >= self._window_ms:
             window = self._next_window(now_ms)
-        window.count += 1
+        window.count += count
         window.last_event_ms = now_ms
 
     def _next_window(self, now_ms: int) -> _Window:
@@ -57,12 +57,8 @@ class SampledRate:
 
         At most one window; 0 while the rate is not above the bound.
         """
-        for window in self._windows:
-            if now_ms - window.last_event_ms >= self._window_count * self._window_ms:
-                window.began_ms = window.last_event_ms = now_ms
-                window.count = 0
+        rate = self.rate_per_s(now_ms)
         span_ms = self._span_ms(now_ms)
-        rate = sum(window.count for window in self._windows) * 1000 / span_ms
         if rate <= bound_per_s:
             return 0
         if bound_per_s == 0:
@@ -70,6 +66,14 @@ class SampledRate:
         # As Java rounds: halves upwards.
         delay_ms = math.floor((rate - bound_per_s) / bound_per_s * span_ms + 0.5)
         return min(delay_ms, self._window_ms)
+
+    def rate_per_s(self, now_ms: int) -> float:
+        """Return how many there were a second."""
+        for window in self._windows:
+            if now_ms - window.last_event_ms >= self._window_count * self._window_ms:
+                window.began_ms = window.last_event_ms = now_ms
+                window.count = 0
+        return sum(window.count for window in self._windows) * 1000 / self._span_ms(now_ms)
 
     def _span_ms(self, now_ms: int) -> int:
         """Return the time that the windows stand for."""
@@ -79,3 +83,16 @@ class SampledRate:
         if missing > 0:
             span_ms += missing * self._window_ms
         return max(span_ms, 1)
+
+
+class SimpleRate(SampledRate):
+    """The same, without windows that have not been yet: a first burst counts in full.
+
+    Source: org.apache.kafka.common.metrics.stats.SimpleRate.
+    """
+
+    __slots__ = ()
+
+    def _span_ms(self, now_ms: int) -> int:
+        began_ms = min((window.began_ms for window in self._windows), default=now_ms)
+        return max(now_ms - began_ms, self._window_ms)

@@ -45,6 +45,8 @@ FIRST_FROM_FOLLOWERS: Final = 11
 FIRST_FLEXIBLE: Final = 12
 FIRST_WITH_TOPIC_IDS: Final = 13
 FIRST_WITH_REPLICA_STATE: Final = 15
+#: Read on here.
+NO_PREFERRED_REPLICA: Final = -1
 _UUID_BYTES: Final = 16
 _BAD_BYTES: Final = (Refused, struct.error, IndexError, UnicodeDecodeError)
 
@@ -129,7 +131,7 @@ class FetchedPartition(NamedTuple):
     aborted: Sequence[tuple[int, int]] | None = None
     diverging: tuple[int, int] | None = None
     current_leader: tuple[int, int] | None = None
-    preferred_read_replica: int = -1
+    preferred_read_replica: int = NO_PREFERRED_REPLICA
 
 
 #: A topic's name or id and its responses.

@@ -17,7 +17,7 @@ from kctl.commands.cluster_options import (
 )
 from kctl.connect import ClusterOptions
 
-app = noun("Brokers: list, describe, log directories, API versions.")
+app = noun("Brokers: list, describe, shut down, log directories, API versions.")
 
 _Ids = Annotated[
     list[int] | None, typer.Argument(metavar="ID...", help="Brokers; all without any.")
@@ -52,12 +52,39 @@ def describe(
 ) -> int:
     """Show brokers: replicas and leaders on them, bytes, disk left, settings that differ.
 
-    Settings are in wide, json, ndjson, yaml and csv.
+    Settings, log directories and the version they speak with each other (none since 4.0) are in
+    wide, json, ndjson, yaml and csv.
     """
     from kctl.commands.brokers_work import describe_brokers
 
     options = ClusterOptions(bootstrap, command_config, context, timeout)
     return describe_brokers(options, ids or [], output)
+
+
+@app.command("shutdown", epilog="Example: kctl brokers shutdown 2")
+def shutdown(
+    broker: Annotated[int, typer.Argument(metavar="BROKER", help="The broker's id.")],
+    data: Annotated[
+        str | None,
+        typer.Option(
+            "--data", metavar="DIR", help="The embedded cluster's directory, if not the usual one."
+        ),
+    ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", min=0.001, metavar="SECONDS", help="Give up after this time."),
+    ] = 60.0,
+) -> int:
+    """Stop a broker of an embedded cluster: its leaders move first, then its process or part ends.
+
+    `kctl cluster restart BROKER` starts it again, and so does a start of the cluster. Kafka's
+    protocol can take the leaders from a broker and not end it, and would keep them off it until it
+    restarts. So any other broker is stopped where it runs: by its service, or SIGTERM, which moves
+    its leaders as well.
+    """
+    from kctl.commands.cluster_brokers import change
+
+    return change("stop", broker, data, timeout)
 
 
 @app.command("log-dirs", epilog="Example: kctl brokers log-dirs 1 --topic clicks --replicas")

@@ -28,13 +28,21 @@ LIST_COLUMNS = (
     Column("rack", "RACK", kind="string?"),
     Column("is_controller", "CONTROLLER", kind="boolean"),
 )
+LOG_DIR_FIELDS = (
+    Column("path", "PATH", is_name=True),
+    Column("replicas", "REPLICAS", right=True),
+    Column("size_bytes", "SIZE", right=True, is_size=True),
+)
 DESCRIBE_COLUMNS = (
     *LIST_COLUMNS,
     Column("replicas", "REPLICAS", right=True),
     Column("leaders", "LEADERS", right=True),
+    Column("followers", "FOLLOWERS", right=True),
     Column("out_of_sync", "OUT-OF-SYNC", right=True),
     Column("size_bytes", "SIZE", right=True, is_size=True, kind="integer?"),
     Column("disk_usable_bytes", "DISK-FREE", right=True, is_size=True, kind="integer?"),
+    Column("protocol_version", "PROTOCOL", wide=True, kind="string?"),
+    Column("log_dirs", "LOG-DIRS", wide=True, kind="object[]?", fields=LOG_DIR_FIELDS),
     Column("configs", "SETTINGS", wide=True, kind="string?{}?"),
 )
 LOG_DIR_COLUMNS = (
@@ -142,6 +150,9 @@ def describe_brokers(options: ClusterOptions, ids: list[int], output: str) -> in
             failures += 1
         else:
             row["configs"] = {e.name: e.value for e in settings if not e.is_default}
+            row["protocol_version"] = next(
+                (e.value for e in settings if e.name == "inter.broker.protocol.version"), None
+            )
         rows.append(row)
     return end_with(DESCRIBE_COLUMNS, rows, output, failures=failures)
 
@@ -165,15 +176,24 @@ class _Counts:
         return {
             "replicas": self._replicas[broker_id],
             "leaders": self._leaders[broker_id],
+            "followers": self._replicas[broker_id] - self._leaders[broker_id],
             "out_of_sync": self._lagging[broker_id],
         }
 
 
-def _disk_row(dirs: list[LogDirView]) -> dict[str, int | None]:
+def _disk_row(dirs: list[LogDirView]) -> dict[str, Any]:
     free = [d.usable_bytes for d in dirs if d.usable_bytes is not None]
     return {
         "size_bytes": sum(r.size_bytes for d in dirs for r in d.replicas),
         "disk_usable_bytes": sum(free) if free else None,
+        "log_dirs": [
+            {
+                "path": log_dir.path,
+                "replicas": len(log_dir.replicas),
+                "size_bytes": sum(replica.size_bytes for replica in log_dir.replicas),
+            }
+            for log_dir in dirs
+        ],
     }
 
 

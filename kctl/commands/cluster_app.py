@@ -74,6 +74,19 @@ def start(
         bool,
         typer.Option("--writable", help="With --from-logs: write, to copies of what changes."),
     ] = False,
+    racks: Annotated[
+        str | None,
+        typer.Option(
+            "--racks", metavar="RACK,…", help="The brokers' racks (broker.rack), given in turn."
+        ),
+    ] = None,
+    processes: Annotated[
+        bool | None,
+        typer.Option(
+            "--processes/--one-process",
+            help="A process for each broker, and one for the metadata store; or one for all.",
+        ),
+    ] = None,
     foreground: Annotated[
         bool,
         typer.Option(
@@ -107,6 +120,8 @@ def start(
         output,
         tuple(from_logs or ()),
         writable,
+        racks,
+        processes,
     )
     return start_cluster(request)
 
@@ -121,8 +136,11 @@ def stop(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
 
 @app.command("status", epilog="Example: kctl cluster status -o json")
 def status(data: _Data = None, output: Output = "table") -> int:
-    """Show whether the cluster runs, and where; the exit code is 0 only if it does."""
-    from kctl.commands.cluster_work import show_status
+    """Show the cluster: where it runs, its brokers, its controller, what is amiss.
+
+    The exit code is 0 only if all its brokers run.
+    """
+    from kctl.commands.cluster_status import show_status
 
     return show_status(data, output)
 
@@ -155,6 +173,62 @@ def repair(
     return repair_cluster(RepairRequest(data, dry_run, yes, timeout, output))
 
 
+_Broker = Annotated[int, typer.Argument(metavar="BROKER", help="The broker's id.")]
+
+
+@app.command("restart", epilog="Example: kctl cluster restart 2")
+def restart(broker: _Broker, data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
+    """Stop a broker cleanly, its leaders first, and start it; one that does not run is started."""
+    from kctl.commands.cluster_brokers import change
+
+    return change("restart", broker, data, timeout)
+
+
+@app.command("kill", epilog="Example: kctl cluster kill 2")
+def kill(broker: _Broker, data: _Data = None) -> int:
+    """Kill a broker's process (SIGKILL): a crash. Needs a cluster with --processes.
+
+    The others learn of it when its session with the metadata store times out.
+    """
+    from kctl.commands.cluster_brokers import signal_broker
+
+    return signal_broker("kill", broker, data)
+
+
+@app.command("pause", epilog="Example: kctl cluster pause 2")
+def pause(broker: _Broker, data: _Data = None) -> int:
+    """Have a broker's process stand still (SIGSTOP). Needs a cluster with --processes."""
+    from kctl.commands.cluster_brokers import signal_broker
+
+    return signal_broker("pause", broker, data)
+
+
+@app.command("resume", epilog="Example: kctl cluster resume 2")
+def resume(broker: _Broker, data: _Data = None) -> int:
+    """Have a broker's process that was paused go on (SIGCONT)."""
+    from kctl.commands.cluster_brokers import signal_broker
+
+    return signal_broker("resume", broker, data)
+
+
+@app.command("add", epilog="Example: kctl cluster add")
+def add(data: _Data = None, timeout: _StopTimeout = 60.0) -> int:
+    """Add a broker, which runs at once. Topics that are there stay where they are."""
+    from kctl.commands.cluster_brokers import change
+
+    return change("add", None, data, timeout)
+
+
+@app.command("remove", epilog="Example: kctl cluster remove 3 -y")
+def remove(
+    broker: _Broker, data: _Data = None, yes: Yes = False, timeout: _StopTimeout = 60.0
+) -> int:
+    """Stop a broker and remove its files; refused while it holds replicas."""
+    from kctl.commands.cluster_brokers import remove_broker
+
+    return remove_broker(broker, data, timeout, yes=yes)
+
+
 @app.command("logs", epilog="Example: kctl cluster logs -n 20 --follow")
 def logs(
     data: _Data = None,
@@ -165,11 +239,15 @@ def logs(
     follow: Annotated[
         bool, typer.Option("-f", "--follow", help="Go on as lines are added, until Ctrl-C.")
     ] = False,
+    broker: Annotated[
+        int | None,
+        typer.Option("--broker", metavar="ID", help="Of a broker with a process of its own."),
+    ] = None,
 ) -> int:
     """Print what the cluster's process had to say."""
     from kctl.commands.cluster_work import print_logs
 
-    return print_logs(data, lines, follow=follow)
+    return print_logs(data, lines, follow=follow, broker_id=broker)
 
 
 @app.command("destroy", epilog="Example: kctl cluster destroy --data /tmp/rehearsal -y")

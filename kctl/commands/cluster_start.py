@@ -7,7 +7,13 @@ from typing import Any
 #: Options of `start` that may be repeated, and what they are called.
 _LISTS = {"--set": "settings", "--unset": "unset"}
 #: Those with a text, and what they are called.
-_TEXTS = {"--data": "data", "-o": "output", "--output": "output"}
+_TEXTS = {"--data": "data", "-o": "output", "--output": "output", "--racks": "racks"}
+#: Those without a value: what they are called, and what they say.
+_FLAGS = {
+    "--foreground": ("foreground", True),
+    "--processes": ("processes", True),
+    "--one-process": ("processes", False),
+}
 #: Those with a whole number, and the least and the largest one.
 _NUMBERS = {"--brokers": (1, 1 << 31), "--port": (0, 65535), "--zookeeper-port": (0, 65535)}
 TIMEOUT_S = 300.0
@@ -22,11 +28,12 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
         "timeout_s": TIMEOUT_S,
     }
     asked.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
-    asked.update(from_logs=(), writable=False)
+    asked.update(from_logs=(), writable=False, racks=None, processes=None)
     left = iter(words)
     for word in left:
-        if word == "--foreground":
-            asked["foreground"] = True
+        if word in _FLAGS:
+            name, asked_for = _FLAGS[word]
+            asked[name] = asked_for
             continue
         value = next(left, "-")
         if value.startswith("-"):

@@ -14,7 +14,7 @@ from engine.cluster.data_directory import ClusterState, DataDirectory
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import ClusterPlan, check_plan
 from engine.config.key import broker_keys
-from engine.errors import ConfigError, StorageError
+from engine.errors import ConfigError, EngineError, StorageError
 from engine.host.ports import FileMissing
 from engine.host.real import RealClock, RealFiles
 from engine.limits import COPY_CHUNK_BYTES
@@ -25,13 +25,23 @@ from kctl.embedded import cluster_path
 from kctl.hints import did_you_mean
 from kctl.known_clusters import forget_cluster, known_clusters, note_cluster
 from kctl.render import Column, check_format, write_object, write_rows
+from kctl.words import UnreadableWord
 
+BROKER_FIELDS = (
+    Column("broker_id", "BROKER", right=True),
+    Column("state", "STATE"),
+    Column("address", "ADDRESS", kind="string?"),
+    Column("rack", "RACK", kind="string?"),
+    Column("pid", "PID", right=True, kind="integer?"),
+    Column("is_controller", "CONTROLLER", kind="boolean?"),
+    Column("log_end", "LOG-END", wide=True, kind="string[]"),
+)
 STATUS_COLUMNS = (
     Column("state", "STATE"),
     Column("bootstrap_servers", "SERVERS", is_name=True, kind="string?"),
     Column("pids", "PIDS", kind="integer[]"),
     Column("data", "DATA"),
-    Column("brokers", "BROKERS", wide=True, kind="string{}"),
+    Column("brokers", "BROKERS", wide=True, kind="object[]", fields=BROKER_FIELDS),
     Column("zookeeper", "ZOOKEEPER", wide=True, kind="string?"),
     Column("settings", "SETTINGS", wide=True, kind="string{}"),
 )
@@ -44,6 +54,15 @@ LIST_COLUMNS = (
     Column("settings", "SETTINGS", wide=True, kind="string{}?"),
 )
 _FOLLOW_PAUSE_S = 0.2
+
+
+class NoLogOfBroker(EngineError):
+    """The log of a broker is wanted that had no process of its own."""
+
+    def __init__(self, path: str, broker_id: int) -> None:
+        super().__init__(f"broker {broker_id} of the cluster in {path} has no log of its own")
+        self.hint = f"`kctl cluster logs --data {path}` shows that of the cluster's process"
+        self.broker_id = broker_id
 
 
 class StartRequest(NamedTuple):
@@ -60,6 +79,8 @@ class StartRequest(NamedTuple):
     output: str
     from_logs: tuple[str, ...] = ()
     writable: bool = False
+    racks: str | None = None
+    processes: bool | None = None
 
 
 def _directory(data: str | None) -> DataDirectory:
@@ -117,7 +138,21 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     if request.zookeeper_port is not None:
         plan = plan._replace(zookeeper_port=request.zookeeper_port)
         given.add("zookeeper_port")
+    if request.racks is not None:
+        plan = plan._replace(racks=_racks(request.racks))
+        given.add("racks")
+    if request.processes is not None:
+        plan = plan._replace(is_in_processes=request.processes)
+        given.add("is_in_processes")
     return daemon.plan_for(data, plan, frozenset(given), request.unset)
+
+
+def _racks(text: str) -> tuple[str, ...]:
+    """Return the racks of a list; "" takes them away again."""
+    racks = tuple(rack.strip() for rack in text.split(",")) if text.strip() else ()
+    if not all(racks):
+        raise UnreadableWord("a list of racks", text, "names with commas between")
+    return racks
 
 
 def _check(plan: ClusterPlan) -> None:
@@ -149,25 +184,13 @@ def _pause(duration_ms: int) -> None:
     time.sleep(duration_ms / 1000)
 
 
-def show_status(data: str | None, output: str) -> int:
-    """Print what is known of a cluster; the exit code says whether it runs."""
-    check_format(output)
-    status = daemon.status_of(_directory(data))
-    _show(status, output)
-    if status.state is ClusterState.HUNG:
-        say(f"process {status.pids[0]} is there and does not answer")
-        say(f"hint: `kill -CONT {status.pids[0]}` if it was stopped; else kill it and start again")
-        return exits.UNREACHABLE
-    return exits.OK if status.state is ClusterState.RUNNING else exits.FAILED
-
-
 def list_clusters(output: str) -> int:
     """Print a row for each data directory that is known and has a cluster."""
     check_format(output)
     rows = []
     for path in known_clusters(RealFiles(), os.environ):
         try:
-            rows.append(_row(daemon.status_of(DataDirectory(RealFiles(), path))))
+            rows.append(status_row(daemon.status_of(DataDirectory(RealFiles(), path))))
         except StorageError as error:
             rows.append({"data": path, "state": "damaged"})
             report_error(error)
@@ -176,8 +199,18 @@ def list_clusters(output: str) -> int:
     return exits.OK
 
 
-def _row(status: ClusterStatus) -> dict[str, Any]:
-    return {**status._asdict(), "state": status.state.value}
+def status_row(status: ClusterStatus) -> dict[str, Any]:
+    """Return a status as commands write it; who is the controller is not known."""
+    brokers = [
+        {
+            **broker._asdict(),
+            "state": broker.state.value,
+            "is_controller": None,
+            "log_end": list(broker.log_end),
+        }
+        for broker in status.brokers
+    ]
+    return {**status._asdict(), "state": status.state.value, "brokers": brokers}
 
 
 def _show_own(data: DataDirectory, output: str) -> None:
@@ -187,16 +220,21 @@ def _show_own(data: DataDirectory, output: str) -> None:
 
 
 def _show(status: ClusterStatus, output: str) -> int:
-    write_object(STATUS_COLUMNS, _row(status), output)
+    write_object(STATUS_COLUMNS, status_row(status), output)
     return exits.OK
 
 
-def print_logs(data: str | None, line_count: int | None, *, follow: bool) -> int:
-    """Print the log of a cluster's process, or its last lines."""
+def print_logs(
+    data: str | None, line_count: int | None, *, follow: bool, broker_id: int | None = None
+) -> int:
+    """Print the log of a cluster's process, or of a broker's, or the last lines."""
     directory = _directory(data)
+    path = directory.log_path if broker_id is None else directory.broker_log_path(broker_id)
     try:
-        file = RealFiles().open(directory.log_path)
+        file = RealFiles().open(path)
     except FileMissing as error:
+        if broker_id is not None and directory.plan() is not None:
+            raise NoLogOfBroker(directory.path, broker_id) from error
         raise NoClusterThere(directory.path) from error
     position = 0 if line_count is None else _start_of_last_lines(file, line_count)
     try:

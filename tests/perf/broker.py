@@ -36,6 +36,14 @@ class Peer(NamedTuple):
     pids: list[int]
 
 
+class Kind(NamedTuple):
+    """Topics and producers of all cases, and how ours is started."""
+
+    replicas: int = 1
+    acks: str = "1"
+    options: tuple[str, ...] = ()
+
+
 class Case(NamedTuple):
     """One thing that is measured; `wanted` is what the ratio to the first peer should be."""
 
@@ -44,18 +52,18 @@ class Case(NamedTuple):
     wanted: str
 
 
-def _produce(label: str, wanted: str, value: int, batch: int, codec: str = "none") -> Case:
+def produce_case(label: str, wanted: str, value: int, batch: int, codec: str = "none") -> Case:
     load = Load(value_bytes=value, batch_bytes=batch, codec=codec)
     return Case(label, partial(produce, load), wanted)
 
 
 CASES = [
-    _produce("produce 1 KB records, 100 KB batches", ">= 1.2x", 1000, 100_000),
-    _produce("produce 1 KB records, 1 MB batches", ">= 1.05x", 1000, 1_000_000),
-    _produce("produce 1 KB records, 16 KB batches", ">= 1.6x", 1000, 16_384),
-    _produce("produce 10 KB records, 100 KB batches", ">= 1.5x", 10_000, 100_000),
-    _produce("produce 1 KB records, 100 KB batches, lz4", ">= 1.1x", 1000, 100_000, "lz4"),
-    _produce("produce 1 KB records, 100 KB batches, zstd", ">= 1.0x", 1000, 100_000, "zstd"),
+    produce_case("produce 1 KB records, 100 KB batches", ">= 1.2x", 1000, 100_000),
+    produce_case("produce 1 KB records, 1 MB batches", ">= 1.05x", 1000, 1_000_000),
+    produce_case("produce 1 KB records, 16 KB batches", ">= 1.6x", 1000, 16_384),
+    produce_case("produce 10 KB records, 100 KB batches", ">= 1.5x", 10_000, 100_000),
+    produce_case("produce 1 KB records, 100 KB batches, lz4", ">= 1.1x", 1000, 100_000, "lz4"),
+    produce_case("produce 1 KB records, 100 KB batches, zstd", ">= 1.0x", 1000, 100_000, "zstd"),
     Case("produce one record a request, pipelined", produce_pipelined, ">= 1.3x"),
     Case("produce one record, wait, next: p50", produce_sync, "<= 1.0x"),
     Case("consume 1 KB records", consume, ">= 1.0x"),
@@ -63,12 +71,12 @@ CASES = [
 
 
 @contextmanager
-def ours(folder: str, settings: list[str]) -> Iterator[Peer]:
-    """Run an embedded cluster of one broker."""
+def ours(folder: str, settings: list[str], *options: str) -> Iterator[Peer]:
+    """Run an embedded cluster, of one broker if `options` do not say otherwise."""
     kctl = [sys.executable, "-m", "kctl", "cluster"]
     data = ["--data", f"{folder}/kctl"]
     sets = [word for text in settings for word in ("--set", text)]
-    start = [*kctl, "start", *data, "--port", "0", "-o", "json", *sets]
+    start = [*kctl, "start", *data, "--port", "0", "-o", "json", *sets, *options]
     status = json.loads(subprocess.run(start, check=True, capture_output=True).stdout)
     try:
         yield Peer("kctl", status["bootstrap_servers"], status["pids"])
@@ -106,12 +114,15 @@ def _cell(result: Outcome) -> str:
     return f"{result.figure:.0f} {result.unit}, {result.cpu:.2f}"
 
 
-def run_case(case: Case, peers: list[Peer], rounds: int, size_bytes: int) -> list[Outcome]:
+def run_case(
+    case: Case, peers: list[Peer], rounds: int, size_bytes: int, kind: Kind
+) -> list[Outcome]:
     """Return the median on each broker; the first round is not counted."""
     found: list[list[Outcome]] = [[] for _ in peers]
     for number in range(rounds + 1):
         for peer, results in zip(peers, found, strict=True):
-            result = case.run(Broker(peer.address, partial(_cpu_s, peer.pids)), size_bytes)
+            broker = Broker(peer.address, partial(_cpu_s, peer.pids), kind.replicas, kind.acks)
+            result = case.run(broker, size_bytes)
             if number:
                 results.append(result)
     return [_median(results) for results in found]
@@ -119,6 +130,11 @@ def run_case(case: Case, peers: list[Peer], rounds: int, size_bytes: int) -> lis
 
 def main() -> None:
     """Print one line a case."""
+    measure(CASES, Kind())
+
+
+def measure(cases: list[Case], kind: Kind) -> None:
+    """Print one line a case, of ours and of the peers that the command line names."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=ADDRESS=PID[,PID]")
     parser.add_argument("--rounds", type=int, default=3)
@@ -133,7 +149,7 @@ def main() -> None:
         peers.append(Peer(name, address, [int(pid) for pid in pids.split(",")]))
     with (
         tempfile.TemporaryDirectory(dir=asked.folder) as folder,
-        ours(folder, asked.settings) as me,
+        ours(folder, asked.settings, *kind.options) as me,
     ):
         everyone = [me, *peers]
         print(machine_line(), "\n")
@@ -142,10 +158,10 @@ def main() -> None:
         ratios = [f"to {peer.name}" for peer in peers]
         print(f"| case | {' | '.join([*heads, *ratios, 'wanted'])} |")
         print("|---" * (2 + len(heads) + len(ratios)) + "|")
-        for case in CASES:
+        for case in cases:
             if asked.only not in case.label:
                 continue
-            mine, *others = run_case(case, everyone, asked.rounds, asked.mb * _MB)
+            mine, *others = run_case(case, everyone, asked.rounds, asked.mb * _MB, kind)
             cells = [_cell(mine), *(_cell(other) for other in others)]
             cells += [
                 f"{mine.figure / other.figure:.2f}x, CPU {mine.cpu / other.cpu:.2f}x"

@@ -28,10 +28,15 @@ class Load(NamedTuple):
 
 
 class Broker(NamedTuple):
-    """Where a broker listens, and what tells the CPU seconds that it has used."""
+    """Where a broker listens, and what tells the CPU seconds that it has used.
+
+    Of a cluster: any of its brokers, and all of their seconds. `acks` is what producers ask for.
+    """
 
     address: str
     cpu_s: Callable[[], float]
+    replicas: int = 1
+    acks: str = "1"
 
 
 class Outcome(NamedTuple):
@@ -55,12 +60,13 @@ def _values(size: int) -> list[bytes]:
 class _Topic:
     """A topic of one partition, for one run."""
 
-    def __init__(self, address: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": address})
+    def __init__(self, broker: Broker) -> None:
+        self._admin = AdminClient({"bootstrap.servers": broker.address})
+        self._replicas = broker.replicas
         self.name = f"perf-{time.monotonic_ns()}"
 
     def __enter__(self) -> str:
-        topic = NewTopic(self.name, num_partitions=1, replication_factor=1)
+        topic = NewTopic(self.name, num_partitions=1, replication_factor=self._replicas)
         for future in self._admin.create_topics([topic]).values():
             future.result()
         return self.name
@@ -70,10 +76,10 @@ class _Topic:
             future.result()
 
 
-def _settings(address: str, **more: Any) -> dict[str, Any]:
+def _settings(broker: Broker, **more: Any) -> dict[str, Any]:
     return {
-        "bootstrap.servers": address,
-        "acks": "1",
+        "bootstrap.servers": broker.address,
+        "acks": broker.acks,
         "queue.buffering.max.messages": 1_000_000,
         "queue.buffering.max.kbytes": 64_000,
         "socket.nagle.disable": True,
@@ -95,9 +101,9 @@ def _check_end(address: str, topic: str, count: int) -> None:
         raise Failed(f"{topic} has {end} records, {count} were produced")
 
 
-def _fill(load: Load, address: str, topic: str, size_bytes: int) -> None:
+def _fill(load: Load, broker: Broker, topic: str, size_bytes: int) -> None:
     settings = _settings(
-        address,
+        broker,
         **{
             "linger.ms": 20,
             "batch.size": load.batch_bytes,
@@ -112,11 +118,11 @@ def _fill(load: Load, address: str, topic: str, size_bytes: int) -> None:
 
 def produce(load: Load, broker: Broker, size_bytes: int) -> Outcome:
     """Produce records as fast as they go."""
-    with _Topic(broker.address) as topic:
-        _fill(load, broker.address, topic, size_bytes // 64)
+    with _Topic(broker) as topic:
+        _fill(load, broker, topic, size_bytes // 64)
         _write_out()
         start, cpu_s = time.perf_counter(), broker.cpu_s()
-        _fill(load, broker.address, topic, size_bytes)
+        _fill(load, broker, topic, size_bytes)
         took_s, cpu_s = time.perf_counter() - start, broker.cpu_s() - cpu_s
         counts = [part // load.value_bytes for part in (size_bytes // 64, size_bytes)]
         _check_end(broker.address, topic, sum(counts))
@@ -125,9 +131,9 @@ def produce(load: Load, broker: Broker, size_bytes: int) -> Outcome:
 
 def produce_pipelined(broker: Broker, _size_bytes: int) -> Outcome:
     """Produce one record a request, several requests in flight."""
-    with _Topic(broker.address) as topic:
+    with _Topic(broker) as topic:
         settings = _settings(
-            broker.address,
+            broker,
             **{
                 "linger.ms": 0,
                 "batch.num.messages": 1,
@@ -144,8 +150,8 @@ def produce_pipelined(broker: Broker, _size_bytes: int) -> Outcome:
 
 def produce_sync(broker: Broker, _size_bytes: int) -> Outcome:
     """Produce one record, wait for its answer, produce the next."""
-    with _Topic(broker.address) as topic:
-        producer = Producer(_settings(broker.address, **{"linger.ms": 0}))
+    with _Topic(broker) as topic:
+        producer = Producer(_settings(broker, **{"linger.ms": 0}))
         value = _values(100)[0]
         for _ in range(100):
             producer.produce(topic, value, partition=0)
@@ -164,8 +170,8 @@ def produce_sync(broker: Broker, _size_bytes: int) -> Outcome:
 def consume(broker: Broker, size_bytes: int) -> Outcome:
     """Consume a topic from its start."""
     load = Load(value_bytes=1000, batch_bytes=100_000)
-    with _Topic(broker.address) as topic:
-        _fill(load, broker.address, topic, size_bytes)
+    with _Topic(broker) as topic:
+        _fill(load, broker, topic, size_bytes)
         _write_out()
         settings = {
             "bootstrap.servers": broker.address,

@@ -254,6 +254,11 @@ def _exchange(
         answered += answers.wait()
 
 
+def exchange(sock: socket.socket, frame: bytes, count: int, window: int) -> None:
+    """Send a frame so often, with at most so many unanswered ones."""
+    _exchange(sock, _Answers(sock), frame, count, window)
+
+
 def _produce(batch_bytes: int, window: int, tree: Tree, topic: str, count: int) -> Cost:
     return _ask(tree, produce_frame(topic, batch_bytes), count, window)
 

@@ -16,7 +16,13 @@ from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.replication_quota import ReplicationQuota
 from engine.replication.watermark import Isolation
+
+
+def unthrottled(clock: Clock) -> ReplicationQuota:
+    """Return a throttle that holds nothing back."""
+    return ReplicationQuota(clock, lambda _key: False, window_count=11, window_ms=1000)
 
 
 def answers_of(
@@ -63,7 +69,7 @@ def fetch_once(
 
     `epoch` stands in place of the leader epoch that the follower knows.
     """
-    fetcher = ReplicaFetcher(FollowerLogs(replicas), clock)
+    fetcher = ReplicaFetcher(FollowerLogs(replicas), clock, unthrottled(clock))
     key, log = follower.topic_partition, follower.log
     before = log.log_end_offset
     fetcher.add(key, follower.leader_epoch)

@@ -61,6 +61,7 @@ from engine.znode.values import (
     encode_config,
     encode_topic,
 )
+from tests.scripts.follower import unthrottled
 from tests.scripts.on_the_way import PausableTimers, Reporter, Requests
 from tests.unit.api.asking import exchange_of
 
@@ -86,6 +87,16 @@ class NoFetching:
         """Leave it to the script."""
 
 
+class NoMoving:
+    """In scripts every broker has one log directory."""
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        """There is nothing to go on with."""
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        """There is nothing to stop."""
+
+
 class Node:
     """One broker: its disk, its replicas, its session, its controller."""
 
@@ -100,7 +111,14 @@ class Node:
         self.replicas = ReplicaManager(
             stage.clock,
             ReplicaManagerPorts(
-                self.cache.is_known, self._propose, NoFetching(), _raised, lambda _due: None
+                self.cache.is_known,
+                self._propose,
+                NoFetching(),
+                NoMoving(),
+                _raised,
+                lambda _due: None,
+                None,
+                unthrottled(stage.clock),
             ),
         )
         self.logs = self._open_logs()

@@ -24,10 +24,10 @@ The broker of kctl does not compact yet: there the value is kept and shown, and 
 The broker of kctl does its requests in one thread: there the number changes nothing.
     num.io.threads num.network.threads num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads
-The broker of kctl does not fetch from others yet: there the value changes nothing.
-    num.replica.fetchers replica.fetch.* replica.socket.* replica.selector.class
-    inter.broker.protocol.version controlled.shutdown.* controller.socket.timeout.ms
-    socket.connection.setup.* request.timeout.ms
+The broker of kctl has one time-out for links between brokers: there the value changes nothing.
+    replica.socket.* controller.socket.timeout.ms socket.connection.setup.* request.timeout.ms
+The broker of kctl goes by it for in-sync sets alone: below 2.7 leaders write them themselves.
+    inter.broker.protocol.version
 The broker of kctl has no groups yet: there the value is kept and shown, and changes nothing.
     group.consumer.* group.coordinator.* group.initial.* group.max.* group.min.* offset.metadata.*
     offsets.load.* offsets.retention.* offsets.commit.* offsets.topic.compression.codec
@@ -37,8 +37,7 @@ The broker of kctl has no transactions yet: there the value is kept and shown, a
     transaction.abort.* transaction.max.* transaction.partition.* transaction.remove.*
     transaction.state.log.load.buffer.size transactional.id.expiration.ms
 The broker of kctl has no quotas yet: there the value is kept and shown, and changes nothing.
-    quota.window.* replication.quota.* alter.log.dirs.replication.quota.* controller.quota.*
-    client.quota.callback.class leader.replication.* follower.replication.*
+    quota.window.* controller.quota.* client.quota.callback.class
 The broker of kctl speaks plain text only: there the value is kept and shown, and changes nothing.
     ssl.* sasl.* connections.max.reauth.ms connection.failed.* principal.builder.class
     delegation.token.* security.providers zookeeper.ssl.* zookeeper.clientCnxnSocket

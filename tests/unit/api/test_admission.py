@@ -41,7 +41,7 @@ CODES: dict[str, set[int]] = {
     "IncrementalAlterConfigs": {TOPIC}, "DescribeAcls": {CLUSTER}, "CreateAcls": {CLUSTER},
     "DeleteAcls": {CLUSTER}, "LeaderAndIsr": {CLUSTER}, "StopReplica": {CLUSTER},
     "UpdateMetadata": {CLUSTER}, "ControlledShutdown": {CLUSTER}, "AlterPartition": {CLUSTER},
-    "AllocateProducerIds": {CLUSTER}, "ApiVersions": set(),
+    "AllocateProducerIds": {CLUSTER}, "ApiVersions": set(), "AlterReplicaLogDirs": {CLUSTER},
 }  # fmt: skip
 #: Versions whose answers have no place for the error.
 WITHOUT_ERRORS = {("DescribeLogDirs", 0), ("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
@@ -93,6 +93,9 @@ def fields_of(name: str, version: int, topic_id: bytes) -> dict[str, Any]:  # no
             if version >= 6:
                 return {"topics": [of.DeleteTopicState(name="t")], "timeout_ms": 1000}
             return {"topic_names": ["t"], "timeout_ms": 1000}
+        case "AlterReplicaLogDirs":
+            moved = of.AlterReplicaLogDirTopic(name="t", partitions=[0])
+            return {"dirs": [of.AlterReplicaLogDir(path="/elsewhere", topics=[moved])]}
         case "InitProducerId":
             return {"transactional_id": None, "transaction_timeout_ms": 1000}
         case "FindCoordinator":

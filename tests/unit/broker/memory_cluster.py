@@ -13,6 +13,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers, MemoryWorkers
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.wire.codec import message_codec
@@ -31,7 +32,10 @@ T0 = TopicPartition("t", 0)
 
 
 class MemoryCluster:
-    """Brokers 1 to 3, started; brokers of one process, or each alone behind the network."""
+    """Brokers 1 to 3, started; brokers of one process, or each alone behind the network.
+
+    In a setting {id} stands for the broker's own id.
+    """
 
     def __init__(self, *, is_one_process: bool, **settings: str) -> None:
         self.clock = ManualClock(wall_ms=1_700_000_000_000)
@@ -56,24 +60,17 @@ class MemoryCluster:
     def start(self, broker_id: int) -> Broker:
         """Start a broker from its disk."""
         assert broker_id not in self.brokers
-        files = self.disks.setdefault(broker_id, MemoryFiles(clock=self.clock))
-        host = BrokerHost(
-            self.clock,
-            files,
-            self.network,
-            self.timers,
-            SeededEntropy(broker_id),
-            lambda path: self._lock(files, path),
-            lambda: "here",
-            lambda _count: MemoryWorkers(self.timers),
-        )
+        host = self.host_of(broker_id)
         settings = BrokerSettings(
             {
                 "broker.id": str(broker_id),
                 "listeners": "PLAINTEXT://here:0",
                 "log.dirs": LOG_DIR,
                 "zookeeper.connect": "here:2181",
-                **self._settings,
+                **{
+                    name: text.replace("{id}", str(broker_id))
+                    for name, text in self._settings.items()
+                },
             }
         )
         session = self._sessions[broker_id] = EmbeddedZnodeClient(self.store, SESSION_MS)
@@ -84,6 +81,20 @@ class MemoryCluster:
         self.timers.run_until_idle()
         return broker
 
+    def host_of(self, broker_id: int) -> BrokerHost:
+        """Return what a broker stands on: all but the disk is everybody's."""
+        files = self.disks.setdefault(broker_id, MemoryFiles(clock=self.clock))
+        return BrokerHost(
+            self.clock,
+            files,
+            self.network,
+            self.timers,
+            SeededEntropy(broker_id),
+            lambda path: self._lock(files, path),
+            lambda: "here",
+            lambda _count: MemoryWorkers(self.timers),
+        )
+
     @staticmethod
     def _lock(files: MemoryFiles, path: str) -> Any:
         files.open(path, write=True, create=True)
@@ -91,9 +102,17 @@ class MemoryCluster:
 
     def stop(self, broker_id: int) -> None:
         """Stop a broker in order."""
-        broker = self.brokers.pop(broker_id)
-        drive(broker.stop()).result()
+        self.begin_stop(broker_id).result()
+
+    def begin_stop(self, broker_id: int) -> Promise[None]:
+        """Begin to stop a broker in order: what has no answer at once needs `pass_time`."""
+        stopping = drive(self.brokers[broker_id].stop())
+        stopping.watch(lambda: self._forget(broker_id))
         self.timers.run_until_idle()
+        return stopping
+
+    def _forget(self, broker_id: int) -> None:
+        del self.brokers[broker_id]
 
     def cut_power(self, broker_id: int) -> None:
         """End a broker at once: its disk has what was synced, and its session ends by silence."""

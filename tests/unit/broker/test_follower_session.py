@@ -59,7 +59,7 @@ def test_the_first_request_has_all_and_who_asks() -> None:
 
 def test_later_requests_have_what_changed_and_what_to_forget() -> None:
     one = session()
-    one.call({A: SPEC, B: SPEC}, IDS)
+    message_of(one.call({A: SPEC, B: SPEC}, IDS))
     one.answers(response(9))
     request = message_of(one.call({A: SPEC._replace(fetch_offset=6)}, IDS))
     assert (9, 1) == (request.session_id, request.session_epoch)
@@ -77,7 +77,7 @@ def test_later_requests_have_what_changed_and_what_to_forget() -> None:
 
 def test_a_topic_that_was_made_anew_is_forgotten_and_asked_for() -> None:
     one = session()
-    one.call({A: SPEC}, IDS)
+    message_of(one.call({A: SPEC}, IDS))
     one.answers(response(9))
     request = message_of(one.call({A: SPEC}, {"a": b"z" * 16}))
     assert {b"z" * 16: [0]} == asked(request)
@@ -86,9 +86,9 @@ def test_a_topic_that_was_made_anew_is_forgotten_and_asked_for() -> None:
 
 def test_a_lost_session_begins_anew() -> None:
     one = session()
-    one.call({A: SPEC}, IDS)
+    message_of(one.call({A: SPEC}, IDS))
     one.answers(response(9))
-    one.call({A: SPEC}, IDS)
+    message_of(one.call({A: SPEC}, IDS))
     assert not one.is_first
     assert [] == one.answers(response(error_code=FETCH_SESSION_ID_NOT_FOUND))
     assert one.is_first
@@ -109,7 +109,7 @@ def test_without_a_session_every_request_is_a_first_one() -> None:
 
 def test_a_topic_without_an_id_goes_by_name_and_so_do_all() -> None:
     one = session()
-    one.call({A: SPEC}, IDS)
+    message_of(one.call({A: SPEC}, IDS))
     one.answers(response(9))
     call = one.call({A: SPEC, B: SPEC}, {"a": IDS["a"]})
     assert 12 == call.highest
@@ -135,7 +135,7 @@ def test_answers_are_found_by_id_and_by_name() -> None:
         kind.FetchableTopicResponse(topic="b", partitions=[parted]),
     ]
     one = session()
-    one.call({A: SPEC, B: SPEC}, IDS)
+    message_of(one.call({A: SPEC, B: SPEC}, IDS))
     answers = dict(one.answers(response(1, responses=topics)))
     assert LeaderAnswer(0, 8, 2, b"records") == answers[A]
     assert EpochEnd(1, 4) == answers[B].diverging_epoch

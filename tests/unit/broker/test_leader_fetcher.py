@@ -76,3 +76,12 @@ def test_a_session_lasts_while_nothing_happens(caplog: pytest.LogCaptureFixture)
     cluster, _ = followed()
     cluster.pass_time(5000)
     assert not [record for record in caplog.records if "begins anew" in record.getMessage()]
+
+
+def test_a_watermark_that_was_passed_over_comes_again() -> None:
+    cluster, fetcher = followed()
+    assert 0 == cluster.produce(1, 3, acks=1).code()
+    # The response that tells the watermark comes to a log that is about its range by then.
+    fetcher.fetcher.taken(fetcher.fetcher.asked(), [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
+    cluster.pass_time(5000)
+    assert 3 == cluster.partition(2).high_watermark

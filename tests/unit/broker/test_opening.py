@@ -15,7 +15,7 @@ from engine.broker.broker_timers import BrokerTimers
 from engine.broker.closing import Closing
 from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
-from engine.cluster.cluster import open_brokers
+from engine.cluster.cluster import Cluster
 from engine.config.settings import BrokerSettings
 from engine.errors import EngineError, StorageError
 from engine.host.coroutine import drive
@@ -234,12 +234,13 @@ def test_clients_are_closed_with_their_broker_and_what_waits_is_let_go() -> None
 @pytest.mark.parametrize("failing", [1, 2, 3])
 def test_a_broker_of_a_cluster_that_does_not_open_closes_those_before_it(failing: int) -> None:
     machine = Machine()
-    settings = [
-        settings_of(broker_id, **({"log_dirs": " , "} if broker_id == failing else {}))
-        for broker_id in (1, 2, 3)
-    ]
+
+    def settings(broker_id: int, _port: int | None) -> BrokerSettings:
+        return settings_of(broker_id, **({"log_dirs": " , "} if broker_id == failing else {}))
+
+    cluster = Cluster(machine, machine.host, settings, machine.fatal.append)
     with pytest.raises(EngineError):
-        drive(open_brokers(settings, machine, machine.host, machine.fatal.append)).result()
+        drive(cluster.open([1, 2, 3])).result()
     machine.timers.run_until_idle()
     assert {} == machine.left()
     # They were stopped in order: the next start needs no recovery.

@@ -170,3 +170,28 @@ def test_nothing_is_left_on_the_loop_when_all_have_stopped(
     # The 500 ms that leaders let fetches wait are over, and nobody fetches again.
     cluster.pass_time(2000)
     assert 0 == cluster.timers.waiting_count
+
+
+def test_leaders_of_old_releases_write_their_sets_and_the_controller_hears_of_it(
+    make: Callable[..., MemoryCluster],
+) -> None:
+    cluster = with_topic(make, inter_broker_protocol_version="2.6-IV0")
+    assert 0 == cluster.produce(1, 5).code()
+    cluster.brokers[3].storage.fetchers.close()
+    assert 0 == cluster.produce(1, 1, acks=1).code()
+    cluster.pass_time(3 * LAG_MS)
+    assert (1, 2) == tuple(sorted(cluster.stored().isr))
+    for broker in cluster.brokers.values():
+        known = broker.metadata_cache.partition(T0)
+        assert known is not None
+        assert (1, 2) == tuple(sorted(known.isr))
+    assert 0 == cluster.produce(1, 2).code()
+    cluster.stop(3)
+    cluster.start(3)
+    cluster.pass_time(15_000)
+    assert (1, 2, 3) == tuple(sorted(cluster.stored().isr))
+    cluster.stop(1)
+    assert 2 == cluster.stored().leader
+    assert 0 == cluster.produce(2, 2).code()
+    cluster.pass_time(1000)
+    assert_same_content(cluster)

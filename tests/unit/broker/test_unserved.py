@@ -21,6 +21,7 @@ _AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
         ("alter_config_policy_class_name", "my.Policy"),
         ("remote_log_storage_system_enable", "true"),
         ("authorizer_class_name", _AUTHORIZER),
+        ("replica_selector_class", "my.Selector"),
     ],
 )
 def test_what_would_have_to_be_ignored_stops_the_start(name: str, text: str) -> None:

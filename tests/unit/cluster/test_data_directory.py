@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,18 @@ def test_a_plan_alone_is_a_stopped_cluster(data: DataDirectory) -> None:
     data.write_plan(PLAN)
     assert data.state() is ClusterState.STOPPED
     assert data.plan() == PLAN
+
+
+def test_a_plan_is_kept_whole(data: DataDirectory, tmp_path: Path) -> None:
+    plan = PLAN._replace(
+        broker_count=3, racks=("a", "b"), is_in_processes=True, removed_ids=(2,), zookeeper_port=7
+    )
+    data.write_plan(plan)
+    assert plan == data.plan()
+    path = tmp_path / "cluster" / "cluster.json"
+    older = {"brokers": 1, "host": "127.0.0.1", "port": 9093, "settings": {"num.partitions": "3"}}
+    path.write_text(json.dumps(older))
+    assert PLAN == data.plan()
 
 
 def test_a_process_that_left_its_file_behind_has_crashed(data: DataDirectory) -> None:

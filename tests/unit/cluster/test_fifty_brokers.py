@@ -16,7 +16,7 @@ import pytest
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost, real_directory_lock
-from engine.cluster.cluster import MetadataStore, open_brokers
+from engine.cluster.cluster import Cluster, MetadataStore
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.real import RealClock, RealEntropy, RealFiles
@@ -63,8 +63,12 @@ class Machine:
         )
 
     def open(self) -> list[Broker]:
-        settings = [self.settings(broker_id) for broker_id in range(1, BROKERS + 1)]
-        return drive(open_brokers(settings, self.store, self.host, pytest.fail)).result()
+        return drive(self.cluster().open(range(1, BROKERS + 1))).result().brokers
+
+    def cluster(self) -> Cluster:
+        return Cluster(
+            self.store, self.host, lambda broker_id, _port: self.settings(broker_id), pytest.fail
+        )
 
     def turn(self, count: int = 20) -> None:
         for _ in range(count):
@@ -97,7 +101,11 @@ def _use(machine: Machine, brokers: list[Broker]) -> None:
     for client in clients:
         assert client.recv(4)
     for broker in brokers:
-        drive(broker.stop()).result()
+        stopping = drive(broker.stop())
+        stopping.watch(machine.loop.stop)
+        while not stopping.is_kept:
+            machine.loop.run()
+        stopping.result()
     for client in clients:
         client.close()
 
@@ -131,16 +139,20 @@ def test_a_port_that_is_taken_closes_the_brokers_before_it(machine: Machine, fai
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        settings = [machine.settings(broker_id) for broker_id in (1, 2, 3)]
         address = f"PLAINTEXT://127.0.0.1:{taken.getsockname()[1]}"
-        settings[failing - 1] = BrokerSettings(
-            {**machine.settings(failing).static, "listeners": address}
-        )
+
+        def settings_of(broker_id: int, _port: int | None) -> BrokerSettings:
+            settings = machine.settings(broker_id)
+            if broker_id == failing:
+                settings = BrokerSettings({**settings.static, "listeners": address})
+            return settings
+
         # What earlier tests left to the collector is not this one's.
         gc.collect()
         before = machine.loop.counts(), _descriptors()
-        opening = open_brokers(settings, machine.store, machine.host, pytest.fail)
+        cluster = Cluster(machine.store, machine.host, settings_of, pytest.fail)
         with pytest.raises(Exception, match="cannot listen"):
-            drive(opening).result()
+            drive(cluster.open([1, 2, 3])).result()
+        del cluster
         gc.collect()
         assert before == (machine.loop.counts(), _descriptors())

@@ -48,3 +48,30 @@ def test_several_brokers_listen_one_port_after_the_other() -> None:
     assert check_plan(plan) == []
     listeners = [broker_settings(plan, "/", id_)["listeners"] for id_ in plan.broker_ids()]
     assert [f"PLAINTEXT://127.0.0.1:{port}" for port in (9100, 9101, 9102)] == listeners
+
+
+def test_racks_are_given_in_turn() -> None:
+    plan = ClusterPlan(broker_count=3, racks=("a", "b"))
+    racks = [broker_settings(plan, "/", id_)["broker.rack"] for id_ in plan.broker_ids()]
+    assert ["a", "b", "a"] == racks
+    assert "broker.rack" not in broker_settings(ClusterPlan(), "/", 1)
+
+
+def test_a_rack_for_all_and_one_for_each_do_not_go_together() -> None:
+    plan = ClusterPlan(racks=("a",), settings={"broker.rack": "b"})
+    with pytest.raises(ConfigError, match="--racks gives each broker its own"):
+        check_plan(plan)
+
+
+def test_an_open_port_is_the_one_of_the_last_time() -> None:
+    plan = ClusterPlan(port=0)
+    assert broker_settings(plan, "/", 1, 4711)["listeners"] == "PLAINTEXT://127.0.0.1:4711"
+    fixed = plan._replace(port=9092)
+    assert broker_settings(fixed, "/", 2, 4711)["listeners"] == "PLAINTEXT://127.0.0.1:9093"
+
+
+def test_no_id_is_given_twice() -> None:
+    plan, added = ClusterPlan(broker_count=2).with_one_more()
+    assert (3, [1, 2, 3]) == (added, plan.broker_ids())
+    plan, added = plan.without(3).without(1).with_one_more()
+    assert (4, [2, 4]) == (added, plan.broker_ids())

@@ -25,6 +25,8 @@ def _by_typer(args: list[str]) -> dict[str, Any]:
         ["--data", "/tmp/x", "--brokers", "3", "--port", "0", "-o", "json"],
         ["--set", "a=b", "--output", "yaml", "--set", "c=d=e", "--foreground"],
         ["--unset", "a", "--set", "b=c", "--unset", "d"],
+        ["--processes", "--racks", "a,b"],
+        ["--one-process", "--processes", "--one-process"],
         ["--port", "65535", "--port", "007", "--data", "a", "--data", "b"],
     ],
 )

@@ -25,6 +25,7 @@ from engine.replication.partition_types import (
 )
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.replication_quota import UNBOUNDED, ReplicationQuota
 from engine.replication.watermark import Isolation
 from tests.unit.log.writing import PARTITION, SMALL, new_log
 
@@ -108,21 +109,49 @@ class NotedFetching:
         self.stopped.append(topic_partition)
 
 
+class NotedMoving:
+    """Notes which moves are to go on, and which not."""
+
+    def __init__(self) -> None:
+        self.resumed: list[TopicPartition] = []
+        self.stopped: list[TopicPartition] = []
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        self.resumed.append(topic_partition)
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        self.stopped.append(topic_partition)
+
+
+def quota_of(
+    clock: ManualClock, throttled: Sequence[TopicPartition] = (), bound_per_s: int = UNBOUNDED
+) -> ReplicationQuota:
+    """Return a throttle with Kafka's windows."""
+    quota = ReplicationQuota(clock, lambda key: key in throttled, window_count=11, window_ms=1000)
+    quota.bound_per_s = bound_per_s
+    return quota
+
+
 def ports_of(
     *,
     is_known: Callable[[TopicPartition], bool] = lambda _key: False,
     proposed: list[ProposeIsr] | None = None,
     fetching: NotedFetching | None = None,
+    moving: NotedMoving | None = None,
     offline: list[LogDirOffline] | None = None,
     deadlines: list[int] | None = None,
+    leader_quota: ReplicationQuota | None = None,
 ) -> ReplicaManagerPorts:
     """Return ports that note what they are told."""
     return ReplicaManagerPorts(
         is_known,
         [].append if proposed is None else proposed.append,
         fetching or NotedFetching(),
+        moving or NotedMoving(),
         [].append if offline is None else offline.append,
         [].append if deadlines is None else deadlines.append,
+        None,
+        leader_quota or quota_of(ManualClock()),
     )
 
 

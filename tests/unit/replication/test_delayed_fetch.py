@@ -28,6 +28,7 @@ def waiting_on(
     start: OffsetMetadata | None = None,
     max_bytes: int = 1 << 20,
     count: int = 1,
+    is_held_back: bool = False,
     **more: int,
 ) -> DelayedFetch:
     """Return a fetch that waits at the log's end, or at `offset`."""
@@ -42,7 +43,7 @@ def waiting_on(
         start = start or partition.log.locate(offset)
     spec = FetchSpec(offset or 0, max_bytes, **more)
     waiting = [WaitingPartition(PARTITION, spec, start or OffsetMetadata(0, 0, 0))] * count
-    return DelayedFetch(100, params, waiting, find)
+    return DelayedFetch(100, params, waiting, find, lambda _partition, _id: is_held_back)
 
 
 def test_a_consumer_waits_for_the_watermark_and_a_follower_for_the_end() -> None:
@@ -133,4 +134,19 @@ def test_a_partition_that_is_gone_or_broken_ends_the_wait() -> None:
         raise StorageError(f"{topic_partition} cannot be read")
 
     waiting = [WaitingPartition(PARTITION, FetchSpec(0, 10), OffsetMetadata(0, 0, 0))]
-    assert DelayedFetch(100, CONSUMER, waiting, broken).can_complete()
+    assert DelayedFetch(100, CONSUMER, waiting, broken, lambda _key, _id: False).can_complete()
+
+
+def test_what_a_throttle_holds_back_is_waited_for_on_a_new_segment_too() -> None:
+    partition = leader_of((1, 2))
+    held, free = (
+        waiting_on(partition, FOLLOWER, is_held_back=is_held_back) for is_held_back in (True, False)
+    )
+    partition.append(sent(), 1)
+    assert (False, True) == (held.can_complete(), free.can_complete())
+    partition.log.roll(0)
+    partition.append(sent(), 1)
+    assert (False, True) == (held.can_complete(), free.can_complete())
+    partition.become_leader(state((1, 2), replicas=(1, 2, 3), epoch=1))
+    epoch = waiting_on(partition, FOLLOWER, is_held_back=True, current_leader_epoch=0)
+    assert epoch.can_complete()

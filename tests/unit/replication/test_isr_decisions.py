@@ -86,6 +86,22 @@ def test_an_answer_to_what_is_in_flight_no_more_changes_nothing(decision: IsrDec
     assert ((1, 2), 5) == (partition.in_sync.committed, partition.partition_epoch)
 
 
+def test_an_order_that_comes_again_leaves_what_is_in_flight() -> None:
+    # The controller sends an order until it is answered; the set that it grants meanwhile counts.
+    partition, proposal = shrinking()
+    partition.become_leader(state((1, 2), replicas=(1, 2, 3)))
+    assert partition.in_sync.is_in_flight
+    partition.on_isr_decided(proposal, IsrDecision(0, (1,), 0, 1))
+    assert ((1,), None, 1) == (*partition.in_sync, partition.partition_epoch)
+
+
+def test_an_order_that_comes_again_ends_the_wait_of_one_that_was_refused() -> None:
+    partition, proposal = shrinking()
+    partition.on_isr_decided(proposal, IsrDecision(INVALID_REQUEST))
+    partition.become_leader(state((1, 2), replicas=(1, 2, 3)))
+    assert not partition.in_sync.is_in_flight
+
+
 def test_an_answer_that_is_older_than_what_is_known_changes_nothing() -> None:
     partition, proposal = shrinking()
     for decision in (IsrDecision(0, (1,), 0, -1), IsrDecision(0, (1,), 4, 1)):

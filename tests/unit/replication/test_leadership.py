@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 import pytest
@@ -42,7 +43,8 @@ class Stage:
         )
         self.logs = LogManager(self.files, LogManagerConfig(("/a", "/b"), 1, "cluster"), around)
         self.logs.start()
-        self.replicas = ReplicaManager(self.clock, ports_of())
+        self.failed: list[LogDirOffline] = []
+        self.replicas = ReplicaManager(self.clock, ports_of(offline=self.failed))
         self.leadership = Leadership(
             1,
             self.clock,
@@ -147,6 +149,15 @@ def test_a_failing_directory_is_its_partitions_error_alone() -> None:
     state = LEAD._replace(leader_epoch=6)
     results = stage.leadership.apply({T0: state, T1: state})
     assert [error and error.code for error in results.values()] == [56, None]
+
+
+def test_a_disk_that_fails_amid_an_order_is_told_to_the_broker() -> None:
+    # Without that the broker stays, with partitions that nobody ever gives a leader.
+    stage = Stage()
+    stage.lead(T0)
+    stage.files.fail("sync", errno.EIO, path_end="leader-epoch-checkpoint.tmp")
+    assert [56] == stage.lead(T0, epoch=6)
+    assert ["/a"] == [failure.path[:2] for failure in stage.failed]
 
 
 def test_new_settings_reach_the_partitions_of_their_topic() -> None:

@@ -20,7 +20,7 @@ from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher, Repli
 from engine.replication.replica_manager import ReplicaManager
 from tests.scripts.follower import answers_of, ends_of
 from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, sent
-from tests.unit.replication.replicas import partition_of, ports_of, state
+from tests.unit.replication.replicas import partition_of, ports_of, quota_of, state
 
 BACKOFF_MS = 1000
 OTHER = TopicPartition("t", 1)
@@ -43,7 +43,7 @@ class Pair:
         self.own = Partition(2, new_log(), self.clock, is_alive=lambda _id: True)
         self.leader.add(self.led)
         self.replicas.add(self.own)
-        self.fetcher = ReplicaFetcher(FollowerLogs(self.replicas), self.clock)
+        self.fetcher = ReplicaFetcher(FollowerLogs(self.replicas), self.clock, quota_of(self.clock))
         self.epoch = epoch
 
     def begin(self) -> Pair:
@@ -276,5 +276,7 @@ def test_a_full_answer_puts_a_partition_behind_the_others() -> None:
 def test_limits_are_those_of_the_settings() -> None:
     pair = Pair()
     config = ReplicaFetcherConfig(partition_max_bytes=77)
-    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, config)
+    pair.fetcher = ReplicaFetcher(
+        FollowerLogs(pair.replicas), pair.clock, quota_of(pair.clock), config
+    )
     assert 77 == pair.begin().fetcher.asked()[PARTITION].max_bytes

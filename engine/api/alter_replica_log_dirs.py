@@ -1,0 +1,61 @@
+"""AlterReplicaLogDirs (34): move replicas of this broker to other log directories.
+
+A partition that the broker does not have is REPLICA_NOT_AVAILABLE, and will be made in the
+directory when the controller places it here. The move itself goes on behind the response;
+DescribeLogDirs tells how far it is.
+
+Source: REPL-14, KIP-113; KafkaApis.handleAlterReplicaLogDirsRequest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from engine.api.exchange import Exchange
+from engine.errors import ApiError, StorageError
+from engine.kafka_errors import NONE, NOT_LEADER_OR_FOLLOWER, REPLICA_NOT_AVAILABLE
+from engine.model import TopicPartition
+from engine.replication.errors import answer_to
+from engine.wire import messages
+
+#: Begins to move a replica, or raises why not.
+MoveTo: TypeAlias = Callable[[TopicPartition, str], None]
+
+
+class AlterReplicaLogDirs:
+    """Hands moves to whoever makes them."""
+
+    def __init__(self, move_to: MoveTo) -> None:
+        self._move_to = move_to
+
+    def handle(
+        self, request: messages.AlterReplicaLogDirsRequest, _exchange: Exchange
+    ) -> messages.AlterReplicaLogDirsResponse:
+        """Begin what is asked for; of a partition that is named twice the last directory counts."""
+        wanted = {
+            TopicPartition(topic.name, index): directory.path
+            for directory in request.dirs
+            for topic in directory.topics
+            for index in topic.partitions
+        }
+        row = messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult
+        topics: dict[
+            str, list[messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult]
+        ] = {}
+        for topic_partition, path in wanted.items():
+            code = self._code_of(topic_partition, path)
+            rows = topics.setdefault(topic_partition.topic, [])
+            rows.append(row(partition_index=topic_partition.partition, error_code=code))
+        result = messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+        return messages.AlterReplicaLogDirsResponse(
+            results=[result(topic_name=name, partitions=rows) for name, rows in topics.items()]
+        )
+
+    def _code_of(self, topic_partition: TopicPartition, path: str) -> int:
+        try:
+            self._move_to(topic_partition, path)
+        except (ApiError, StorageError) as failure:
+            code = answer_to(topic_partition, failure).code
+            return REPLICA_NOT_AVAILABLE if code == NOT_LEADER_OR_FOLLOWER else code
+        return NONE

@@ -1,0 +1,206 @@
+"""A broker that is to stop has the controller move its leaders first.
+
+```
+alone in the cluster, controlled.shutdown.enable=false, not up yet ──> nothing is asked
+ask the controller ── nothing remains ──> until this broker has heard it too ──> done
+     ^                ├─ partitions remain, an error, nobody is the controller
+     └── backoff <────┴─ not reached, no answer in time; on a new connection then
+         (controlled.shutdown.max.retries asked in all) ──> stops all the same
+```
+
+Clients are served all the while: what waits here for other replicas is answered, and they learn of
+the new leaders, before the connections close.
+
+Source: KafkaServer.controlledShutdown; ELE-5, ZN:controlled-shutdown.
+Differs: a broker that is the only one asks for nothing: nobody could take its leaders. Another
+controller than the one that was asked is asked at once. An answer is waited for as long as any of
+another broker. Kafka closes its connections with the answer, whatever the broker has heard by then.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from engine.broker.peers import BrokerLink, Peers
+from engine.client.connection import Call
+from engine.config.broker_config import BrokerConfig
+from engine.errors import EngineError
+from engine.host.ports import Clock, Timers
+from engine.host.promise import Promise
+from engine.kafka_errors import NONE, kafka_error
+from engine.limits import MOVED_LEADERS_HEARD_MS
+from engine.replication.metadata_cache import BrokerNode, MetadataCache
+from engine.wire import messages
+
+_log = logging.getLogger("kafka.server.KafkaServer")
+
+
+class ShutdownRequests:
+    """What one broker asks of the controller before it stops."""
+
+    def __init__(
+        self, config: BrokerConfig, metadata_cache: MetadataCache, peers: Peers, timers: Timers,
+        clock: Clock,
+    ) -> None:  # fmt: skip
+        self._config = config
+        self._metadata_cache = metadata_cache
+        self._peers = peers
+        self._timers = timers
+        self._clock = clock
+        self._controller: BrokerNode | None = None
+        self._asked_id: int | None = None
+        self._link: BrokerLink | None = None
+        self._is_given_up = False
+        self._end_pause: Callable[[], None] = lambda: None
+        self._end_wait: Callable[[], None] = lambda: None
+        self._end_hearing: Callable[[], None] = lambda: None
+
+    async def run(self, broker_epoch: int) -> None:
+        """Ask until the broker leads nothing that another could, or as often as it is set."""
+        if not self._config.controlled_shutdown_enable or self._is_alone():
+            return
+        _log.info("Starting controlled shutdown")
+        self._metadata_cache.on_update(self._heard)
+        try:
+            has_succeeded = await self._ask_repeatedly(broker_epoch)
+        finally:
+            self._forget_controller()
+        if has_succeeded:
+            await self._until_heard()
+        else:
+            _log.warning(
+                "Proceeding to do an unclean shutdown as all the controlled shutdown attempts "
+                "failed"
+            )
+
+    def give_up(self) -> None:
+        """Wait no longer: the whole cluster stops, and nobody is left to lead."""
+        self._is_given_up = True
+        self._end_pause()
+        self._end_wait()
+        self._end_hearing()
+
+    def _heard(self, _topics: frozenset[str]) -> None:
+        if self._metadata_cache.controller_id not in (None, self._asked_id):
+            self._end_pause()
+        if not self._leads_for_others():
+            self._end_hearing()
+
+    def _is_alone(self) -> bool:
+        return set(self._metadata_cache.brokers) <= {self._config.broker_id}
+
+    def _leads_for_others(self) -> bool:
+        """Tell whether, as far as this broker has heard, it leads what others have too."""
+        return any(
+            partition.leader_id == self._config.broker_id and len(partition.replicas) > 1
+            for partitions in self._metadata_cache.topics.values()
+            for partition in partitions.values()
+        )
+
+    async def _until_heard(self) -> None:
+        """Wait until the controller's orders are carried out here: metadata comes behind them."""
+        if self._leads_for_others():
+            due_ms = self._clock.monotonic_ms() + MOVED_LEADERS_HEARD_MS
+            heard: Promise[None] = Promise()
+            self._end_hearing = _once(heard)
+            cancel = self._timers.call_at(due_ms, self._end_hearing)
+            await heard
+            cancel()
+
+    async def _ask_repeatedly(self, broker_epoch: int) -> bool:
+        retries_left = self._config.controlled_shutdown_max_retries
+        while retries_left > 0 and not self._is_given_up:
+            retries_left -= 1
+            if await self._ask(broker_epoch):
+                return True
+            if retries_left > 0 and not self._is_given_up:
+                await self._back_off()
+                _log.info("Retrying controlled shutdown (%d retries remaining)", retries_left)
+        return False
+
+    async def _ask(self, broker_epoch: int) -> bool:
+        """Ask once; tells whether no leaders remain."""
+        link = self._link_to_controller()
+        if link is None:
+            return False
+        begun_ms = self._clock.monotonic_ms()
+        request = messages.ControlledShutdownRequest(
+            broker_id=self._config.broker_id, broker_epoch=broker_epoch
+        )
+        try:
+            response = await self._response(link.ask(Call("ControlledShutdown", request)))
+        except EngineError as error:
+            self._forget_controller()
+            _log.warning(
+                "Error during controlled shutdown, possibly because leader movement took longer "
+                "than the configured controller.socket.timeout.ms and/or request.timeout.ms: %s",
+                str(error),
+            )
+            return False
+        return response is not None and _is_done(response, self._clock.monotonic_ms() - begun_ms)
+
+    async def _response(
+        self, asked: Promise[messages.ControlledShutdownResponse]
+    ) -> messages.ControlledShutdownResponse | None:
+        """Return the response, None if it is given up; raises what it failed with."""
+        there: Promise[None] = Promise()
+        self._end_wait = _once(there)
+        asked.watch(self._end_wait)
+        await there
+        return asked.result() if asked.is_kept else None
+
+    def _link_to_controller(self) -> BrokerLink | None:
+        controller_id = self._asked_id = self._metadata_cache.controller_id
+        if controller_id is None:
+            _log.info("No controller present in the metadata cache")
+            return self._link
+        controller = self._metadata_cache.brokers.get(controller_id)
+        if controller is None:
+            _log.info(
+                "Broker registration for controller %d is not available in the metadata cache",
+                controller_id,
+            )
+        elif self._link is None or controller != self._controller:
+            self._forget_controller()
+            self._controller, self._link = controller, self._peers.link(controller)
+        return self._link
+
+    def _forget_controller(self) -> None:
+        link, self._link, self._controller = self._link, None, None
+        if link is not None:
+            link.close()
+
+    async def _back_off(self) -> None:
+        over: Promise[None] = Promise()
+        self._end_pause = _once(over)
+        due_ms = self._clock.monotonic_ms() + self._config.controlled_shutdown_retry_backoff_ms
+        cancel = self._timers.call_at(due_ms, self._end_pause)
+        await over
+        cancel()
+
+
+def _once(promise: Promise[None]) -> Callable[[], None]:
+    def keep() -> None:
+        if not promise.is_kept:
+            promise.keep(None)
+
+    return keep
+
+
+def _is_done(response: messages.ControlledShutdownResponse, lasted_ms: int) -> bool:
+    """Tell whether the controller has moved everything, and log it."""
+    if response.error_code != NONE:
+        name = kafka_error(response.error_code).name
+        _log.info("Controlled shutdown request returned after %dms with error %s", lasted_ms, name)
+        return False
+    remaining = len(response.remaining_partitions)
+    if remaining:
+        _log.info(
+            "Controlled shutdown request returned after %dms with %d partitions remaining to move",
+            lasted_ms,
+            remaining,
+        )
+        return False
+    _log.info("Controlled shutdown request returned successfully after %dms", lasted_ms)
+    return True

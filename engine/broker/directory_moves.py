@@ -1,0 +1,166 @@
+"""Replicas that move to other log directories: a chunk each turn of the loop, within the throttle.
+
+```
+ move_to ── made, or there already ──> moving ── has all ──> in the other's place
+ resume  ── there since an earlier life ──^ │
+                        stopped, failed ──> left where it is, or removed
+```
+
+Source: REPL-14, KIP-113; ReplicaManager.alterReplicaLogDirs, ReplicaAlterLogDirsManager.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from engine.errors import ApiError, StorageError, api_error
+from engine.host.ports import Clock, Timers
+from engine.kafka_errors import INVALID_TOPIC_EXCEPTION, LOG_DIR_NOT_FOUND
+from engine.log.log_manager import LogManager
+from engine.model import TopicPartition
+from engine.replication.directory_move import DirectoryMove
+from engine.replication.effects import RoleChanged
+from engine.replication.errors import ReplicaStorageFailed
+from engine.replication.replica_manager import ReplicaManager
+from engine.replication.replication_quota import ReplicationQuota
+
+_log = logging.getLogger("kafka.server.ReplicaAlterLogDirsManager")
+#: The longest name of a file, and what a directory on its way has behind topic and partition.
+_FILE_NAME_BYTES_MAX = 255
+_FUTURE_SUFFIX_BYTES = len(".") + 32 + len("-future")
+
+
+class DirectoryMoves:
+    """The moves of one broker; see `engine.replication.ports.DirectoryMoving`."""
+
+    def __init__(
+        self,
+        replicas: Callable[[], ReplicaManager],
+        logs: LogManager,
+        quota: ReplicationQuota,
+        timers: Timers,
+        clock: Clock,
+        *,
+        chunk_bytes: int,
+        backoff_ms: int,
+    ) -> None:
+        self._replicas = replicas
+        self._logs = logs
+        self._quota = quota
+        self._timers = timers
+        self._clock = clock
+        self._chunk_bytes = chunk_bytes
+        self._backoff_ms = backoff_ms
+        self._moving: deque[TopicPartition] = deque()
+        self._is_busy = False
+        self._is_stopped = False
+        self._cancel: Callable[[], None] | None = None
+
+    def move_to(self, topic_partition: TopicPartition, directory: str) -> None:
+        """Begin to move a replica; back to where it is ends a move on the way.
+
+        A partition that is not here will be made in the directory. Errors: INVALID_TOPIC_EXCEPTION
+        for a name too long, LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, and those of `find`.
+        """
+        if len(str(topic_partition)) + _FUTURE_SUFFIX_BYTES > _FILE_NAME_BYTES_MAX:
+            raise api_error(INVALID_TOPIC_EXCEPTION)
+        self._require_online(topic_partition, directory)
+        future = self._logs.get(topic_partition, is_future=True)
+        if future is not None and self._logs.directory_of(future) != directory:
+            self.stop(topic_partition)
+            self._logs.delete([topic_partition], only_future=True)
+            future = None
+        log = self._logs.get(topic_partition)
+        if log is None:
+            self._logs.prefer(topic_partition, directory)
+        self._replicas().find(topic_partition)
+        assert log is not None
+        if self._logs.directory_of(log) == directory:
+            _log.info("%s is in %s already", topic_partition, directory)
+            return
+        if future is None:
+            self._make_future(topic_partition, directory, log.topic_id)
+        self.resume(topic_partition)
+
+    def _require_online(self, topic_partition: TopicPartition, directory: str) -> None:
+        homes = {home.path: home for home in self._logs.directories}
+        if directory not in homes:
+            raise api_error(LOG_DIR_NOT_FOUND)
+        if not homes[directory].is_online:
+            raise ReplicaStorageFailed(topic_partition, f"{directory} is offline")
+
+    def _make_future(
+        self, topic_partition: TopicPartition, directory: str, topic_id: str | None
+    ) -> None:
+        future = self._logs.get_or_create(topic_partition, is_future=True, directory=directory)
+        if topic_id is not None:
+            future.assign_topic_id(topic_id)
+        _log.info("%s begins to move to %s", topic_partition, directory)
+
+    def resume(self, topic_partition: TopicPartition) -> None:
+        """Go on with a move if a future log is there."""
+        if self._logs.get(topic_partition, is_future=True) is None or self._is_stopped:
+            return
+        if topic_partition not in self._moving:
+            self._moving.append(topic_partition)
+        self._next_soon()
+
+    def stop(self, topic_partition: TopicPartition) -> None:
+        """Leave a move where it is; there may be none."""
+        if topic_partition in self._moving:
+            self._moving.remove(topic_partition)
+
+    def close(self) -> None:
+        """Move nothing more."""
+        self._is_stopped = True
+        self._moving.clear()
+        cancel, self._cancel = self._cancel, None
+        if cancel is not None:
+            cancel()
+
+    def _next_soon(self) -> None:
+        if not self._is_busy:
+            self._is_busy = True
+            self._timers.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._is_busy = False
+        self._cancel = None
+        if not self._moving:
+            return
+        if self._quota.is_exceeded:
+            self._is_busy = True
+            due_ms = self._clock.monotonic_ms() + self._backoff_ms
+            self._cancel = self._timers.call_at(due_ms, self._turn)
+            return
+        topic_partition = self._moving.popleft()
+        try:
+            is_over = self._advance(topic_partition)
+        except (ApiError, StorageError) as failure:
+            error = self._replicas().answer_to(topic_partition, failure)
+            _log.error("%s is not moved on: %s", topic_partition, error)
+            is_over = True
+        if not is_over:
+            self._moving.append(topic_partition)
+        if self._moving:
+            self._next_soon()
+
+    def _advance(self, topic_partition: TopicPartition) -> bool:
+        """Do the next step of a move; tells whether it is over."""
+        replicas = self._replicas()
+        partition = replicas.partitions.get(topic_partition)
+        future = self._logs.get(topic_partition, is_future=True)
+        if partition is None or future is None:
+            return True
+        move = DirectoryMove(partition, future)
+        copied_bytes = move.step(self._chunk_bytes, self._clock.wall_ms())
+        if copied_bytes is not None:
+            self._quota.record(topic_partition, copied_bytes)
+            return False
+        partition.log = self._logs.promote_future(topic_partition)
+        _log.info("%s has moved to %s", topic_partition, self._logs.directory_of(partition.log))
+        # What waits on places in the old files looks anew.
+        replicas.perform((RoleChanged(topic_partition, partition.leader_epoch),))
+        return True

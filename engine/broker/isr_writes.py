@@ -1,0 +1,185 @@
+"""In-sync sets that a leader writes to the metadata store itself, as before release 2.7.
+
+```
+propose ── state znode over the version that is known ─┬─ written ──> decided, noted as changed
+                                                       ├─ newer ────> INVALID_UPDATE_VERSION
+                                                       └─ no store ─> again after a pause
+every 2.5 s ── something noted, and 5 s of quiet or 60 s since the last time, or the first?
+            └─> /isr_change_notification/isr_change_<n>, for the controller to tell all brokers
+```
+
+1. The state is that of the leader, with the epoch of the controller that made it leader: a later
+   controller has written a later version, and then this write fails.
+2. A version that is newer may be this write itself, whose answer was lost: the same leader, leader
+   epoch and set is a success.
+
+Source: ISR-6, SCH-3; Kafka's ZkIsrManager and ReplicationUtils.updateLeaderAndIsr.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from engine.broker.tasks import LoopTasks
+from engine.host.coroutine import drive
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.kafka_errors import INVALID_UPDATE_VERSION, NONE, UNKNOWN_TOPIC_OR_PARTITION
+from engine.limits import (
+    ISR_CHANGE_CHECK_MS,
+    ISR_CHANGE_DELAY_MS_MAX,
+    ISR_CHANGE_LINGER_MS,
+    ISR_PROPOSAL_RETRY_MS,
+)
+from engine.model import TopicPartition
+from engine.replication.effects import ProposeIsr
+from engine.replication.isr import NEVER_MS
+from engine.replication.partition_types import IsrDecision
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import BadVersion, NoNode
+from engine.znode.paths import ISR_CHANGE_PREFIX, partition_state_path
+from engine.znode.values import (
+    PartitionStateNode,
+    decode_partition_state,
+    encode_partition_state,
+    encode_partitions,
+)
+
+_log = logging.getLogger("kafka.server.ZkIsrManager")
+
+
+class IsrWritePorts(NamedTuple):
+    """What writes need of their broker.
+
+    `controller_epoch` is that of the controller that told a partition its leader; `decided` is
+    told what holds now, on a later turn.
+    """
+
+    znodes: ZnodeClient
+    controller_epoch: Callable[[TopicPartition], int]
+    decided: Callable[[ProposeIsr, IsrDecision], None]
+
+
+class IsrWrites:
+    """The writes of one broker; takes the place of `IsrProposals`."""
+
+    def __init__(
+        self, broker_id: int, ports: IsrWritePorts, tasks: LoopTasks, clock: Clock
+    ) -> None:
+        self._broker_id = broker_id
+        self._ports = ports
+        self._tasks = tasks
+        self._clock = clock
+        self._changed: dict[TopicPartition, None] = {}
+        # Nothing was told yet: the first change is told at the next look.
+        self._last_change_ms = self._last_told_ms = NEVER_MS
+        self._is_stopped = False
+        self._under_way = 0
+
+    @property
+    def waiting_count(self) -> int:
+        """Count the partitions whose sets are not written yet."""
+        return self._under_way
+
+    def start(self) -> None:
+        """Begin to look every now and then for changes to tell (SCH-3)."""
+        self._tasks.every(
+            "isr-change-propagation",
+            ISR_CHANGE_CHECK_MS,
+            self._tell_changes,
+            first_after_ms=ISR_CHANGE_CHECK_MS,
+        )
+
+    def stop(self) -> None:
+        """Decide nothing more."""
+        self._is_stopped = True
+
+    def propose(self, proposal: ProposeIsr) -> None:
+        """Write a set; `decided` is told on a later turn."""
+        self._under_way += 1
+        # Not amid the work of who proposes: a store of this process answers at once.
+        self._tasks.once("isr-write", 0, partial(self._write, proposal))
+
+    def _write(self, proposal: ProposeIsr) -> None:
+        if self._is_stopped:
+            return
+        writing = drive(self._written(proposal))
+        writing.watch(partial(self._is_written, proposal, writing))
+
+    async def _written(self, proposal: ProposeIsr) -> IsrDecision:
+        key = proposal.topic_partition
+        path = partition_state_path(key)
+        state = PartitionStateNode(
+            self._broker_id, proposal.leader_epoch, proposal.isr, self._ports.controller_epoch(key)
+        )
+        try:
+            stat = await self._ports.znodes.set(
+                path, encode_partition_state(state), proposal.partition_epoch
+            )
+            version = stat.version
+        except NoNode:
+            return IsrDecision(UNKNOWN_TOPIC_OR_PARTITION)
+        except BadVersion:
+            data, stat = await self._ports.znodes.get(path)
+            found = decode_partition_state(data, path)
+            if found._replace(controller_epoch=state.controller_epoch) != state:
+                return IsrDecision(INVALID_UPDATE_VERSION)
+            version = stat.version
+        return IsrDecision(NONE, proposal.isr, proposal.leader_epoch, version)
+
+    def _is_written(self, proposal: ProposeIsr, writing: Promise[IsrDecision]) -> None:
+        if self._is_stopped:
+            return
+        if writing.error is not None:
+            _log.warning(
+                "%s: ISR %s is not written, trying again: %s",
+                proposal.topic_partition,
+                proposal.isr,
+                writing.error,
+            )
+            self._tasks.once("isr-write", ISR_PROPOSAL_RETRY_MS, partial(self._write, proposal))
+            return
+        self._under_way -= 1
+        decision = writing.result()
+        if decision.error_code == NONE:
+            self._changed[proposal.topic_partition] = None
+            self._last_change_ms = self._clock.monotonic_ms()
+        self._ports.decided(proposal, decision)
+
+    # Telling the controller
+
+    def _tell_changes(self) -> None:
+        now_ms = self._clock.monotonic_ms()
+        is_quiet = self._last_change_ms + ISR_CHANGE_LINGER_MS < now_ms
+        is_late = self._last_told_ms + ISR_CHANGE_DELAY_MS_MAX < now_ms
+        if not self._changed or not (is_quiet or is_late) or self._is_stopped:
+            return
+        changed, self._changed = self._changed, {}
+        telling = drive(self._tell(changed))
+        telling.watch(partial(self._is_told, changed, telling))
+
+    async def _tell(self, changed: dict[TopicPartition, None]) -> None:
+        await self._ports.znodes.create(
+            ISR_CHANGE_PREFIX, encode_partitions(changed), sequential=True
+        )
+
+    def _is_told(self, changed: dict[TopicPartition, None], telling: Promise[None]) -> None:
+        if telling.error is None:
+            self._last_told_ms = self._clock.monotonic_ms()
+        else:
+            # With those that change meanwhile at the next look.
+            self._changed = changed | self._changed
+            _log.warning("changed in-sync sets are not told yet: %s", telling.error)
+
+
+def writes_sets_itself(release: str) -> bool:
+    """Tell whether inter.broker.protocol.version is one whose leaders write in-sync sets.
+
+    Those from 2.7-IV2 on ask the controller (KIP-497).
+    """
+    head, _, step = ".".join(release.split(".")[:2]).partition("-IV")
+    major, minor = map(int, head.split("."))
+    return (major, minor, int(step or 2)) < (2, 7, 2)

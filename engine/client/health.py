@@ -1,0 +1,75 @@
+"""How a cluster is as a whole: who leads it, what lacks replicas or leaders, what is throttled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+from engine.errors import EngineError
+
+_TOPIC_THROTTLES = (
+    "leader.replication.throttled.replicas",
+    "follower.replication.throttled.replicas",
+)
+_BROKER_THROTTLES = (
+    "leader.replication.throttled.rate",
+    "follower.replication.throttled.rate",
+    "replica.alter.log.dirs.io.max.bytes.per.second",
+)
+
+
+class Throttle(NamedTuple):
+    """A setting that slows replication down, on a topic or a broker."""
+
+    #: `topic` or `broker`.
+    kind: str
+    name: str
+    setting: str
+    value: str
+
+
+class ClusterHealth(NamedTuple):
+    """Counts are of partitions: those with replicas out of sync, and those without a leader."""
+
+    controller_id: int
+    under_replicated: int
+    offline: int
+    throttles: list[Throttle]
+
+
+def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHealth:
+    """Ask a cluster how it is; of these brokers it is asked how they are throttled.
+
+    The errors are those of asking for metadata; what has no answer on throttles has none.
+    """
+    view = client.view(None)
+    partitions = [p for topic in view.topics.values() for p in topic.partitions]
+    alive = [broker_id for broker_id in broker_ids if broker_id in view.brokers]
+    return ClusterHealth(
+        view.controller_id,
+        sum(partition.is_under_replicated for partition in partitions),
+        sum(not partition.has_leader for partition in partitions),
+        _throttles(client, sorted(view.topics), alive),
+    )
+
+
+def _throttles(
+    client: KafkaClient, topics: Sequence[str], broker_ids: Sequence[int]
+) -> list[Throttle]:
+    of_topics = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
+    of_brokers = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in broker_ids]
+    asked = ((of_topics, "topic", _TOPIC_THROTTLES), (of_brokers, "broker", _BROKER_THROTTLES))
+    found = []
+    for resources, kind, names in asked:
+        if not resources:
+            continue
+        for resource, entries in describe_configs(client, resources, names=names).items():
+            if not isinstance(entries, EngineError):
+                found += [
+                    Throttle(kind, resource.name, entry.name, entry.value)
+                    for entry in entries
+                    if not entry.is_default and entry.value
+                ]
+    return found

@@ -1,0 +1,220 @@
+"""The brokers of a cluster as they are seen from outside: their states, and signals to them.
+
+| lock | broker-<id>.json | the process | state |
+|---|---|---|---|
+| held | an address | stands still (SIGSTOP) | paused |
+| held | an address | | running |
+| held | no address, or no file | | starting, or stopping |
+| free | there | | crashed: it was killed, or gave up |
+| free | no | | stopped |
+
+Brokers that share one process are as that is; running.json lacks one that was stopped alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import NamedTuple
+
+from engine.cluster.data_directory import ClusterState, DataDirectory, RunningBroker
+from engine.cluster.plan import ClusterPlan
+from engine.errors import EngineError
+from engine.host import processes
+from engine.host.lock_file import is_held
+from engine.host.ports import Clock
+
+_POLL_MS = 5
+
+
+class BrokerState(Enum):
+    """What the files, the lock and the process of a broker say of it."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    STARTING = "starting"
+    CRASHED = "crashed"
+    HUNG = "hung"
+    STOPPED = "stopped"
+
+
+class BrokerStatus(NamedTuple):
+    """What is known of a broker of an embedded cluster from outside."""
+
+    broker_id: int
+    state: BrokerState
+    pid: int | None
+    rack: str | None
+    address: str | None
+    #: The last lines of the log of one that crashed.
+    log_end: tuple[str, ...] = ()
+
+
+class NoSuchBroker(EngineError):
+    """A cluster has no broker of an id."""
+
+    def __init__(self, path: str, broker_id: int, ids: list[int]) -> None:
+        names = ", ".join(map(str, ids))
+        super().__init__(f"the cluster in {path} has no broker {broker_id}: it has {names}")
+        self.hint = f"`kctl cluster status --data {path}` shows them"
+        self.broker_id = broker_id
+
+
+class BrokerInUse(EngineError):
+    """Another process runs a broker."""
+
+    def __init__(self, path: str, broker_id: int) -> None:
+        super().__init__(f"broker {broker_id} of the cluster in {path} is running already")
+        self.hint = f"`kctl cluster status --data {path}` shows it"
+        self.broker_id = broker_id
+
+
+class BrokersShareProcess(EngineError):
+    """One broker is to be killed or paused, and shares its process with all others."""
+
+    def __init__(self, path: str, broker_id: int) -> None:
+        super().__init__(
+            f"broker {broker_id} has no process of its own: all brokers of the cluster in {path} "
+            "share one"
+        )
+        self.hint = (
+            f"`kctl cluster stop --data {path}`, then `kctl cluster start --processes --data "
+            f"{path}` gives each broker its own"
+        )
+        self.broker_id = broker_id
+
+
+class BrokerNotRunning(EngineError):
+    """A broker is to be stopped, killed, paused or resumed that does not run."""
+
+    def __init__(self, path: str, broker_id: int, state: BrokerState) -> None:
+        super().__init__(f"broker {broker_id} does not run, it is {state.value}")
+        self.hint = f"`kctl cluster restart {broker_id} --data {path}` starts it"
+        self.broker_id = broker_id
+
+
+def broker_statuses(
+    data: DataDirectory, plan: ClusterPlan, state: ClusterState
+) -> list[BrokerStatus]:
+    """Return what is known of each broker of a plan, whose cluster is in this state."""
+    if plan.is_in_processes:
+        return [_of_process(data, plan, broker_id) for broker_id in plan.broker_ids()]
+    running = None
+    if state in (ClusterState.RUNNING, ClusterState.HUNG):
+        running = data.running()
+    shared = BrokerState.STOPPED if state is ClusterState.ABSENT else BrokerState(state.value)
+    found = []
+    for broker_id in plan.broker_ids():
+        rack = plan.rack_of(broker_id)
+        if running is None:
+            found.append(BrokerStatus(broker_id, shared, None, rack, None))
+            continue
+        address = running.brokers.get(str(broker_id))
+        if address is None:
+            found.append(BrokerStatus(broker_id, BrokerState.STOPPED, None, rack, None))
+        else:
+            found.append(BrokerStatus(broker_id, shared, running.pid, rack, address))
+    return found
+
+
+def _of_process(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> BrokerStatus:
+    state, running = process_state(data, broker_id)
+    rack = plan.rack_of(broker_id)
+    if state is BrokerState.CRASHED:
+        return BrokerStatus(broker_id, state, None, rack, None, data.broker_log_end(broker_id))
+    if running is None:
+        return BrokerStatus(broker_id, state, None, rack, None)
+    return BrokerStatus(broker_id, state, running.pid, rack, running.address)
+
+
+def process_state(data: DataDirectory, broker_id: int) -> tuple[BrokerState, RunningBroker | None]:
+    """Return the state of a broker with a process of its own, and the process if there is one."""
+    running = data.running_broker(broker_id)
+    if not is_held(data.broker_lock_path(broker_id)):
+        return (BrokerState.STOPPED if running is None else BrokerState.CRASHED), None
+    if running is None or running.address is None:
+        return BrokerState.STARTING, running
+    if processes.is_paused(running.pid):
+        return BrokerState.PAUSED, running
+    return BrokerState.RUNNING, running
+
+
+def check_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> None:
+    """Raise NoSuchBroker where a plan has no such broker."""
+    if broker_id not in plan.broker_ids():
+        raise NoSuchBroker(data.path, broker_id, plan.broker_ids())
+
+
+def _own_process(
+    data: DataDirectory, plan: ClusterPlan, broker_id: int
+) -> tuple[BrokerState, RunningBroker]:
+    """Return the process of a broker that has one.
+
+    Errors: NoSuchBroker, BrokersShareProcess, BrokerNotRunning.
+    """
+    check_broker(data, plan, broker_id)
+    if not plan.is_in_processes:
+        raise BrokersShareProcess(data.path, broker_id)
+    state, running = process_state(data, broker_id)
+    if running is None:
+        raise BrokerNotRunning(data.path, broker_id, state)
+    return state, running
+
+
+def kill_broker(
+    data: DataDirectory,
+    plan: ClusterPlan,
+    broker_id: int,
+    pause: Callable[[int], None],
+) -> int:
+    """Kill the process of a broker and return its pid once it is gone.
+
+    Its session with the metadata store lives on until it times out, as after any crash. Errors:
+    those of a broker without a process of its own that runs.
+    """
+    _, running = _own_process(data, plan, broker_id)
+    processes.kill(running.pid)
+    while is_held(data.broker_lock_path(broker_id)):
+        pause(_POLL_MS)
+    return running.pid
+
+
+def pause_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
+    """Have the process of a broker stand still, and return its pid; errors as `kill_broker`."""
+    _, running = _own_process(data, plan, broker_id)
+    processes.pause(running.pid)
+    return running.pid
+
+
+def resume_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int:
+    """Have the process of a broker go on, and return its pid; errors as `kill_broker`."""
+    _, running = _own_process(data, plan, broker_id)
+    processes.resume(running.pid)
+    return running.pid
+
+
+def running_processes(data: DataDirectory, plan: ClusterPlan) -> dict[int, RunningBroker]:
+    """Return the processes of brokers that are there, whatever runs the cluster."""
+    found = {}
+    for broker_id in plan.broker_ids() if plan.is_in_processes else ():
+        _, running = process_state(data, broker_id)
+        if running is not None:
+            found[broker_id] = running
+    return found
+
+
+def stop_left_processes(
+    data: DataDirectory,
+    plan: ClusterPlan,
+    clock: Clock,
+    deadline_ms: int,
+    pause: Callable[[int], None],
+) -> dict[int, RunningBroker]:
+    """Stop brokers whose cluster's process is gone; returns those that are left at the deadline."""
+    left = running_processes(data, plan)
+    for running in left.values():
+        processes.ask_to_stop_with_all(running.pid)
+    while left and clock.monotonic_ms() <= deadline_ms:
+        pause(_POLL_MS)
+        left = running_processes(data, plan)
+    return left

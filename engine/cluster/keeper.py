@@ -1,0 +1,222 @@
+"""Carries out what commands want of the process that runs a cluster (`requests.py`).
+
+| | |
+|---|---|
+| restart | a broker is stopped as in any clean stop, leaders first, and started; one that does not run is started |
+| stop | a broker is stopped, until a restart or the next start of the cluster |
+| add | a broker with a new id is started, and is in the plan from then on |
+| remove | one that holds no replicas is stopped, and its files go; any other is refused |
+
+One request is carried out after the other.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from engine.cluster.broker_processes import (
+    BrokerNotRunning,
+    BrokerState,
+    check_broker,
+)
+from engine.cluster.data_directory import DataDirectory, RunningCluster
+from engine.cluster.ownership import remove_file, remove_log_dir
+from engine.cluster.plan import ClusterPlan, check_plan
+from engine.cluster.process import Served
+from engine.cluster.requests import Action, ClusterRequest, read_request
+from engine.cluster.served_logs import TooManyBrokers
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+from engine.host.ports import Files
+from engine.host.promise import Promise
+from engine.limits import PARTITIONS_NAMED_MAX
+from engine.znode.client import ZnodeClient
+from engine.znode.errors import NoNode
+from engine.znode.paths import TOPICS, topic_path
+from engine.znode.values import decode_topic
+
+_log = logging.getLogger("kafka.cluster")
+
+
+class Members(Served, Protocol):
+    """The brokers of a cluster, in this process or in others."""
+
+    def addresses(self) -> dict[int, str]:
+        """Return where clients reach the brokers that run."""
+        ...
+
+    async def start_again(self, broker_id: int) -> None:
+        """Start a broker of the plan that does not run, and return once it knows the cluster."""
+        ...
+
+    async def stop(self, broker_id: int) -> None:
+        """Stop a broker that runs, its leaders first."""
+        ...
+
+
+class BrokerHoldsReplicas(EngineError):
+    """A broker is to be removed that partitions have replicas on."""
+
+    def __init__(self, broker_id: int, partitions: list[str]) -> None:
+        shown = ", ".join(partitions[:PARTITIONS_NAMED_MAX])
+        more = len(partitions) - PARTITIONS_NAMED_MAX
+        super().__init__(
+            f"broker {broker_id} holds replicas of {len(partitions)} partitions: {shown}"
+            + (f" and {more} more" if more > 0 else "")
+        )
+        self.hint = "move them to other brokers first, or delete their topics"
+        self.broker_id = broker_id
+        self.partitions = partitions
+
+
+class LastBroker(EngineError):
+    """The only broker of a cluster is to be removed."""
+
+    def __init__(self, path: str, broker_id: int) -> None:
+        super().__init__(f"broker {broker_id} is the last one of the cluster in {path}")
+        self.hint = f"`kctl cluster destroy --data {path}` removes the cluster"
+        self.broker_id = broker_id
+
+
+class ClusterKeeper:
+    """Looks after the brokers of a cluster that runs."""
+
+    def __init__(
+        self,
+        data: DataDirectory,
+        files: Files,
+        plan: ClusterPlan,
+        members: Members,
+        client: Callable[[], ZnodeClient],
+        *,
+        pid: int,
+        znode_address: str,
+    ) -> None:
+        """`client` makes a session with the metadata store, which is at `znode_address`."""
+        self.plan = plan
+        self._pid = pid
+        self._znode_address = znode_address
+        self._data = data
+        self._files = files
+        self._members = members
+        self._client = client
+        self._is_busy = False
+        self._done = 0
+
+    def look(self) -> None:
+        """Carry out the request that is there, unless another one is under way."""
+        if self._is_busy:
+            return
+        try:
+            request = read_request(self._data)
+        except EngineError as error:
+            _log.error("%s", error)
+            return
+        if request is None or request.number <= self._done:
+            return
+        self._is_busy, self._done = True, request.number
+        _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
+        work = drive(self._carry_out(request))
+        work.watch(lambda: self._answer(request, work))
+
+    async def _carry_out(self, request: ClusterRequest) -> int:
+        """Do what is wanted, and return the broker that it was done to."""
+        if request.action is Action.ADD:
+            return await self._add()
+        broker_id = request.broker_id
+        assert broker_id is not None, "a broker that is there has an id"
+        check_broker(self._data, self.plan, broker_id)
+        is_running = broker_id in self._members.addresses()
+        if request.action is Action.REMOVE:
+            await self._remove(broker_id, is_running=is_running)
+            return broker_id
+        if is_running:
+            await self._members.stop(broker_id)
+        elif request.action is Action.STOP:
+            raise BrokerNotRunning(self._data.path, broker_id, BrokerState.STOPPED)
+        if request.action is Action.RESTART:
+            await self._members.start_again(broker_id)
+        return broker_id
+
+    async def _add(self) -> int:
+        plan, broker_id = self.plan.with_one_more()
+        if self._files.exists(self._data.served_path):
+            raise TooManyBrokers(plan.broker_count)
+        check_plan(plan)
+        before, self.plan = self.plan, plan
+        # A process of its own reads how it is made from there.
+        self._data.write_plan(plan)
+        try:
+            await self._members.start_again(broker_id)
+        except BaseException:
+            self.plan = before
+            self._data.write_plan(before)
+            raise
+        return broker_id
+
+    async def _remove(self, broker_id: int, *, is_running: bool) -> None:
+        if self.plan.broker_count == 1:
+            raise LastBroker(self._data.path, broker_id)
+        client = self._client()
+        await client.connect()
+        try:
+            held = await replicas_on(client, broker_id)
+        finally:
+            await client.close()
+        if held:
+            raise BrokerHoldsReplicas(broker_id, held)
+        if is_running:
+            await self._members.stop(broker_id)
+        self.plan = self.plan.without(broker_id)
+        self._data.write_plan(self.plan)
+        for left in remove_log_dir(self._files, self._data.broker_path(broker_id)):
+            _log.warning("%s is not broker %d's and stays", left, broker_id)
+        for path in self._data.broker_files(broker_id):
+            remove_file(self._files, path)
+
+    def _answer(self, request: ClusterRequest, work: Promise[int]) -> None:
+        self._is_busy = False
+        try:
+            broker_id, error = work.result(), None
+        except EngineError as failure:
+            broker_id, error = request.broker_id or 0, failure
+            _log.error("broker %s: %s", request.broker_id or "", failure)
+        self.write_running()
+        self._data.write_response(
+            {
+                "number": request.number,
+                "broker": broker_id,
+                "error": None if error is None else str(error),
+                "hint": None if error is None else error.hint,
+            }
+        )
+        # Whoever gave up waiting may have been followed by another.
+        self.look()
+
+    def write_running(self) -> str:
+        """Say in running.json which brokers run now; returns their addresses."""
+        addresses = sorted(self._members.addresses().items())
+        servers = ",".join(address for _, address in addresses)
+        brokers = {str(broker_id): address for broker_id, address in addresses}
+        self._data.write_running(RunningCluster(self._pid, servers, brokers, self._znode_address))
+        return servers
+
+
+async def replicas_on(client: ZnodeClient, broker_id: int) -> list[str]:
+    """Return the partitions, by name, that a broker holds or is to get replicas of."""
+    held = []
+    for topic in sorted(await client.children(TOPICS)):
+        path = topic_path(topic)
+        try:
+            assignment = decode_topic((await client.get(path))[0], path)
+        except NoNode:
+            # It was deleted meanwhile.
+            continue
+        held += [
+            f"{topic}-{partition}"
+            for partition, replicas in assignment.partitions.items()
+            if broker_id in replicas.replicas
+        ]
+    return held

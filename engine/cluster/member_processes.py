@@ -1,0 +1,198 @@
+"""The brokers of a cluster as processes of their own, kept by the one that has the store.
+
+```
+open    processes that an earlier life of this one left go on if they know where the store is,
+        all others are started, side by side
+start   the session of a process that is gone ends ── `python -m engine.cluster DIR ID STORE PORT`
+        ── its address is there once it is ready
+stop    SIGTERM: leaders first ── until its lock is free
+close   SIGUSR2 to all: nobody is left to lead ── until all locks are free
+```
+
+A process that ends by itself is told in the log, and stays away until somebody starts it again: its
+session with the store ends by its timeout, as any other broker's would.
+
+Source: D8.
+Differs: Kafka's broker that is started again within its session's timeout does not start, for its
+id is in use. Here it is known that the process is gone.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from engine.broker.broker import Broker
+from engine.cluster.broker_processes import (
+    BrokerState,
+    process_state,
+    running_processes,
+)
+from engine.cluster.cluster import MetadataStore
+from engine.cluster.data_directory import DataDirectory, RunningBroker
+from engine.cluster.plan import ClusterPlan
+from engine.cluster.process import Process
+from engine.cluster.process_log import last_words, log_size
+from engine.errors import EngineError
+from engine.host import processes
+from engine.host.coroutine import until
+from engine.host.lock_file import is_held
+from engine.host.processes import Started
+from engine.znode.paths import broker_path
+
+_log = logging.getLogger("kafka.cluster")
+_PROGRAM = "engine.cluster"
+_POLL_MS = 10
+#: How often it is looked whether processes have ended by themselves.
+_LOOK_MS = 500
+
+
+class BrokerDidNotStart(EngineError):
+    """The process of a broker ended before it was ready."""
+
+    def __init__(self, broker_id: int, reason: str, hint: str | None) -> None:
+        super().__init__(f"broker {broker_id} did not start: {reason}")
+        self.hint = hint
+        self.broker_id = broker_id
+        self.reason = reason
+
+
+class MemberProcesses:
+    """Starts, stops and watches the processes of brokers; see `keeper.Members`."""
+
+    def __init__(
+        self,
+        process: Process,
+        data: DataDirectory,
+        plan: Callable[[], ClusterPlan],
+        store: MetadataStore,
+        zookeeper: str,
+    ) -> None:
+        """`zookeeper` is where the store listens."""
+        self._process = process
+        self._data = data
+        self._plan = plan
+        self._store = store
+        self._zookeeper = zookeeper
+        self._pids: dict[int, int] = {}
+        #: Where brokers listened last: clients look for them there.
+        self._ports: dict[int, str] = {}
+        self._cancel: Callable[[], None] = lambda: None
+
+    @property
+    def brokers(self) -> Sequence[Broker]:
+        """Return none: they are in other processes."""
+        return ()
+
+    def stop_with_all(self) -> None:
+        """Do nothing: a cluster's process stops all, and nothing is moved."""
+
+    def addresses(self) -> dict[int, str]:
+        """Return where clients reach the brokers that run, also those that are paused."""
+        return {
+            broker_id: running.address
+            for broker_id, running in running_processes(self._data, self._plan()).items()
+            if running.address is not None
+        }
+
+    async def open(self) -> MemberProcesses:
+        """Start all brokers that do not run; if one does not start, all are stopped."""
+        try:
+            for broker_id, running in running_processes(self._data, self._plan()).items():
+                await self._take_over(broker_id, running)
+            started = {
+                broker_id: await self._spawn(broker_id)
+                for broker_id in self._plan().broker_ids()
+                if broker_id not in self._pids
+            }
+            for broker_id, (process, log_end) in started.items():
+                await self._until_ready(broker_id, process, log_end)
+        except BaseException:
+            await self.close()
+            raise
+        self._look_later()
+        return self
+
+    async def _take_over(self, broker_id: int, running: RunningBroker) -> None:
+        """Go on with a process that outlived the one that had the store before."""
+        self._pids[broker_id] = running.pid
+        if running.zookeeper == self._zookeeper and running.address is not None:
+            self._ports[broker_id] = running.address.rpartition(":")[2]
+            _log.info("broker %d goes on, process %d", broker_id, running.pid)
+            return
+        processes.ask_to_stop_with_all(running.pid)
+        await self._until_gone(broker_id)
+
+    async def start_again(self, broker_id: int) -> None:
+        """Start a broker that does not run, and return once it knows the cluster."""
+        await self._until_ready(broker_id, *await self._spawn(broker_id))
+
+    async def _spawn(self, broker_id: int) -> tuple[Started, int]:
+        """Start a process; returns it with the length of the log before it."""
+        if await self._store.end_session_of(broker_path(broker_id)):
+            _log.info("broker %d: the session of its earlier process is over", broker_id)
+        log_path = self._data.broker_log_path(broker_id)
+        log_bytes = log_size(self._process.files, log_path)
+        port = self._ports.get(broker_id, "0")
+        command = processes.python_command(
+            _PROGRAM, self._data.path, str(broker_id), self._zookeeper, port
+        )
+        started = processes.start_detached(command, log_path)
+        self._pids[broker_id] = started.pid
+        _log.info("broker %d: process %d", broker_id, started.pid)
+        return started, log_bytes
+
+    async def _until_ready(self, broker_id: int, started: Started, log_bytes: int) -> None:
+        said: list[bytes] = []
+
+        def is_told() -> bool:
+            text = started.said()
+            if text is not None:
+                said.append(text)
+            return text is not None
+
+        await until(is_told, self._process.loop, self._process.clock, period_ms=_POLL_MS)
+        if not said[0]:
+            await self._until_gone(broker_id)
+            path = self._data.broker_log_path(broker_id)
+            raise BrokerDidNotStart(broker_id, *last_words(self._process.files, path, log_bytes))
+        self._ports[broker_id] = said[0].decode().strip().rpartition(":")[2]
+
+    async def stop(self, broker_id: int) -> None:
+        """Stop a broker, its leaders first, and return when its process has ended."""
+        _, running = process_state(self._data, broker_id)
+        if running is not None:
+            processes.ask_to_stop(running.pid)
+            processes.resume(running.pid)
+        await self._until_gone(broker_id)
+
+    async def close(self) -> None:
+        """Stop all brokers at once: nobody is left to lead."""
+        self._cancel()
+        for pid in self._pids.values():
+            processes.ask_to_stop_with_all(pid)
+        for broker_id in tuple(self._pids):
+            await self._until_gone(broker_id)
+
+    async def _until_gone(self, broker_id: int) -> None:
+        pid, lock_path = self._pids.pop(broker_id, None), self._data.broker_lock_path(broker_id)
+
+        def is_gone() -> bool:
+            # Asked first: a process of ours that has ended is let go of that way.
+            return (pid is None or not processes.is_running(pid)) and not is_held(lock_path)
+
+        await until(is_gone, self._process.loop, self._process.clock, period_ms=_POLL_MS)
+
+    def _look_later(self) -> None:
+        due_ms = self._process.clock.monotonic_ms() + _LOOK_MS
+        self._cancel = self._process.loop.call_at(due_ms, self._look)
+
+    def _look(self) -> None:
+        """Tell of processes that have ended by themselves."""
+        for broker_id, pid in tuple(self._pids.items()):
+            if not processes.is_running(pid):
+                del self._pids[broker_id]
+                state, _ = process_state(self._data, broker_id)
+                if state is BrokerState.CRASHED:
+                    _log.error("broker %d: process %d is gone", broker_id, pid)
+        self._look_later()

@@ -1,0 +1,204 @@
+"""A process that is brokers and nothing else: its loop, its signals, its end.
+
+| signal | |
+|---|---|
+| SIGTERM, SIGINT | brokers stopped in order; a second one ends the process at once |
+| SIGUSR2 | the same as part of a whole cluster's stop: no leaders are moved |
+| SIGUSR1 | whoever runs a cluster looks for a request (`requests.py`) |
+
+After a second signal the next start recovers. So it does after a broken rule of the engine's own,
+wherever it is met: in a handler, an effect, a timer or a task. What the brokers believe is not so
+then, and a clean end would write it down.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from engine.broker.broker import Broker
+from engine.broker.host import BrokerHost, real_directory_lock
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+from engine.host.descriptors import connections_below, raise_descriptor_limit
+from engine.host.event_loop import EventLoop
+from engine.host.ports import Files
+from engine.host.processes import LOOK_SIGNAL, STOP_WITH_ALL_SIGNAL
+from engine.host.real import RealClock, RealEntropy, RealFiles
+from engine.host.real_network import RealNetwork, local_host_name
+from engine.host.real_workers import ThreadWorkers
+from engine.native.compiled_walk import WalkTakeUp, start_compiler
+
+_EXIT_KILLED = 137
+#: Internal error, as the commands have it.
+_EXIT_BROKEN = 70
+_log = logging.getLogger("kafka.cluster")
+T = TypeVar("T")
+
+
+class Served(Protocol):
+    """What a process runs."""
+
+    @property
+    def brokers(self) -> Sequence[Broker]:
+        """Return the brokers of this process; of a cluster in processes there are none."""
+        ...
+
+    def stop_with_all(self) -> None:
+        """Wait for no leaders to move: the whole cluster stops."""
+        ...
+
+    async def close(self) -> None:
+        """Stop everything."""
+        ...
+
+
+S = TypeVar("S", bound=Served)
+#: Opens what a process runs; what it is given is told when one of its brokers cannot go on.
+Opening: TypeAlias = Callable[[Callable[[str], None]], Coroutine[Any, None, S]]
+
+
+class BrokerGaveUp(EngineError):
+    """A broker could not go on, and was stopped as far as that was possible."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"the broker stopped: {reason}")
+        self.reason = reason
+
+
+class Process:
+    """The loop of a process, and what its brokers stand on."""
+
+    def __init__(self, files: Files | None = None, *, is_read_only: bool = False) -> None:
+        self.clock = RealClock()
+        self.files = files or RealFiles()
+        self.loop = EventLoop()
+        descriptors_max = raise_descriptor_limit()
+        _log.info(
+            "%d descriptors, of which connections have those below %d",
+            descriptors_max,
+            connections_below(descriptors_max),
+        )
+        self.network = RealNetwork(self.loop, self.clock, descriptors_max=descriptors_max)
+        self.host = BrokerHost(
+            self.clock,
+            self.files,
+            self.network,
+            self.loop,
+            RealEntropy(),
+            real_directory_lock(),
+            local_host_name,
+            ThreadWorkers,
+            is_read_only,
+        )
+        self._failure: str | None = None
+        self._is_stopping = False
+        self._served: Served | None = None
+        self.loop.on_faults(self._fault)
+
+    def run(
+        self,
+        opening: Opening[S],
+        on_ready: Callable[[S], None],
+        on_look: Callable[[], None] | None = None,
+    ) -> None:
+        """Open brokers, serve until a signal, and stop them; errors are those of the opening.
+
+        `on_ready` runs once, when every broker knows the cluster; `on_look` whenever somebody has
+        a request. Raises BrokerGaveUp when a broker could not go on.
+        """
+        try:
+            served = self._finish(opening(self._give_up))
+            self._served = served
+            try:
+                self._serve(served, partial(on_ready, served), on_look)
+            finally:
+                self._finish(served.close())
+        finally:
+            self.network.close()
+            self.loop.close()
+        if self._failure is not None:
+            raise BrokerGaveUp(self._failure)
+
+    def _serve(
+        self, served: Served, on_ready: Callable[[], None], on_look: Callable[[], None] | None
+    ) -> None:
+        self.loop.on_signals(self._signalled)
+        self.loop.on_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))
+        if on_look is not None:
+            self.loop.on_signals(on_look, (LOOK_SIGNAL,))
+        when_informed(served.brokers, on_ready)
+        if served.brokers:
+            WalkTakeUp(self.loop, self.clock, start_compiler).begin()
+        # What was loaded stays: without it a collection has only requests to look at. What little
+        # of it is garbage is not worth the time of a look, which is part of every start.
+        gc.freeze()
+        gc.enable()
+        self.loop.run()
+
+    def _finish(self, work: Coroutine[Any, None, T]) -> T:
+        """Turn the loop until work is done that may wait for a metadata store elsewhere."""
+        promise = drive(work)
+        if not promise.is_kept:
+            promise.watch(self.loop.stop)
+        while not promise.is_kept:
+            # Whoever gives up stops the loop too.
+            self.loop.run()
+        return promise.result()
+
+    def _give_up(self, reason: str) -> None:
+        _log.critical("%s", reason)
+        self._failure = reason
+        self.loop.stop()
+
+    def _fault(self, error: BaseException) -> None:
+        """End the process at once for a broken rule; any other fault is told, and the loop goes on.
+
+        Source: D22; Kafka's Exit.halt.
+        """
+        if not isinstance(error, AssertionError):
+            _log.error("a callback failed: %r", error, exc_info=error)
+            return
+        _log.critical("a rule is broken, the next start recovers: %r", error, exc_info=error)
+        for broker in () if self._served is None else self._served.brokers:
+            _log.critical("%s", broker.state_text())
+        logging.shutdown()
+        os._exit(_EXIT_BROKEN)
+
+    def _signalled(self) -> None:
+        if self._is_stopping:
+            _log.warning("a second signal: ending at once, the next start recovers")
+            os._exit(_EXIT_KILLED)
+        self._is_stopping = True
+        _log.info("stopping")
+        self.loop.stop()
+
+    def _stop_with_all(self) -> None:
+        if self._served is not None:
+            self._served.stop_with_all()
+        self._is_stopping = True
+        _log.info("stopping with the whole cluster")
+        self.loop.stop()
+
+
+def when_informed(brokers: Sequence[Broker], action: Callable[[], None]) -> None:
+    """Run once when every broker knows itself and the controller, at once without any broker."""
+    missing = {broker.broker_id for broker in brokers}
+
+    def check(broker: Broker, _topics: frozenset[str] = frozenset()) -> None:
+        cache = broker.metadata_cache
+        is_informed = cache.controller_id is not None and cache.is_alive(broker.broker_id)
+        if is_informed and broker.broker_id in missing:
+            missing.discard(broker.broker_id)
+            if not missing:
+                action()
+
+    if not missing:
+        action()
+    for broker in brokers:
+        broker.metadata_cache.on_update(partial(check, broker))
+        check(broker)

@@ -1,0 +1,40 @@
+"""What a process had to say: the end of its log."""
+
+from __future__ import annotations
+
+from engine.host.ports import FileMissing, Files
+from engine.limits import BROKER_LOG_LINES_SHOWN, LOG_TAIL_BYTES
+
+
+def log_size(files: Files, path: str) -> int:
+    """Return the bytes of a log, 0 without one."""
+    try:
+        return files.size_bytes(path)
+    except FileMissing:
+        return 0
+
+
+def last_words(files: Files, path: str, start: int) -> tuple[str, str | None]:
+    """Return the last line that a process wrote behind a position of its log, and its last hint."""
+    lines = _tail(files, path, start)
+    hints = [line.removeprefix("hint: ") for line in lines if line.startswith("hint: ")]
+    said = [line.removeprefix("error: ") for line in lines if not line.startswith("hint: ")]
+    return said[-1] if said else "it said nothing", hints[-1] if hints else None
+
+
+def log_end(files: Files, path: str) -> tuple[str, ...]:
+    """Return the last lines of a log, none without one."""
+    return tuple(_tail(files, path, 0)[-BROKER_LOG_LINES_SHOWN:])
+
+
+def _tail(files: Files, path: str, start: int) -> list[str]:
+    try:
+        file = files.open(path)
+    except FileMissing:
+        return []
+    try:
+        end = file.size_bytes()
+        begin = max(start, end - LOG_TAIL_BYTES)
+        return file.read_at(begin, end - begin).decode(errors="replace").splitlines()
+    finally:
+        file.close()

@@ -1,0 +1,112 @@
+"""A replica on its way to another log directory of its broker: its -future log catches up.
+
+```
+ AlterReplicaLogDirs ─> <topic>-<partition>.<id>-future is made in the other directory
+   each step  1 it ends before the log begins ──────> begun anew at the log's start
+              2 it has parted from the log ─────────> cut where they part (REPL-4)
+              3 it is longer, without epochs ───────> cut to the log's end
+              4 it is shorter ──────────────────────> what comes next is copied
+              5 it has all ─────────────────────────> takes the log's place; the old one goes
+```
+
+The log is written on meanwhile, by its leader or its producers; the last step is one with nothing
+between the look and the exchange. A broker that dies amid the way goes on with what is there.
+
+Source: REPL-14, KIP-113; Kafka's ReplicaAlterLogDirsThread.
+Differs: the logs are compared at each step, so that no truncation has to be told.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias, assert_never
+
+from engine.log.local_log import LocalLog
+from engine.log.log_lines import LogStartReason
+from engine.log.log_types import OffsetOutOfRange
+from engine.replication.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt, cut_offset
+from engine.replication.fetched_append import append_fetched
+from engine.replication.partition import Partition
+from engine.replication.partition_types import EpochEnd, FetchSpec
+
+
+class CopyFrom(NamedTuple):
+    """Copy what is behind an offset."""
+
+    offset: int
+
+
+class TakePlace(NamedTuple):
+    """Put the future log in the place of the other."""
+
+
+MoveStep: TypeAlias = "CopyFrom | TakePlace | CutWhereParted | CutTo | RestartAt"
+
+
+def move_step(log: OwnLog, future: OwnLog, parted: EpochEnd | None) -> MoveStep:
+    """Return what to do next; `parted` is where the future log left the other. Pure."""
+    if future.log_end_offset < log.log_start_offset:
+        return RestartAt(log.log_start_offset)
+    if parted is not None:
+        return CutWhereParted(parted)
+    if future.log_end_offset > log.log_end_offset:
+        return CutTo(log.log_end_offset)
+    if future.log_end_offset < log.log_end_offset:
+        return CopyFrom(future.log_end_offset)
+    return TakePlace()
+
+
+class DirectoryMove:
+    """One partition that is being moved; the errors are those of the two logs."""
+
+    def __init__(self, partition: Partition, future: LocalLog) -> None:
+        self.partition = partition
+        self.future = future
+
+    def step(self, max_bytes: int, now_ms: int) -> int | None:
+        """Do the next step and return how many bytes were copied, None when there are no more."""
+        future = self.future
+        match self._next():
+            case CopyFrom(offset):
+                return self._copy(offset, max_bytes, now_ms)
+            case CutWhereParted(diverging):
+                found = future.end_offset_for_epoch(diverging.leader_epoch)
+                own = None if found is None else EpochEnd(*found)
+                future.truncate_to(cut_offset(diverging, own, future.log_end_offset), now_ms)
+            case CutTo(offset):
+                future.truncate_to(offset, now_ms)
+            case RestartAt(offset):
+                future.restart_at(offset, now_ms)
+            case TakePlace():
+                return None
+            case step:
+                assert_never(step)
+        return 0
+
+    def _next(self) -> MoveStep:
+        log, future = _ends(self.partition.log), _ends(self.future)
+        parted = None
+        if log.log_start_offset <= future.log_end_offset:
+            spec = FetchSpec(future.log_end_offset, 0, last_fetched_epoch=future.latest_epoch)
+            try:
+                parted = self.partition.find_divergence(spec)
+            except OffsetOutOfRange:
+                # Nothing that it knows is known there.
+                return RestartAt(log.log_start_offset)
+        return move_step(log, future, parted)
+
+    def _copy(self, offset: int, max_bytes: int, now_ms: int) -> int:
+        log, future = self.partition.log, self.future
+        records = log.read(offset, max_bytes, log.log_end_offset, at_least_one_batch=True)
+        try:
+            content = records.read()
+        finally:
+            records.release()
+        append_fetched(future, memoryview(content), now_ms)
+        start = log.log_start_offset
+        if future.log_start_offset < start <= future.log_end_offset:
+            future.maybe_increment_log_start_offset(start, start, LogStartReason.LEADER_START)
+        return len(content)
+
+
+def _ends(log: LocalLog) -> OwnLog:
+    return OwnLog(log.log_start_offset, log.log_end_offset, log.latest_epoch)

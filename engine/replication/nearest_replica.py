@@ -1,0 +1,99 @@
+"""Which replica a consumer should read from: the leader, or a follower in its own rack.
+
+```
+ client's rack ─ none said ──────────────────────────> the leader
+              └─ replicas there ─ none ──────────────> the leader
+                               ├─ the leader is one ─> the leader
+                               └─ the one that has most; of these the one caught up last
+```
+
+Only replicas in sync count that have the offset which is asked for. The leader answers with the
+follower's id and no records; the consumer goes there until its metadata is renewed.
+
+Source: REPL-9, KIP-392; ReplicaManager.findPreferredReadReplica, RackAwareReplicaSelector.
+Differs: classes of the operator's own cannot be loaded; a broker does not start with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from engine.host.ports import Clock
+from engine.replication.metadata_cache import BrokerNode, MetadataCache
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchClient
+
+#: What replica.selector.class may be, and whether racks count there.
+REPLICA_SELECTORS: Final = {
+    "org.apache.kafka.common.replica.LeaderSelector": False,
+    "org.apache.kafka.common.replica.RackAwareReplicaSelector": True,
+}
+
+
+class ReplicaView(NamedTuple):
+    """A replica that could be read from."""
+
+    broker_id: int
+    rack: str | None
+    log_end_offset: int
+    since_caught_up_ms: int = 0
+
+
+def nearest_replica(
+    rack_id: str, leader: ReplicaView, followers: Sequence[ReplicaView]
+) -> ReplicaView:
+    """Return the replica that a client in a rack should read from. Pure."""
+    if not rack_id or leader.rack == rack_id:
+        return leader
+    return max(
+        (replica for replica in followers if replica.rack == rack_id),
+        key=lambda replica: (
+            replica.log_end_offset,
+            -replica.since_caught_up_ms,
+            replica.broker_id,
+        ),
+        default=leader,
+    )
+
+
+class NearestReplica:
+    """The rule of replica.selector.class, where it is one that looks at racks."""
+
+    def __init__(self, metadata_cache: MetadataCache, clock: Clock) -> None:
+        self._metadata_cache = metadata_cache
+        self._clock = clock
+
+    def preferred(self, partition: Partition, client: FetchClient, fetch_offset: int) -> int | None:
+        """Return the follower to read from, None if this broker is as good or does not lead."""
+        if not partition.is_leader:
+            return None
+        nodes = self._reachable(partition, client.listener)
+        own = nodes.get(partition.broker_id)
+        end = partition.log.log_end_offset
+        leader = ReplicaView(partition.broker_id, None if own is None else own.rack, end)
+        now_ms, isr = self._clock.monotonic_ms(), partition.in_sync.isr
+        followers = [
+            ReplicaView(
+                replica_id,
+                nodes[replica_id].rack,
+                progress.log_end_offset,
+                now_ms - progress.last_caught_up_ms,
+            )
+            for replica_id, progress in partition.followers.items()
+            if replica_id in isr
+            and replica_id in nodes
+            and progress.log_start_offset <= fetch_offset <= progress.log_end_offset
+        ]
+        chosen = nearest_replica(client.rack_id, leader, followers)
+        return None if chosen is leader else chosen.broker_id
+
+    def _reachable(self, partition: Partition, listener: str) -> dict[int, BrokerNode]:
+        """Return the brokers that have the partition and are reached as the client came here."""
+        known = self._metadata_cache.partition(partition.topic_partition)
+        brokers = self._metadata_cache.brokers
+        return {
+            replica_id: brokers[replica_id]
+            for replica_id in (() if known is None else known.replicas)
+            if replica_id in brokers and brokers[replica_id].endpoint(listener) is not None
+        }

@@ -1,0 +1,128 @@
+"""Reads partitions for a fetch, one after the other, within the bounds of all.
+
+```
+ partition ─┬─ its consumer has a nearer replica ─> no records, and where to go (REPL-9)
+            ├─ read ─┬─ a follower that a throttle holds back ─> no records (REPL-17)
+            │        ├─ the first batch is cut ───────────────> no records
+            │        └─ records, a diverging epoch
+            └─ refused ─> an error of its own
+```
+
+Source: FET-3, REPL-9, REPL-17; ReplicaManager.readFromLog.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from engine.errors import ApiError, StorageError
+from engine.log.log_types import FetchSlice
+from engine.model import TopicPartition, new_tuple
+from engine.replication.delayed_fetch import FetchResult, FetchResults
+from engine.replication.effects import Effect
+from engine.replication.nearest_replica import NearestReplica
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.ports import ReplicaManagerPorts
+
+
+class PartitionReader:
+    """Reads the partitions of one broker; `find` raises for those that are not here."""
+
+    def __init__(
+        self,
+        partitions: Mapping[TopicPartition, Partition],
+        find: Callable[[TopicPartition], Partition],
+        answer_to: Callable[[TopicPartition, ApiError | StorageError], ApiError],
+        ports: ReplicaManagerPorts,
+    ) -> None:
+        self._partitions = partitions
+        self._find = find
+        self._answer_to = answer_to
+        self._ports = ports
+
+    def read(
+        self,
+        params: FetchParams,
+        specs: Iterable[tuple[TopicPartition, FetchSpec]],
+        effects: list[Effect] | None,
+    ) -> FetchResults:
+        """Read partitions until the bytes are used up; followers are noted if `effects` is there.
+
+        Only the first partition that has something yields a batch above the limits (FET-3).
+        """
+        left_bytes = params.max_bytes
+        at_least_one_batch = not params.is_max_bytes_hard
+        nearest = self._ports.nearest if params.client is not None else None
+        results: FetchResults = []
+        for topic_partition, spec in specs:
+            try:
+                partition = self._partitions.get(topic_partition) or self._find(topic_partition)
+                if nearest is not None:
+                    elsewhere = _read_elsewhere(nearest, partition, params, spec)
+                    if elsewhere is not None:
+                        results.append((topic_partition, elsewhere))
+                        continue
+                read = partition.read(
+                    params, spec, left_bytes, at_least_one_batch=at_least_one_batch
+                )
+            except (ApiError, StorageError) as failure:
+                refused = FetchResult(self._answer_to(topic_partition, failure))
+                results.append((topic_partition, refused))
+                continue
+            records = read.records
+            if records is not None and records.is_first_batch_cut and not params.is_max_bytes_hard:
+                # A cut batch would tell the client nothing; it comes with a later fetch.
+                records.release()
+                records = FetchSlice(records.start)
+            if params.replica_id >= 0 and records is not None:
+                records = self._within_quota(partition, params.replica_id, records)
+            _, watermark, stable_offset, log_start_offset, log_end_offset, diverging = read
+            result = new_tuple(
+                FetchResult,
+                (None, records, watermark, stable_offset, log_start_offset, diverging, None),
+            )
+            results.append((topic_partition, result))
+            if records is not None and records.size_bytes:
+                at_least_one_batch = False
+                left_bytes = max(0, left_bytes - records.size_bytes)
+            if effects is not None and params.replica_id >= 0 and diverging is None:
+                effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
+        return results
+
+    def _within_quota(
+        self, partition: Partition, replica_id: int, records: FetchSlice
+    ) -> FetchSlice:
+        """Return what a follower gets: nothing, while a throttle holds it back (REPL-17)."""
+        if self.is_held_back(partition, replica_id):
+            records.release()
+            return FetchSlice(records.start)
+        self._ports.leader_quota.record(partition.topic_partition, records.size_bytes)
+        return records
+
+    def is_held_back(self, partition: Partition, replica_id: int) -> bool:
+        """Tell whether a throttle leaves a partition out for a replica; never for consumers."""
+        return (
+            replica_id >= 0
+            and replica_id not in partition.in_sync.isr
+            and self._ports.leader_quota.holds_back(partition.topic_partition)
+        )
+
+
+def _read_elsewhere(
+    nearest: NearestReplica, partition: Partition, params: FetchParams, spec: FetchSpec
+) -> FetchResult | None:
+    """Return the answer that sends a consumer to another replica, None if it is to read here."""
+    assert params.client is not None
+    preferred = nearest.preferred(partition, params.client, spec.fetch_offset)
+    if preferred is None:
+        return None
+    partition.require(spec.current_leader_epoch, is_leader_required=False)
+    return FetchResult(
+        None,
+        None,
+        partition.high_watermark,
+        partition.last_stable_offset,
+        partition.log.log_start_offset,
+        preferred_replica=preferred,
+    )

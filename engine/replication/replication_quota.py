@@ -1,0 +1,65 @@
+"""Throttled replication: how many bytes a second replicas that are behind may cost.
+
+```
+ leader    a follower out of sync asks for a throttled partition, and the rate is above its
+           bound: the answer has no records of it
+ follower  a throttled partition that lags is left out of the fetch while the rate is above
+```
+
+What is in sync goes on as ever, and is counted: the bound is on all throttled partitions together.
+A bound is passed by what one answer brings, then nothing comes until the rate is below it again.
+
+Source: REPL-17, KIP-73; Kafka's ReplicationQuotaManager.
+Differs: records are counted, Kafka's leader counts the rest of the response too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from engine.host.ports import Clock
+from engine.model import TopicPartition
+from engine.timing.sampled_rate import SimpleRate
+
+#: The bound that is none.
+UNBOUNDED: Final = (1 << 63) - 1
+_ALL: Final = "*"
+
+
+class ReplicationQuota:
+    """One direction of one broker."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        is_throttled: Callable[[TopicPartition], bool],
+        *,
+        window_count: int,
+        window_ms: int,
+    ) -> None:
+        """`is_throttled` tells whether a partition is in the list of its topic."""
+        self.is_throttled = is_throttled
+        #: Bytes a second.
+        self.bound_per_s = UNBOUNDED
+        self._clock = clock
+        self._rate = SimpleRate(window_count, window_ms)
+
+    @property
+    def is_exceeded(self) -> bool:
+        """Tell whether the rate is above its bound."""
+        return self._rate.rate_per_s(self._clock.monotonic_ms()) > self.bound_per_s
+
+    def record(self, topic_partition: TopicPartition, size_bytes: int) -> None:
+        """Count bytes of a partition, if it is throttled."""
+        if size_bytes and self.is_throttled(topic_partition):
+            self._rate.record(self._clock.monotonic_ms(), size_bytes)
+
+    def holds_back(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether a replica that is behind gets nothing now."""
+        return self.is_throttled(topic_partition) and self.is_exceeded
+
+
+def is_listed(replicas: Sequence[str], partition: int, broker_id: int) -> bool:
+    """Tell whether a topic's list of partition:broker, or *, has a replica."""
+    return bool(replicas) and (_ALL in replicas or f"{partition}:{broker_id}" in replicas)

@@ -1,0 +1,58 @@
+"""Many seeds, one after the other or in several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from engine.host.ports import Clock
+from engine.sim.plan import plan_of
+from engine.sim.simulation import RunResult, run_plan
+
+
+def run_seed(seed: int, *, duration_ms: int, is_traced: bool = False) -> RunResult:
+    """Run the plan of one seed; only a traced one has lines."""
+    return run_plan(plan_of(seed, duration_ms=duration_ms), is_traced=is_traced)
+
+
+def run_seeds(
+    seeds: Iterable[int], clock: Clock, *, duration_ms: int, jobs: int, lasting_ms_max: int | None
+) -> Iterator[RunResult]:
+    """Yield the result of each seed as it comes; none begins once the time is over.
+
+    `lasting_ms_max` is real time, `duration_ms` that of the load of a run.
+    """
+    deadline_ms = None if lasting_ms_max is None else clock.monotonic_ms() + lasting_ms_max
+
+    def in_time() -> Iterator[int]:
+        for seed in seeds:
+            if deadline_ms is not None and clock.monotonic_ms() >= deadline_ms:
+                return
+            yield seed
+
+    run = partial(run_seed, duration_ms=duration_ms)
+    if jobs == 1:
+        yield from map(run, in_time())
+    else:
+        yield from _in_processes(in_time(), run, jobs)
+
+
+def _in_processes(seeds: Iterator[int], run: partial[RunResult], jobs: int) -> Iterator[RunResult]:
+    """Run seeds in processes, each with a few waiting so that none is idle."""
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        running: set[Future[RunResult]] = set()
+        is_over = False
+        while running or not is_over:
+            while not is_over and len(running) < 2 * jobs:
+                seed = next(seeds, None)
+                if seed is None:
+                    is_over = True
+                else:
+                    running.add(pool.submit(run, seed))
+            if running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in sorted(done, key=lambda each: each.result().plan.seed):
+                    yield future.result()

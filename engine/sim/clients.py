@@ -1,0 +1,437 @@
+"""Clients of the simulated cluster: producers that try again, consumers that read from leaders.
+
+```
+producer   due ──> a batch in the queue of a partition ──> the first few unanswered are sent
+           all of them answered: those in front that were accepted leave the queue,
+           the rest is sent again after a pause, in order, with the sequences it had
+consumer   fetch from the leader ──> what came must be what was committed ──> go on behind it
+```
+
+A producer of acks=all never gives up, and never sends a batch before those in front of it; those
+of acks=1 and 0 send once and forget.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, NamedTuple, Protocol
+
+from engine.client.connection import BrokerConnection, Call, Response
+from engine.client.loop_connection import LoopConnection
+from engine.client.settings import Address
+from engine.errors import EngineError
+from engine.host.promise import Promise
+from engine.kafka_errors import (
+    DUPLICATE_SEQUENCE_NUMBER,
+    NONE,
+    OFFSET_OUT_OF_RANGE,
+    OUT_OF_ORDER_SEQUENCE_NUMBER,
+    kafka_error,
+)
+from engine.model import TopicPartition
+from engine.sim.machine import MachineTimers
+from engine.sim.network import MachineNetwork
+from engine.sim.records import Sender, build
+from engine.wire import messages
+
+ACKS_ALL = -1
+_TIMEOUT_MS = 10_000
+_PRODUCE_TIMEOUT_MS = 5_000
+_BACKOFF_MS = 150
+_FETCH_WAIT_MS = 500
+_BY_NAME_HIGHEST = 12
+
+
+class ClientEvents(Protocol):
+    """Who is told what clients see."""
+
+    def told(self, subject: str, text: str) -> None:
+        """Take note of something that a reader of the trace wants to know."""
+        ...
+
+    def acknowledged(self, producer: Producer, batch: SentBatch, base_offset: int) -> None:
+        """Take note of a batch that a leader said is written; −1 where it did not say where."""
+        ...
+
+    def read(self, consumer: str, partition: TopicPartition, content: bytes) -> int | None:
+        """Take note of what a consumer was given; returns the offset behind it, None for none."""
+        ...
+
+    def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
+        """Take note of a broken promise to a client."""
+        ...
+
+    def is_excused(self, partition: TopicPartition) -> bool:
+        """Tell whether records of a partition may be lost."""
+        ...
+
+    def leads(self, host: str, partition: TopicPartition) -> bool:
+        """Tell whether the broker of a machine leads, as the store has it."""
+        ...
+
+    def is_written(self, producer: Producer, batch: SentBatch) -> bool:
+        """Tell whether the leader's log has a batch, whatever the producer was told."""
+        ...
+
+
+class SentBatch:
+    """Records on their way to one partition."""
+
+    __slots__ = ("attempts", "count", "first_number", "is_accepted", "is_answered", "partition")
+
+    def __init__(self, partition: TopicPartition, first_number: int, count: int) -> None:
+        self.partition = partition
+        self.first_number = first_number
+        self.count = count
+        self.attempts = 0
+        self.is_answered = False
+        self.is_accepted = False
+
+
+class ClusterLinks:
+    """The connections of one client, and what it knows of leaders."""
+
+    def __init__(
+        self,
+        name: str,
+        timers: MachineTimers,
+        network: MachineNetwork,
+        brokers: Sequence[Address],
+        random: Random,
+    ) -> None:
+        self.name = name
+        self.timers = timers
+        self._network = network
+        self._brokers = list(brokers)
+        self._random = random
+        self._connections: dict[Address, LoopConnection] = {}
+        #: Leaders by partition.
+        self.leaders: dict[TopicPartition, Address] = {}
+        self.controller: Address | None = None
+
+    def after(self, delay_ms: int, work: Callable[[], None]) -> None:
+        """Run after a while."""
+        self.timers.call_at(self.timers.clock.monotonic_ms() + delay_ms, work)
+
+    def ask(self, address: Address, call: Call) -> Promise[Response]:
+        """Ask one broker."""
+        connection = self._connections.get(address)
+        if connection is None:
+            connection = self._connections[address] = LoopConnection(
+                self._network,
+                self.timers,
+                self.timers.clock,
+                address,
+                lambda: BrokerConnection(self.name),
+                timeout_ms=_TIMEOUT_MS,
+            )
+        return connection.ask(call)
+
+    def any_broker(self) -> Address:
+        """Return one of the brokers."""
+        return self._random.choice(self._brokers)
+
+    def find_leaders(self, topics: Sequence[str], done: Callable[[], None]) -> None:
+        """Ask any broker who leads; `done` runs in any case."""
+        request = messages.MetadataRequest(
+            topics=[messages.MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
+            allow_auto_topic_creation=False,
+        )
+        response = self.ask(self.any_broker(), Call("Metadata", request, highest=9))
+
+        def take() -> None:
+            if response.error is None:
+                self._take_metadata(response.result().message)
+            done()
+
+        response.watch(take)
+
+    def _take_metadata(self, response: messages.MetadataResponse) -> None:
+        addresses = {node.node_id: Address(node.host, node.port) for node in response.brokers}
+        self.controller = addresses.get(response.controller_id)
+        for topic in response.topics:
+            for row in topic.partitions:
+                leader = addresses.get(row.leader_id)
+                partition = TopicPartition(topic.name or "", row.partition_index)
+                if leader is None:
+                    self.leaders.pop(partition, None)
+                else:
+                    self.leaders[partition] = leader
+
+
+class ProducerKind(NamedTuple):
+    """How a producer works; `window` is how many batches of a partition are in flight."""
+
+    acks: int
+    is_idempotent: bool
+    window: int
+    period_ms: int
+
+
+class _Lane:
+    """The batches of one partition, in order."""
+
+    def __init__(self) -> None:
+        self.queue: deque[SentBatch] = deque()
+        self.sent: list[SentBatch] = []
+        self.next_number = 0
+        self.waits = False
+
+
+class Producer:
+    """Sends numbered records to partitions until it is told to finish."""
+
+    def __init__(
+        self,
+        links: ClusterLinks,
+        kind: ProducerKind,
+        partitions: Sequence[TopicPartition],
+        random: Random,
+        events: ClientEvents,
+    ) -> None:
+        self.name = links.name
+        self.kind = kind
+        self._links = links
+        self._partitions = list(partitions)
+        self._random = random
+        self._events = events
+        self._sender = Sender(links.name)
+        self._lanes = {partition: _Lane() for partition in partitions}
+        self._is_finishing = False
+        self.accepted_count = 0
+
+    def start(self) -> None:
+        """Begin to send."""
+        if self.kind.is_idempotent:
+            self._ask_for_id()
+        else:
+            self._due()
+
+    def finish(self) -> None:
+        """Make no new records; what is unanswered goes on."""
+        self._is_finishing = True
+
+    @property
+    def is_finished(self) -> bool:
+        """Tell whether everything that was to be sent is answered."""
+        return self._is_finishing and not any(lane.queue for lane in self._lanes.values())
+
+    def _ask_for_id(self) -> None:
+        request = messages.InitProducerIdRequest(
+            transactional_id=None, transaction_timeout_ms=60_000
+        )
+        response = self._links.ask(
+            self._links.any_broker(), Call("InitProducerId", request, highest=4)
+        )
+
+        def take() -> None:
+            message = None if response.error is not None else response.result().message
+            if message is None or message.error_code != NONE:
+                self._links.after(_BACKOFF_MS, self._ask_for_id)
+                return
+            self._sender = Sender(self.name, message.producer_id, message.producer_epoch)
+            self._due()
+
+        response.watch(take)
+
+    def _due(self) -> None:
+        if self._is_finishing:
+            return
+        partition = self._random.choice(self._partitions)
+        lane = self._lanes[partition]
+        if len(lane.queue) < 20 and not self._events.is_excused(partition):
+            count = self._random.choice((1, 1, 2, 5))
+            lane.queue.append(SentBatch(partition, lane.next_number, count))
+            lane.next_number += count
+            self._send(partition)
+        self._links.after(self._random.randrange(1, 2 * self.kind.period_ms), self._due)
+
+    def _send(self, partition: TopicPartition) -> None:
+        """Send what is in front of a partition's queue, unless some of it has no answer yet."""
+        lane = self._lanes[partition]
+        if lane.waits or not lane.queue:
+            return
+        leader = self._links.leaders.get(partition)
+        if leader is None:
+            self._later(partition)
+            return
+        lane.waits = True
+        lane.sent = [lane.queue[at] for at in range(min(self.kind.window, len(lane.queue)))]
+        for batch in lane.sent:
+            batch.is_answered = False
+        for batch in lane.sent:
+            self._send_one(leader, batch)
+
+    def _send_one(self, leader: Address, batch: SentBatch) -> None:
+        request = messages.ProduceRequest
+        now_ms = self._links.timers.clock.wall_ms()
+        records = build(self._sender, batch.first_number, batch.count, now_ms)
+        data = request.PartitionProduceData(index=batch.partition.partition, records=records)
+        topic = request.TopicProduceData(name=batch.partition.topic, partition_data=[data])
+        message = request(acks=self.kind.acks, timeout_ms=_PRODUCE_TIMEOUT_MS, topic_data=[topic])
+        batch.attempts += 1
+        has_response = self.kind.acks != 0
+        call = Call("Produce", message, highest=9, has_response=has_response)
+        response = self._links.ask(leader, call)
+        if has_response:
+            response.watch(lambda: self._answered(batch, leader, response))
+        else:
+            batch.is_accepted = batch.is_answered = True
+            self._links.after(1, lambda: self._round_over(batch.partition))
+
+    def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
+        batch.is_answered = True
+        if response.error is not None:
+            self._failed(batch, response.error)
+        else:
+            (topic,) = response.result().message.responses
+            (row,) = topic.partition_responses
+            self._decided(batch, leader, row)
+        if all(each.is_answered for each in self._lanes[batch.partition].sent):
+            self._round_over(batch.partition)
+
+    def _decided(self, batch: SentBatch, leader: Address, row: Any) -> None:
+        code = row.error_code
+        if code in (NONE, DUPLICATE_SEQUENCE_NUMBER):
+            if not batch.is_accepted:
+                batch.is_accepted = True
+                self.accepted_count += 1
+                self._events.acknowledged(self, batch, row.base_offset if code == NONE else -1)
+            return
+        error = kafka_error(code)
+        text = f"{batch.partition} {batch.first_number}: {error.name}"
+        if code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_behind_a_gap(batch):
+            self._events.told(self.name, f"{text}, an earlier one is to come again")
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and not self._events.leads(
+            leader.host, batch.partition
+        ):
+            self._events.told(self.name, f"{text} of {leader.host}, which leads no more")
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_written(self, batch):
+            # A snapshot of producers has the last batch of each, in Kafka too: what was sent before
+            # it, and sent again after a restart, is refused and not known as a repetition.
+            self._events.told(self.name, f"{text}, it is written already")
+            batch.is_accepted = True
+        elif not error.is_retriable:
+            self._events.broke("T5", f"{self.name} {text}", batch.partition)
+        else:
+            self._events.told(self.name, text)
+
+    def _is_behind_a_gap(self, batch: SentBatch) -> bool:
+        queue = self._lanes[batch.partition].queue
+        return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
+
+    def _failed(self, batch: SentBatch, error: EngineError) -> None:
+        self._events.told(self.name, f"{batch.partition} {batch.first_number}: {error}")
+
+    def _round_over(self, partition: TopicPartition) -> None:
+        lane = self._lanes[partition]
+        lane.waits = False
+        is_once = self.kind.acks != ACKS_ALL
+        while lane.queue and (lane.queue[0].is_accepted or (is_once and lane.queue[0].is_answered)):
+            lane.queue.popleft()
+        if self._events.is_excused(partition):
+            # Sequences that were lost with their records are missed for ever.
+            lane.queue.clear()
+        elif is_once or all(each.is_accepted for each in lane.sent):
+            self._send(partition)
+        else:
+            self._later(partition)
+
+    def _later(self, partition: TopicPartition) -> None:
+        """Find out who leads, and send again after a pause."""
+        lane = self._lanes[partition]
+        lane.waits = True
+
+        def again() -> None:
+            lane.waits = False
+            self._send(partition)
+
+        topics = sorted({each.topic for each in self._partitions})
+        self._links.find_leaders(topics, lambda: self._links.after(_BACKOFF_MS, again))
+
+
+class Consumer:
+    """Reads every partition from its leader, from the first record on."""
+
+    def __init__(
+        self,
+        links: ClusterLinks,
+        partitions: Sequence[TopicPartition],
+        random: Random,
+        events: ClientEvents,
+        *,
+        pause_ms: int,
+    ) -> None:
+        self.name = links.name
+        #: Where each partition is read next.
+        self.positions = dict.fromkeys(partitions, 0)
+        self._links = links
+        self._random = random
+        self._events = events
+        self._pause_ms = pause_ms
+
+    def start(self) -> None:
+        """Begin to read."""
+        for partition in self.positions:
+            self._find_leader(partition)
+
+    def _find_leader(self, partition: TopicPartition) -> None:
+        self._links.find_leaders(
+            [partition.topic],
+            lambda: self._links.after(_BACKOFF_MS, lambda: self._fetch(partition)),
+        )
+
+    def _fetch(self, partition: TopicPartition) -> None:
+        leader = self._links.leaders.get(partition)
+        if leader is None:
+            self._find_leader(partition)
+            return
+        request = messages.FetchRequest
+        row = request.FetchPartition(
+            partition=partition.partition,
+            current_leader_epoch=-1,
+            fetch_offset=self.positions[partition],
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=1 << 20,
+        )
+        message = request(
+            replica_id=-1,
+            max_wait_ms=_FETCH_WAIT_MS,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            session_id=0,
+            session_epoch=-1,
+            topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
+        )
+        response = self._links.ask(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
+        response.watch(lambda: self._fetched(partition, leader, response))
+
+    def _fetched(
+        self, partition: TopicPartition, leader: Address, promise: Promise[Response]
+    ) -> None:
+        if promise.error is not None:
+            self._find_leader(partition)
+            return
+        response = promise.result().message
+        if response.error_code != NONE or not response.responses:
+            self._find_leader(partition)
+            return
+        (topic,) = response.responses
+        (row,) = topic.partitions
+        if row.error_code == NONE:
+            behind = self._events.read(self.name, partition, bytes(row.records or b""))
+            if behind is not None:
+                self.positions[partition] = max(self.positions[partition], behind)
+            pause_ms = self._random.randrange(1, 2 * self._pause_ms)
+            self._links.after(pause_ms, lambda: self._fetch(partition))
+            return
+        # A follower serves consumers too, and may be behind.
+        if row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
+            position = self.positions[partition]
+            self._events.broke(
+                "R14", f"{self.name} has read {partition} to {position}: out of range", partition
+            )
+        self._find_leader(partition)

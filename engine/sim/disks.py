@@ -1,0 +1,58 @@
+"""What a disk has after its machine went down, and what it refuses meanwhile.
+
+| end | what is left |
+|---|---|
+| process killed | all that was written: the machine keeps it, and may still lose it |
+| power cut | what was synced, and of the rest a prefix in the order of writing, its last write torn |
+| disk full | everything so far; nothing more is written until there is room |
+| sync failed | what was unsynced then is lost with the next power cut, even if synced again |
+"""
+
+from __future__ import annotations
+
+import errno
+from random import Random
+
+from engine.host.memory import MemoryFiles
+from engine.host.ports import Clock
+
+_MANY = 1 << 30
+#: Operations that need room.
+_WRITING = ("write", "create")
+_SECTOR_BYTES = 512
+
+
+class Disk:
+    """The disk of one machine, over the lives of its process."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.files = MemoryFiles(clock=clock)
+        self.is_full = False
+
+    def cut_power(self, random: Random, *, keeps_nothing: bool) -> int:
+        """Lose some of what is not synced, or all of it; returns how many changes are lost."""
+        unsynced = self.files.unsynced_changes()
+        kept = 0 if keeps_nothing else random.randrange(unsynced + 1)
+        torn_bytes = random.choice((0, 1, _SECTOR_BYTES))
+        self._become(self.files.after_crash(kept_changes=kept, torn_bytes=torn_bytes))
+        return unsynced - kept
+
+    def _become(self, files: MemoryFiles) -> None:
+        self.files = files
+        if self.is_full:
+            self.fill()
+
+    def fill(self) -> None:
+        """Refuse all that needs room."""
+        self.is_full = True
+        for operation in _WRITING:
+            self.files.fail(operation, errno.ENOSPC, times=_MANY)
+
+    def make_room(self) -> None:
+        """Refuse nothing any more."""
+        self.is_full = False
+        self.files.work_again()
+
+    def fail_sync(self) -> None:
+        """Let the next sync fail."""
+        self.files.fail("sync", errno.EIO)

@@ -1,0 +1,228 @@
+"""Makes faults happen, and takes them back when their time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, assert_never
+
+from engine.errors import EngineError
+from engine.sim.invariants import Invariants
+from engine.sim.links import Links
+from engine.sim.loop import VirtualLoop
+from engine.sim.network import SimulatedNetwork
+from engine.sim.node import BrokerNode
+from engine.sim.plan import Direction, Fault, FaultKind
+from engine.sim.store import StoreServer
+from engine.sim.trace import Trace
+
+STORE = "store"
+_SLOW_MS = 800
+_CLOCK_JUMP_MS = 1_800_000
+
+
+class Operator(Protocol):
+    """What an operator of the cluster does among the faults."""
+
+    def elect_preferred(self) -> None:
+        """Ask for the preferred leaders."""
+        ...
+
+
+class Injector:
+    """Performs the faults of a plan on the parts of a simulation."""
+
+    def __init__(
+        self,
+        nodes: Mapping[int, BrokerNode],
+        network: SimulatedNetwork,
+        server: StoreServer,
+        invariants: Invariants,
+        operator: Operator,
+        trace: Trace,
+    ) -> None:
+        self._nodes = nodes
+        self._network = network
+        self._links: Links = network.links
+        self._loop: VirtualLoop = network.links.loop
+        self._server = server
+        self._invariants = invariants
+        self._operator = operator
+        self._trace = trace
+        self._running: dict[int, Callable[[], None]] = {}
+        self._number = 0
+
+    def heal_all(self) -> None:
+        """Take back every fault that lasts."""
+        for number in list(self._running):
+            self._take_back(number)
+
+    def _take_back(self, number: int) -> None:
+        undo = self._running.pop(number, None)
+        if undo is not None:
+            undo()
+
+    def _until(self, fault: Fault, undo: Callable[[], None]) -> None:
+        """Take a fault back when its time is over."""
+        self._number += 1
+        number = self._number
+
+        def end() -> None:
+            self._trace.add("heal", f"{fault.kind.value} of {fault.at_ms} ms is over")
+            undo()
+
+        self._running[number] = end
+        self._loop.at(self._loop.now_ms + fault.duration_ms, lambda: self._take_back(number))
+
+    def perform(self, fault: Fault) -> None:
+        """Let one fault begin."""
+        node = self._whom(fault)
+        self._trace.add("FAULT", f"{fault} on {node.name}")
+        kind = fault.kind
+        match kind:
+            case FaultKind.KILL | FaultKind.POWER_CUT | FaultKind.STOP | FaultKind.BOUNCE:
+                self._end_process(fault, node)
+            case FaultKind.PAUSE:
+                self._pause(fault, node)
+            case FaultKind.ISOLATE | FaultKind.CUT | FaultKind.CUT_STORE:
+                self._cut(fault, node)
+            case FaultKind.RESET:
+                self._network.reset(node.name, self._peer(fault, node).name)
+            case FaultKind.SLOW:
+                self._slow_down(fault, node)
+            case FaultKind.RESET_STORE | FaultKind.EXPIRE | FaultKind.STORE_RESTART:
+                self._disturb_store(fault, node)
+            case FaultKind.DISK_FULL | FaultKind.SYNC_ERROR:
+                self._disturb_disk(fault, node)
+            case FaultKind.CLOCK_JUMP:
+                jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
+                node.machine.wall_offset_ms += jump_ms
+            case FaultKind.ELECT_PREFERRED:
+                self._operator.elect_preferred()
+            case _:
+                assert_never(kind)
+
+    # Who
+
+    def _whom(self, fault: Fault) -> BrokerNode:
+        ids = sorted(self._nodes)
+        if fault.whom.isdigit():
+            return self._nodes[int(fault.whom)]
+        found = None
+        if fault.whom == "controller":
+            found = next((i for i in ids if _is_controller(self._nodes[i])), None)
+        else:
+            found = self._by_role(fault)
+        return self._nodes[ids[fault.other % len(ids)] if found is None else found]
+
+    def _by_role(self, fault: Fault) -> int | None:
+        states = [
+            history.state
+            for _, history in sorted(self._invariants.histories.items())
+            if history.state is not None and history.state.leader >= 0
+        ]
+        if not states:
+            return None
+        state = states[fault.other % len(states)]
+        if fault.whom == "leader":
+            return state.leader
+        followers = [broker_id for broker_id in state.isr if broker_id != state.leader]
+        return followers[fault.other % len(followers)] if followers else None
+
+    def _peer(self, fault: Fault, node: BrokerNode) -> BrokerNode:
+        others = [other for other in self._nodes.values() if other is not node]
+        return others[fault.other % len(others)]
+
+    # Processes
+
+    def _end_process(self, fault: Fault, node: BrokerNode) -> None:
+        if fault.kind is FaultKind.POWER_CUT and not self._invariants.may_lose_writes(
+            node.broker_id
+        ):
+            self._trace.add("", "spared: nobody else in sync has kept all")
+            return
+        client = node.client
+        node.hold()
+        if fault.kind is FaultKind.STOP:
+            node.stop()
+        elif fault.kind is FaultKind.POWER_CUT:
+            node.cut_power(keeps_nothing=bool(fault.other % 2))
+        else:
+            node.kill()
+        if fault.kind is FaultKind.BOUNCE and client is not None:
+            self._server.expire(client.session_id)
+        self._until(fault, node.allow)
+
+    def _pause(self, fault: Fault, node: BrokerNode) -> None:
+        machine = node.machine
+        if machine.is_running and not machine.is_paused:
+            life = machine.life
+            machine.pause()
+            self._until(fault, lambda: machine.resume() if machine.is_alive(life) else None)
+
+    # Wires
+
+    def _cut(self, fault: Fault, node: BrokerNode) -> None:
+        others = [other.name for other in self._nodes.values() if other is not node]
+        if fault.kind is FaultKind.CUT:
+            others = [self._peer(fault, node).name]
+        elif fault.kind is FaultKind.CUT_STORE:
+            others = [STORE]
+        elif fault.other % 2:
+            others.append(STORE)
+        pairs = []
+        for other in others:
+            if fault.direction is not Direction.OUT:
+                pairs.append((other, node.name))
+            if fault.direction is not Direction.IN:
+                pairs.append((node.name, other))
+        for source, target in pairs:
+            self._links.block(source, target)
+
+        def heal() -> None:
+            for source, target in pairs:
+                self._links.heal(source, target)
+
+        self._until(fault, heal)
+
+    def _slow_down(self, fault: Fault, node: BrokerNode) -> None:
+        peer = self._peer(fault, node).name
+        pairs = ((node.name, peer), (peer, node.name))
+        for source, target in pairs:
+            self._links.slow_down(source, target, _SLOW_MS)
+
+        def heal() -> None:
+            for source, target in pairs:
+                self._links.slow_down(source, target, 0)
+
+        self._until(fault, heal)
+
+    # The store
+
+    def _disturb_store(self, fault: Fault, node: BrokerNode) -> None:
+        client, machine = node.client, node.machine
+        if fault.kind is FaultKind.STORE_RESTART:
+            if self._server.machine.is_running:
+                self._server.stop()
+                self._until(fault, self._server.start)
+        elif client is None:
+            return
+        elif fault.kind is FaultKind.EXPIRE:
+            self._server.expire(client.session_id)
+        else:
+            machine.enter(machine.life, client.reset)
+
+    # Disks
+
+    def _disturb_disk(self, fault: Fault, node: BrokerNode) -> None:
+        if fault.kind is FaultKind.SYNC_ERROR:
+            node.disk.fail_sync()
+        elif not node.disk.is_full:
+            node.disk.fill()
+            self._until(fault, node.disk.make_room)
+
+
+def _is_controller(node: BrokerNode) -> bool:
+    try:
+        return node.broker is not None and node.broker.controller.is_active
+    except EngineError:
+        return False

@@ -1,0 +1,336 @@
+"""The rules that hold at every moment, checked after each event of a broker and of the store.
+
+| rule | checked when | claim |
+|---|---|---|
+| L1 | a replica changed | log start ≤ watermark ≤ log end; recovery point ≤ log end |
+| R2 | a leader begins an epoch | its log has every committed batch |
+| R3 | records committed, a log cut, a set grew | every member that lost nothing has it all |
+| R5 | a leader begins; a state is written | one leader per epoch; epochs rise |
+| R6 | a leader's watermark changed | it rises within an epoch, over what was committed |
+| R8 | a leader's watermark rose | enough replicas are in sync |
+| R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
+| R14 | a consumer read | what it got is what was committed |
+| C1 | a state is written | by the controller of the latest epoch |
+| Z1 | a transaction | transaction ids and versions rise |
+| T5 | a response to a producer | no sequence is missing |
+
+A partition is excused from the rules on loss once all members of its in-sync set have lost what was
+not synced, and after an unclean election that is allowed: both are limits that Kafka documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.sim.histories import History
+from engine.sim.node import BrokerNode
+from engine.sim.records import BatchId, batch_ids
+from engine.znode.paths import CONTROLLER_EPOCH
+from engine.znode.tree import Node
+from engine.znode.values import (
+    PartitionStateNode,
+    decode_controller_epoch,
+    decode_partition_state,
+    decode_topic,
+)
+
+_STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
+_TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
+
+
+class Violation(NamedTuple):
+    """A rule that did not hold, and when."""
+
+    rule: str
+    text: str
+    at_ms: int
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.text}"
+
+
+class _Seen(NamedTuple):
+    """A replica when it was looked at last."""
+
+    life: int
+    leader_id: int
+    leader_epoch: int
+    high_watermark: int
+    log_end_offset: int
+    log_start_offset: int
+
+
+class Rules(NamedTuple):
+    """What a plan promises."""
+
+    min_isr: int
+    is_unclean_allowed: bool
+    is_synced: bool
+
+
+class Invariants:
+    """Sees everything and keeps the first violation."""
+
+    def __init__(self, rules: Rules, nodes: Mapping[int, BrokerNode]) -> None:
+        self.rules = rules
+        self.violation: Violation | None = None
+        self.histories: dict[TopicPartition, History] = {}
+        self.assigned: dict[TopicPartition, tuple[int, ...]] = {}
+        self.controller_epoch = 0
+        self.now_ms = 0
+        self._nodes = nodes
+        self._seen: dict[tuple[int, TopicPartition], _Seen] = {}
+        self._zxid = 0
+        self._versions: dict[str, tuple[int, int]] = {}
+
+    def broke(self, rule: str, text: str, partition: TopicPartition | None = None) -> None:
+        """Note a violation, unless its partition is excused; the first one counts."""
+        if partition is not None and self.is_excused(partition):
+            return
+        if self.violation is None:
+            self.violation = Violation(rule, text, self.now_ms)
+
+    def history(self, partition: TopicPartition) -> History:
+        """Return what is true of a partition."""
+        history = self.histories.get(partition)
+        if history is None:
+            history = self.histories[partition] = History(f"{partition}")
+        return history
+
+    def is_excused(self, partition: TopicPartition) -> bool:
+        """Tell whether records of a partition may be lost."""
+        history = self.histories.get(partition)
+        return history is not None and history.excuse is not None
+
+    def leading_log(self, partition: TopicPartition) -> LocalLog | None:
+        """Return the log of a partition's leader, None if nobody leads."""
+        state = self.history(partition).state
+        node = None if state is None else self._nodes.get(state.leader)
+        broker = None if node is None else node.broker
+        if broker is None:
+            return None
+        found = broker.storage.replica_manager.partitions.get(partition)
+        return None if found is None else found.log
+
+    # Replicas
+
+    def look_at(self, node: BrokerNode) -> None:
+        """Check the replicas of a broker that changed since the last look."""
+        broker = node.broker
+        if broker is None:
+            return
+        life, broker_id = node.machine.life, node.broker_id
+        for key, partition in broker.storage.replica_manager.partitions.items():
+            log = partition.log
+            now = _Seen(
+                life,
+                partition.leader_id,
+                partition.leader_epoch,
+                partition.high_watermark,
+                log.log_end_offset,
+                log.log_start_offset,
+            )
+            before = self._seen.get((broker_id, key))
+            if now != before:
+                self._seen[broker_id, key] = now
+                is_same_life = before is not None and before.life == life
+                self._replica_changed(node, partition, before if is_same_life else None, now)
+
+    def _replica_changed(
+        self, node: BrokerNode, partition: Partition, before: _Seen | None, now: _Seen
+    ) -> None:
+        key, who = partition.topic_partition, f"broker {node.broker_id}"
+        if not now.log_start_offset <= now.high_watermark <= now.log_end_offset:
+            self.broke("L1", f"{who} {key}: {now}")
+        if partition.log.recovery_point > now.log_end_offset:
+            self.broke("L1", f"{who} {key}: recovery point {partition.log.recovery_point}, {now}")
+        if before is not None and now.leader_epoch < before.leader_epoch:
+            self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
+        history = self.history(key)
+        if now.leader_id == node.broker_id:
+            self._leader_changed(node.broker_id, partition, before, now)
+        if before is not None and now.log_end_offset < before.log_end_offset:
+            self._check_member(history, node.broker_id, key, "cut its log")
+
+    def _leader_changed(
+        self, broker_id: int, partition: Partition, before: _Seen | None, now: _Seen
+    ) -> None:
+        key = partition.topic_partition
+        history = self.history(key)
+        first = history.leaders.setdefault(now.leader_epoch, broker_id)
+        if first != broker_id:
+            self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
+        is_same = before is not None and before[1:3] == now[1:3]
+        if not is_same:
+            missing = history.missing_from(content_ids(partition))
+            if missing is not None:
+                who = f"leader {broker_id} of epoch {now.leader_epoch}"
+                self.broke("R2", f"{key}: {who} lacks {missing}", key)
+        elif before is not None and now.high_watermark < before.high_watermark:
+            self.broke(
+                "R6",
+                f"{key}: watermark of leader {broker_id} from {before.high_watermark} "
+                f"to {now.high_watermark} in epoch {now.leader_epoch}",
+            )
+        if now.high_watermark > history.committed_end:
+            self._commit(history, broker_id, partition, now.high_watermark)
+        elif is_same and before is not None and now.high_watermark > before.high_watermark:
+            self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
+
+    def _commit(
+        self, history: History, broker_id: int, partition: Partition, high_watermark: int
+    ) -> None:
+        """Take what a watermark covers for the first time."""
+        key = partition.topic_partition
+        isr = partition.in_sync.isr
+        if len(isr) < self.rules.min_isr:
+            self.broke("R8", f"{key}: leader {broker_id} commits with ISR {isr}", key)
+        for batch in content_ids(partition, history.committed_end, high_watermark):
+            if batch.base_offset >= history.committed_end:
+                history.committed[batch.base_offset] = batch
+                history.committed_end = batch.last_offset + 1
+        if history.committed_end != high_watermark:
+            self.broke("R6", f"{key}: watermark {high_watermark} amid a batch", key)
+            history.committed_end = high_watermark
+        state = history.state
+        for member in () if state is None else state.isr:
+            self._check_member(history, member, key, "is in sync")
+
+    def _compare(
+        self, history: History, broker_id: int, partition: Partition, start: int, end: int
+    ) -> None:
+        for batch in content_ids(partition, start, end):
+            committed = history.committed.get(batch.base_offset)
+            if committed != batch:
+                key = partition.topic_partition
+                self.broke("R6", f"{key}: {broker_id} commits {batch} over {committed}", key)
+
+    def _check_member(
+        self, history: History, broker_id: int, key: TopicPartition, why: str
+    ) -> None:
+        """Check that a member of the stored set that lost nothing has all that is committed."""
+        state, broker = history.state, self._nodes[broker_id].broker
+        if state is None or broker_id not in state.isr or broker is None:
+            return
+        partition = broker.storage.replica_manager.partitions.get(key)
+        if partition is None or (broker_id in history.lossy and not self.rules.is_synced):
+            return
+        end = partition.log.log_end_offset
+        if end < history.committed_end:
+            text = f"{key}: {broker_id} {why} and ends at {end}, committed {history.committed_end}"
+            self.broke("R3", text, key)
+
+    # The store
+
+    def committed(self, zxid: int, nodes: Mapping[str, Node | None], writer: str) -> None:
+        """Check one transaction of the store."""
+        if zxid != self._zxid + 1:
+            self.broke("Z1", f"transaction {zxid} follows {self._zxid}")
+        self._zxid = zxid
+        for path, node in nodes.items():
+            if node is None:
+                self._versions.pop(path, None)
+                continue
+            created, version = self._versions.get(path, (node.czxid, -1))
+            if created == node.czxid and node.version < version:
+                self.broke("Z1", f"{path}: version {version}, then {node.version}")
+            self._versions[path] = node.czxid, node.version
+            self._written(path, node, writer)
+
+    def _written(self, path: str, node: Node, writer: str) -> None:
+        if path == CONTROLLER_EPOCH:
+            epoch = decode_controller_epoch(node.data, path)
+            if epoch <= self.controller_epoch and self.controller_epoch:
+                self.broke("C1", f"controller epoch {epoch} follows {self.controller_epoch}")
+            self.controller_epoch = epoch
+            for history in self.histories.values():
+                history.judge_unseen(epoch)
+        elif match := _STATE_PATH.fullmatch(path):
+            partition = TopicPartition(match[1], int(match[2]))
+            self._state_written(partition, decode_partition_state(node.data, path), writer)
+        elif (match := _TOPIC_PATH.fullmatch(path)) and node.data is not None:
+            for index, row in decode_topic(node.data, path).partitions.items():
+                self.assigned[TopicPartition(match[1], index)] = row.replicas
+
+    def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
+        history = self.history(key)
+        before, history.state = history.state, state
+        if state.controller_epoch != self.controller_epoch:
+            self.broke("C1", f"{key}: {writer} of epoch {state.controller_epoch} writes {state}")
+        self._check_state(key, state)
+        if before is None:
+            return
+        if state.leader_epoch < before.leader_epoch or (
+            state.leader_epoch == before.leader_epoch and state.leader != before.leader
+        ):
+            self.broke("R5", f"{key}: {before}, then {state}")
+        if state.leader >= 0 and state.leader not in before.isr:
+            if not self.rules.is_unclean_allowed:
+                self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
+            history.excuse = history.excuse or "an unclean election"
+        self._judge_losses(history, before, state)
+        for broker_id in state.isr:
+            if broker_id not in before.isr:
+                self._check_member(history, broker_id, key, "joined the ISR")
+
+    def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
+        assigned = self.assigned.get(key, ())
+        if not state.isr or not set(state.isr) <= set(assigned):
+            self.broke("R13", f"{key}: ISR of {state}, assigned {assigned}")
+        if state.leader >= 0 and state.leader not in state.isr:
+            self.broke("R13", f"{key}: leader outside of the ISR, {state}")
+
+    def _judge_losses(
+        self, history: History, before: PartitionStateNode, state: PartitionStateNode
+    ) -> None:
+        for broker_id in state.isr:
+            if broker_id not in before.isr:
+                history.lossy.pop(broker_id, None)
+        if self.rules.is_synced:
+            return
+        history.judge_lossy()
+        history.judge_unseen(self.controller_epoch)
+
+    def lost_writes(self, broker_id: int) -> None:
+        """Take note of a power cut."""
+        if self.rules.is_synced:
+            return
+        for key, history in self.histories.items():
+            if broker_id in self.assigned.get(key, ()):
+                history.lost_writes(broker_id, self.controller_epoch)
+
+    def may_lose_writes(self, broker_id: int) -> bool:
+        """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""
+        if self.rules.is_synced:
+            return True
+        return all(
+            any(member != broker_id and member not in history.lossy for member in history.state.isr)
+            for history in self.histories.values()
+            if history.state is not None and broker_id in history.state.isr
+        )
+
+
+def content_ids(
+    partition: Partition, start: int | None = None, end: int | None = None
+) -> list[BatchId]:
+    """Return the batches of a replica, from and to an offset."""
+    log = partition.log
+    first = log.log_start_offset if start is None else max(start, log.log_start_offset)
+    if first >= log.log_end_offset:
+        return []
+    ids: list[BatchId] = []
+    bound = log.log_end_offset if end is None else end
+    while first < bound:
+        found = log.read(first, 1 << 30, bound)
+        more = [batch for batch in batch_ids(found.read()) if batch.base_offset < bound]
+        found.release()
+        if not more:
+            break
+        ids += more
+        first = more[-1].last_offset + 1
+    return ids

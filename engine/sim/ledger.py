@@ -1,0 +1,157 @@
+"""What clients were promised, and whether it was kept.
+
+| rule | checked | claim |
+|---|---|---|
+| R8 | at an acknowledgement | what acks=all accepted is committed |
+| R14 | when a consumer reads | it gets what was committed, and never other records there |
+| R1 | at rest | all replicas hold the same bytes |
+| R2 | at rest | everything accepted is there |
+| T5 | at rest | an idempotent producer's records are there once |
+| T6 | at rest | the records of a producer that waits are in the order it sent them |
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+from engine.sim.clients import ACKS_ALL, Producer, SentBatch
+from engine.sim.invariants import Invariants
+from engine.sim.node import BrokerNode
+from engine.sim.records import batch_ids, numbers
+from engine.sim.trace import Trace
+
+
+class Ledger:
+    """What producers were told and consumers saw; see `clients.ClientEvents`."""
+
+    def __init__(self, invariants: Invariants, trace: Trace) -> None:
+        self._trace = trace
+        self.acknowledged_count = 0
+        self._invariants = invariants
+        #: Numbers that acks=all accepted, by producer and partition.
+        self._accepted: dict[tuple[str, TopicPartition], set[int]] = {}
+        self._idempotent: set[str] = set()
+
+    def told(self, subject: str, text: str) -> None:
+        """Put a line into the trace."""
+        self._trace.add(subject, text)
+
+    def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:
+        """Hand a broken promise on."""
+        self._invariants.broke(rule, text, partition)
+
+    def is_excused(self, partition: TopicPartition) -> bool:
+        """Tell whether records of a partition may be lost."""
+        return self._invariants.is_excused(partition)
+
+    def leads(self, host: str, partition: TopicPartition) -> bool:
+        """Tell whether the broker of a machine leads, as the store has it."""
+        state = self._invariants.history(partition).state
+        return state is not None and host == f"b{state.leader}"
+
+    def is_written(self, producer: Producer, batch: SentBatch) -> bool:
+        """Tell whether the leader's log has a batch, whatever the producer was told."""
+        log = self._invariants.leading_log(batch.partition)
+        wanted = producer.name, batch.first_number
+        return log is not None and any(
+            (name, number) == wanted
+            for content in _all(log)
+            for _, name, number in numbers(content)
+        )
+
+    def acknowledged(self, producer: Producer, batch: SentBatch, base_offset: int) -> None:
+        """Take note of a batch that was accepted."""
+        self.acknowledged_count += batch.count
+        if producer.kind.acks != ACKS_ALL:
+            return
+        if producer.kind.is_idempotent:
+            self._idempotent.add(producer.name)
+        accepted = self._accepted.setdefault((producer.name, batch.partition), set())
+        accepted.update(range(batch.first_number, batch.first_number + batch.count))
+        end = self._invariants.history(batch.partition).committed_end
+        if base_offset + batch.count > end:
+            self._invariants.broke(
+                "R8",
+                f"{producer.name} was told of {batch.partition} {base_offset} + {batch.count}, "
+                f"committed {end}",
+                batch.partition,
+            )
+
+    def read(self, consumer: str, partition: TopicPartition, content: bytes) -> int | None:
+        """Hold what a consumer got to what was committed."""
+        history = self._invariants.history(partition)
+        behind = None
+        for batch in batch_ids(content):
+            committed = history.committed.get(batch.base_offset)
+            if committed != batch:
+                text = f"{consumer} read {batch} of {partition}, committed {committed}"
+                self._invariants.broke("R14", text, partition)
+            behind = batch.last_offset + 1
+        return behind
+
+    # At rest
+
+    def check_end(
+        self, nodes: Mapping[int, BrokerNode], partitions: Iterable[TopicPartition]
+    ) -> None:
+        """Check every partition of a cluster at rest."""
+        for partition in partitions:
+            contents = {}
+            for broker_id in self._invariants.assigned[partition]:
+                broker = nodes[broker_id].broker
+                assert broker is not None
+                log = broker.storage.replica_manager.partitions[partition].log
+                contents[broker_id] = b"".join(_all(log))
+            self._check_same(partition, contents)
+            self._check_records(partition, next(iter(contents.values())))
+
+    def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
+        first_id, first = next(iter(contents.items()))
+        for broker_id, content in contents.items():
+            if content != first:
+                self._invariants.broke(
+                    "R1",
+                    f"{partition}: {broker_id} has {batch_ids(content)[-3:]}, "
+                    f"{first_id} {batch_ids(first)[-3:]}",
+                )
+
+    def _check_records(self, partition: TopicPartition, content: bytes) -> None:
+        found: dict[str, list[int]] = {}
+        for _, name, number in numbers(content):
+            found.setdefault(name, []).append(number)
+        for (name, key), accepted in sorted(self._accepted.items()):
+            if key != partition:
+                continue
+            there = found.get(name, [])
+            missing = sorted(accepted - set(there))
+            if missing:
+                self._invariants.broke(
+                    "R2", f"{partition}: lost {missing[:5]} of {name}, {len(missing)} in all", key
+                )
+            if name in self._idempotent:
+                self._check_once(partition, name, there)
+            elif list(dict.fromkeys(there)) != sorted(set(there)):
+                self._invariants.broke("T6", f"{partition}: {name} out of order", key)
+
+    def _check_once(self, partition: TopicPartition, name: str, there: list[int]) -> None:
+        twice = sorted(number for number, count in Counter(there).items() if count > 1)
+        if twice:
+            self._invariants.broke("T5", f"{partition}: {name} has {twice[:5]} twice", partition)
+        elif there != sorted(there):
+            self._invariants.broke("T6", f"{partition}: {name} out of order", partition)
+
+
+def _all(log: LocalLog) -> Iterable[bytes]:
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        found = log.read(offset, 1 << 30)
+        content = found.read()
+        found.release()
+        ids = batch_ids(content)
+        if not ids:
+            return
+        yield content
+        offset = ids[-1].last_offset + 1

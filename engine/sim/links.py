@@ -1,0 +1,91 @@
+"""The wires between machines: delay, order, partitions.
+
+```
+channel (one direction of one connection)     FIFO, each frame with its own delay
+link (from one machine to another)            blocked: frames wait until it is healed
+```
+
+A blocked link loses nothing of a connection that lives on, for TCP sends again: what was on its
+way arrives when the link is healed, unless an end has given up by then. Loss for good is a
+connection that breaks (`SimulatedNetwork.reset`). Frames of different connections overtake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+from engine.sim.loop import VirtualLoop
+
+
+class Links:
+    """All links of a simulation, by the names of their machines."""
+
+    def __init__(self, loop: VirtualLoop, random: Random, *, delay_ms_max: int) -> None:
+        """Delay frames by 0 to `delay_ms_max`, drawn for each."""
+        self.loop = loop
+        self._random = random
+        self._delay_ms_max = delay_ms_max
+        self._blocked: dict[tuple[str, str], int] = {}
+        self._held: dict[tuple[str, str], list[Callable[[], None]]] = {}
+        self._slow_ms: dict[tuple[str, str], int] = {}
+
+    def channel(self, source: str, target: str) -> Channel:
+        """Return a new channel from one machine to another."""
+        return Channel(self, source, target)
+
+    def delay_ms(self, key: tuple[str, str]) -> int:
+        """Return how long the next frame takes."""
+        delay_ms = self._random.randrange(self._delay_ms_max + 1)
+        slow_ms = self._slow_ms.get(key)
+        return delay_ms if slow_ms is None else delay_ms + self._random.randrange(slow_ms)
+
+    def is_blocked(self, key: tuple[str, str]) -> bool:
+        """Tell whether nothing passes from the first to the second."""
+        return key in self._blocked
+
+    def hold(self, key: tuple[str, str], send: Callable[[], None]) -> None:
+        """Send when the link is healed."""
+        self._held.setdefault(key, []).append(send)
+
+    def block(self, source: str, target: str) -> None:
+        """Let nothing pass in this direction; counted, so that faults may overlap."""
+        key = source, target
+        self._blocked[key] = self._blocked.get(key, 0) + 1
+
+    def heal(self, source: str, target: str) -> None:
+        """Take back one `block`; what waited goes on with the last of them."""
+        key = source, target
+        left = self._blocked.get(key, 0) - 1
+        if left > 0:
+            self._blocked[key] = left
+            return
+        self._blocked.pop(key, None)
+        for send in self._held.pop(key, ()):
+            send()
+
+    def slow_down(self, source: str, target: str, delay_ms_max: int) -> None:
+        """Add up to so much to each delay in this direction; 0 adds nothing any more."""
+        if delay_ms_max:
+            self._slow_ms[source, target] = delay_ms_max
+        else:
+            self._slow_ms.pop((source, target), None)
+
+
+class Channel:
+    """One direction of one connection: what is sent first arrives first."""
+
+    def __init__(self, links: Links, source: str, target: str) -> None:
+        self._links = links
+        self._key = source, target
+        self._last_ms = 0
+
+    def send(self, arrive: Callable[[], None]) -> None:
+        """Run at the other end, some time."""
+        links, key = self._links, self._key
+        if links.is_blocked(key):
+            links.hold(key, lambda: self.send(arrive))
+            return
+        due_ms = max(links.loop.now_ms + links.delay_ms(key), self._last_ms)
+        self._last_ms = due_ms
+        links.loop.at(due_ms, arrive)

@@ -1,0 +1,152 @@
+"""A machine and the lives of the process on it: clock, timers, crash, pause.
+
+```
+start ──> running ──pause──> standing still: what is due waits ──resume──> running
+             │ kill: nothing of this life runs any more
+             └──────> down ── start ──> the next life
+```
+
+A callback belongs to the life that asked for it. What comes for a process that stands still runs
+when it goes on, in its order: to the process it all happens at once, as after a SIGCONT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from engine.host.ports import Clock
+from engine.sim.loop import VirtualLoop
+
+if TYPE_CHECKING:
+    from engine.host.memory_network import MemoryConnection
+
+#: What the wall clocks show at the start of a simulation.
+WALL_START_MS = 1_700_000_000_000
+
+
+class MachineEvents(Protocol):
+    """Who is told what happens on machines."""
+
+    def ran(self, machine: Machine) -> None:
+        """Take note that a callback of a process ran to its end."""
+        ...
+
+    def broke(self, machine: Machine, error: Exception) -> None:
+        """Take note of an exception that no code of a process caught."""
+        ...
+
+
+class Machine:
+    """One machine, by name; its process runs or not."""
+
+    def __init__(self, name: str, loop: VirtualLoop, events: MachineEvents) -> None:
+        self.name = name
+        self.loop = loop
+        self.life = 0
+        self.is_running = False
+        self.is_paused = False
+        #: Whether the machine itself is up: only then somebody answers for a process that is gone.
+        self.has_power = True
+        self.wall_offset_ms = 0
+        self.connections: dict[MemoryConnection, None] = {}
+        self.clock = MachineClock(self)
+        self._events = events
+        self._held: list[Callable[[], None]] = []
+
+    def start(self) -> MachineTimers:
+        """Begin a life; returns its timers."""
+        assert not self.is_running
+        self.life += 1
+        self.is_running = self.has_power = True
+        return MachineTimers(self, self.life)
+
+    def kill(self, *, has_power: bool = True) -> None:
+        """End the process at once; without power its peers hear nothing of it."""
+        self.is_running = self.is_paused = False
+        self.has_power = has_power
+        self._held.clear()
+        connections, self.connections = self.connections, {}
+        for connection in connections:
+            connection.drop(is_told=has_power)
+
+    def pause(self) -> None:
+        """Let the process stand still."""
+        self.is_paused = self.is_running
+
+    def resume(self) -> None:
+        """Let it go on with all that came meanwhile."""
+        self.is_paused = False
+        held, self._held = self._held, []
+        for callback in held:
+            self.loop.soon(callback)
+
+    def is_alive(self, life: int) -> bool:
+        """Tell whether a life has not ended."""
+        return self.is_running and self.life == life
+
+    def enter(self, life: int, callback: Callable[[], None]) -> None:
+        """Run a callback of a life, later if the process stands still, never if it has ended."""
+        if not self.is_alive(life):
+            return
+        if self.is_paused:
+            self._held.append(lambda: self.enter(life, callback))
+            return
+        try:
+            callback()
+        except Exception as error:
+            self._events.broke(self, error)
+            return
+        self._events.ran(self)
+
+
+class MachineClock:
+    """The clock of a machine; see `engine.host.ports.Clock`."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def wall_ms(self) -> int:
+        """Return milliseconds since the Unix epoch, as this machine believes."""
+        machine = self._machine
+        return WALL_START_MS + machine.loop.now_ms + machine.wall_offset_ms
+
+    def monotonic_ms(self) -> int:
+        """Return milliseconds since the start of the simulation."""
+        return self._machine.loop.now_ms
+
+
+class MachineTimers:
+    """Work for later of one life; see `engine.host.ports.Timers`."""
+
+    def __init__(self, machine: Machine, life: int) -> None:
+        self.clock: Clock = machine.clock
+        self.machine = machine
+        self.life = life
+
+    def call_at(self, monotonic_ms: int, callback: Callable[[], None]) -> Callable[[], None]:
+        """Run once at that time or soon after it; returns what cancels it."""
+        is_cancelled = False
+
+        def run() -> None:
+            # A process that stood still may cancel what was due meanwhile.
+            if not is_cancelled:
+                callback()
+
+        def cancel() -> None:
+            nonlocal is_cancelled
+            is_cancelled = True
+            cancel_timer()
+
+        machine, life = self.machine, self.life
+        cancel_timer = machine.loop.at(monotonic_ms, lambda: machine.enter(life, run))
+        return cancel
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        """Run after everything that is due now."""
+        machine, life = self.machine, self.life
+        machine.loop.soon(lambda: machine.enter(life, callback))
+
+    def call_from_thread(self, callback: Callable[[], None]) -> None:
+        """The same: there is one thread."""
+        self.call_soon(callback)

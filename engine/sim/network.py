@@ -1,0 +1,126 @@
+"""Connections over links: the network port of each machine.
+
+```
+connect ── SYN over the link ──> listener? ── accepted
+              │ nobody listens, or the process is gone ──> refused over the link back
+kill        the machine closes what the process had; without power nobody hears of it
+reset       both ends of every connection between two machines see it break
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.host.acceptor import Arrival
+from engine.host.memory_network import Carry, MemoryConnection, MemoryListener
+from engine.host.ports import Connection, ListenOptions
+from engine.sim.links import Channel, Links
+from engine.sim.machine import Machine, MachineTimers
+
+
+class SimulatedNetwork:
+    """All listeners and connections of a simulation."""
+
+    def __init__(self, links: Links) -> None:
+        self.links = links
+        self.machines: dict[str, Machine] = {}
+        self.listeners: dict[tuple[str, int], tuple[int, MemoryListener]] = {}
+
+    def port_of(self, timers: MachineTimers) -> MachineNetwork:
+        """Return the network as one life of a machine's process sees it."""
+        return MachineNetwork(self, timers)
+
+    def reset(self, one: str, other: str) -> None:
+        """Break every connection between two machines."""
+        for name, peer in ((one, other), (other, one)):
+            machine = self.machines[name]
+            for connection in [c for c in machine.connections if c.peer.startswith(f"{peer}:")]:
+                self._break(machine, connection)
+
+    @staticmethod
+    def _break(machine: Machine, connection: MemoryConnection) -> None:
+        machine.connections.pop(connection, None)
+        life = machine.life
+        machine.loop.soon(
+            lambda: machine.enter(life, lambda: connection.close("connection reset by peer"))
+        )
+
+
+class MachineNetwork:
+    """The network of one life of a process; see `engine.host.ports.Network`."""
+
+    def __init__(self, network: SimulatedNetwork, timers: MachineTimers) -> None:
+        self.timers = timers
+        self._network = network
+
+    def listen(
+        self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
+    ) -> MemoryListener:
+        """Accept connections to this machine."""
+        listener = MemoryListener(self, (host, port), on_connect, options)
+        self._network.listeners[host, port] = self.timers.life, listener
+        return listener
+
+    def forget(self, key: tuple[str, int]) -> None:
+        """Let go of a closed listener."""
+        life, _ = self._network.listeners.get(key, (None, None))
+        if life == self.timers.life:
+            del self._network.listeners[key]
+
+    def connect(self, host: str, port: int) -> MemoryConnection:
+        """Open a connection; a machine that does not answer is waited for."""
+        network, source = self._network, self.timers.machine
+        target = network.machines[host]
+        there = network.links.channel(source.name, target.name)
+        back = network.links.channel(target.name, source.name)
+        target_life, source_life = target.life, self.timers.life
+
+        def refuse() -> None:
+            back.send(
+                lambda: source.enter(source_life, lambda: ours.close("connection reset by peer"))
+            )
+
+        def refuse_back() -> None:
+            there.send(
+                lambda: target.enter(target_life, lambda: theirs.close("connection reset by peer"))
+            )
+
+        ours = MemoryConnection(
+            self.timers, f"{host}:{port}", carry=_carry(there, target, target_life, refuse)
+        )
+        theirs = MemoryConnection(
+            MachineTimers(target, target_life),
+            f"{source.name}:1",
+            is_open=False,
+            carry=_carry(back, source, source_life, refuse_back),
+        )
+        ours.join(theirs)
+        source.connections[ours] = None
+
+        def arrive() -> None:
+            life, listener = network.listeners.get((host, port), (None, None))
+            if life != target_life or listener is None:
+                refuse()
+                return
+            target.connections[theirs] = None
+            listener.arrive(Arrival(source.name, theirs.peer, theirs))
+
+        _carry(there, target, target_life, refuse)(arrive)
+        return ours
+
+    def address_of(self, host: str) -> str | None:
+        """Return a host's address: its name."""
+        return host
+
+
+def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], None]) -> Carry:
+    """Return what brings things to one life of a machine; another life refuses them."""
+
+    def arrived(run: Callable[[], None]) -> None:
+        if target.is_alive(life):
+            target.enter(life, run)
+        elif target.has_power:
+            refuse()
+
+    return lambda run: channel.send(lambda: arrived(run))

@@ -1,0 +1,256 @@
+"""A broker and whoever watches over its process: started again when it ends.
+
+```
+down ── start ──> opening ──> up ── stop ──> stopping ──> down
+         ^           │ fails   │ kill, power cut, gives up
+         └── later ──┴─────────┘
+```
+
+Source: what an init system does with a broker: `Restart=always`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any, Protocol
+
+from engine.broker.broker import Broker
+from engine.broker.host import BrokerHost
+from engine.config.settings import BrokerSettings
+from engine.host.coroutine import drive
+from engine.host.memory import SeededEntropy
+from engine.host.promise import Promise
+from engine.sim.disks import Disk
+from engine.sim.machine import Machine, MachineTimers
+from engine.sim.network import SimulatedNetwork
+from engine.sim.store import SimulatedZnodeClient, StoreServer
+from engine.znode.patient import PatientZnodeClient
+
+BROKER_PORT = 9092
+LOG_DIR = "/data"
+#: How long after its end a process is started again.
+RESTART_MS = 1_000
+#: A stop in order that lasts longer ends with a kill.
+_STOP_MS_MAX = 30_000
+_WORK_MS_MAX = 40
+
+
+class NodeEvents(Protocol):
+    """Who is told of the lives of brokers."""
+
+    def told(self, subject: str, text: str) -> None:
+        """Take note of something that a reader of the trace wants to know."""
+        ...
+
+    def gave_up(self, node: BrokerNode, reason: str) -> None:
+        """Take note of a broker that says it cannot go on."""
+        ...
+
+    def lost_writes(self, node: BrokerNode) -> None:
+        """Take note of a broker whose disk lost what was not synced."""
+        ...
+
+
+class BrokerNode:
+    """One broker on its machine, with its disk."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        machine: Machine,
+        network: SimulatedNetwork,
+        server: StoreServer,
+        settings: dict[str, str],
+        *,
+        random: Random,
+        events: NodeEvents,
+    ) -> None:
+        self.broker_id = broker_id
+        self.machine = machine
+        self.disk = Disk(machine.clock)
+        self.broker: Broker | None = None
+        self.client: SimulatedZnodeClient | None = None
+        #: Whether it is kept down until `allow` by a fault.
+        self._holds = 0
+        self._network = network
+        self._server = server
+        self._settings = settings
+        self._random = random
+        self._events = events
+        self._is_ending = False
+        self._opening: Coroutine[Any, None, Broker] | None = None
+        self._buried: list[object] = []
+
+    @property
+    def name(self) -> str:
+        """Return the name of its machine."""
+        return self.machine.name
+
+    @property
+    def is_up(self) -> bool:
+        """Tell whether the broker serves."""
+        return self.broker is not None and self.machine.is_running
+
+    # Lives
+
+    def start(self) -> None:
+        """Begin a life, unless one runs or a fault keeps the broker down."""
+        if self.machine.is_running or self._holds:
+            return
+        timers = self.machine.start()
+        self._is_ending = False
+        timeout_ms = int(self._settings["zookeeper.session.timeout.ms"])
+        client = self.client = SimulatedZnodeClient(timers, self._server, timeout_ms)
+        settings = BrokerSettings(
+            {
+                "broker.id": str(self.broker_id),
+                "listeners": f"PLAINTEXT://{self.name}:{BROKER_PORT}",
+                "log.dirs": LOG_DIR,
+                "zookeeper.connect": "store:2181",
+                **self._settings,
+            }
+        )
+
+        def run() -> None:
+            self._opening = Broker.open(
+                settings, self._host(timers), PatientZnodeClient(client), {}, on_fatal=self._gave_up
+            )
+            opening = drive(self._opening)
+            opening.watch(lambda: self._opened(opening))
+
+        self._events.told(self.name, "starts")
+        timers.call_soon(run)
+
+    def _host(self, timers: MachineTimers) -> BrokerHost:
+        files = self.disk.files
+        machine = self.machine
+
+        def lock(path: str) -> Callable[[], None]:
+            files.open(path, write=True, create=True)
+            return lambda: None
+
+        return BrokerHost(
+            machine.clock,
+            files,
+            self._network.port_of(timers),
+            timers,
+            SeededEntropy(self._random.randrange(1 << 60)),
+            lock,
+            lambda: machine.name,
+            lambda _count: SlowWorkers(timers, self._random),
+        )
+
+    def _opened(self, opening: Promise[Broker]) -> None:
+        if opening.error is not None:
+            self._events.told(self.name, f"does not start: {opening.error}")
+            self._end_after_callback()
+            return
+        self.broker = opening.result()
+        self._events.told(self.name, f"is up, epoch {self.broker.epoch}")
+
+    def _gave_up(self, reason: str) -> None:
+        self._events.gave_up(self, reason)
+        # As a process does: the broker is stopped as far as that goes.
+        self.machine.loop.soon(self.stop)
+
+    def _end_after_callback(self) -> None:
+        life = self.machine.life
+
+        def end() -> None:
+            if self.machine.is_alive(life):
+                self.kill()
+
+        self.machine.loop.soon(end)
+
+    def kill(self) -> None:
+        """End the process at once; it starts again later, with all that it wrote."""
+        if not self.machine.is_running:
+            return
+        self._end(has_power=True)
+        self._start_later()
+
+    def cut_power(self, *, keeps_nothing: bool) -> None:
+        """End the machine at once; it starts again later, without some of what was not synced."""
+        if not self.machine.is_running:
+            return
+        self._end(has_power=False)
+        lost = self.disk.cut_power(self._random, keeps_nothing=keeps_nothing)
+        self._events.told(self.name, f"lost {lost} changes of its disk")
+        self._events.lost_writes(self)
+        self._start_later()
+
+    def _end(self, *, has_power: bool) -> None:
+        if self.client is not None:
+            self.client.die()
+        # A coroutine that is let go of runs its `finally` blocks: no process that was killed does.
+        self._buried.append((self.broker, self.client, self._opening))
+        self.broker = self.client = None
+        self.machine.kill(has_power=has_power)
+        listeners = self._network.listeners
+        for key in [key for key in listeners if key[0] == self.name]:
+            del listeners[key]
+
+    def _start_later(self) -> None:
+        loop = self.machine.loop
+        loop.at(loop.now_ms + RESTART_MS, self.start)
+
+    def stop(self) -> None:
+        """Stop in order, and start again later."""
+        broker = self.broker
+        if broker is None or self._is_ending:
+            return
+        self._is_ending = True
+        life, loop = self.machine.life, self.machine.loop
+
+        def end() -> None:
+            if self.machine.is_alive(life):
+                self._events.told(self.name, "has stopped")
+                self.kill()
+
+        def run() -> None:
+            drive(broker.stop()).watch(lambda: loop.soon(end))
+
+        self._events.told(self.name, "stops")
+        loop.soon(lambda: self.machine.enter(life, run))
+        loop.at(loop.now_ms + _STOP_MS_MAX, end)
+
+    # Faults that last
+
+    def hold(self) -> None:
+        """Keep the broker down once it ends, until `allow`."""
+        self._holds += 1
+
+    def allow(self) -> None:
+        """Take back one `hold`."""
+        self._holds -= 1
+        if not self._holds:
+            self.start()
+
+
+class SlowWorkers:
+    """Work beside the loop that takes a while; see `engine.host.ports.Workers`."""
+
+    def __init__(self, timers: MachineTimers, random: Random) -> None:
+        self._timers = timers
+        self._random = random
+        self._waiting: dict[int, Callable[[], None]] = {}
+        self._number = 0
+
+    def submit(self, name: str, work: Callable[[], None]) -> None:
+        """Run `work` some time; works overtake each other."""
+        self._number += 1
+        number = self._number
+        self._waiting[number] = work
+        due_ms = self._timers.clock.monotonic_ms() + self._random.randrange(_WORK_MS_MAX)
+        self._timers.call_at(due_ms, lambda: self._run(number))
+
+    def _run(self, number: int) -> None:
+        work = self._waiting.pop(number, None)
+        if work is not None:
+            work()
+
+    def stop(self) -> None:
+        """Run what waits."""
+        for number in list(self._waiting):
+            self._run(number)

@@ -1,0 +1,189 @@
+"""What a seed stands for: a cluster, its load, and faults with their times.
+
+Everything is drawn before anything runs, so that a plan can be printed, replayed and made smaller.
+Each seed picks some kinds of faults and how often they come (swarm testing): a fault that hides
+another is not in every run.
+
+Source: Groce and others, "Swarm Testing" (2012); facts on faults in `docs/internals/simulation.md`.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from random import Random
+from typing import NamedTuple
+
+from engine.sim.clients import ACKS_ALL, ProducerKind
+
+#: When the first fault may come: the cluster stands by then.
+_FIRST_MS = 1_000
+_SESSION_MS = 6_000
+_LAG_MS = 4_000
+
+
+class FaultKind(Enum):
+    """What can happen to a cluster."""
+
+    KILL = "kill"
+    POWER_CUT = "power-cut"
+    STOP = "stop"
+    PAUSE = "pause"
+    BOUNCE = "bounce"
+    ISOLATE = "isolate"
+    CUT = "cut"
+    RESET = "reset"
+    SLOW = "slow"
+    CUT_STORE = "cut-store"
+    RESET_STORE = "reset-store"
+    EXPIRE = "expire"
+    DISK_FULL = "disk-full"
+    SYNC_ERROR = "sync-error"
+    CLOCK_JUMP = "clock-jump"
+    STORE_RESTART = "store-restart"
+    ELECT_PREFERRED = "elect-preferred"
+
+
+class Direction(Enum):
+    """Which way of a link is cut."""
+
+    BOTH = "both ways"
+    IN = "inwards"
+    OUT = "outwards"
+
+
+class Fault(NamedTuple):
+    """One fault. `whom` is `1`, `2`, …, `leader`, `follower` or `controller`, found when it comes.
+
+    `other` is a broker's number among the others; times in ms from the begin of the load.
+    """
+
+    at_ms: int
+    kind: FaultKind
+    whom: str
+    duration_ms: int
+    other: int = 0
+    direction: Direction = Direction.BOTH
+
+    def __str__(self) -> str:
+        way = "" if self.direction is Direction.BOTH else f", {self.direction.value}"
+        return f"{self.at_ms} ms: {self.kind.value} {self.whom} for {self.duration_ms} ms{way}"
+
+
+class Plan(NamedTuple):
+    """A whole run."""
+
+    seed: int
+    broker_count: int
+    #: Partitions of each topic; all have three replicas.
+    topics: tuple[int, ...]
+    min_isr: int
+    is_unclean_allowed: bool
+    #: Whether every record is synced before it counts: then no power cut may lose one.
+    is_synced: bool
+    settings: tuple[tuple[str, str], ...]
+    producers: tuple[ProducerKind, ...]
+    consumer_count: int
+    delay_ms_max: int
+    duration_ms: int
+    faults: tuple[Fault, ...]
+
+
+#: How long each kind lasts, in ms, from and to; instants last 0.
+_DURATIONS = {
+    FaultKind.KILL: (0, 15_000),
+    FaultKind.POWER_CUT: (0, 15_000),
+    FaultKind.STOP: (0, 10_000),
+    FaultKind.PAUSE: (100, 14_000),
+    FaultKind.BOUNCE: (0, 1),
+    FaultKind.ISOLATE: (500, 15_000),
+    FaultKind.CUT: (500, 15_000),
+    FaultKind.RESET: (0, 1),
+    FaultKind.SLOW: (1_000, 10_000),
+    FaultKind.CUT_STORE: (500, 12_000),
+    FaultKind.RESET_STORE: (0, 1),
+    FaultKind.EXPIRE: (0, 1),
+    FaultKind.DISK_FULL: (1_000, 10_000),
+    FaultKind.SYNC_ERROR: (0, 1),
+    FaultKind.CLOCK_JUMP: (0, 3_600_000),
+    FaultKind.STORE_RESTART: (100, 4_000),
+    FaultKind.ELECT_PREFERRED: (0, 1),
+}
+
+
+def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
+    """Return the plan of a seed; the same for the same arguments."""
+    random = Random(f"{seed}/plan")
+    is_synced = random.random() < 0.2
+    settings = {
+        "zookeeper.session.timeout.ms": str(_SESSION_MS),
+        "replica.lag.time.max.ms": str(_LAG_MS),
+        "replica.fetch.wait.max.ms": "300",
+        "replica.fetch.backoff.ms": "300",
+        "replica.high.watermark.checkpoint.interval.ms": random.choice(("500", "5000")),
+        "num.replica.fetchers": random.choice(("1", "1", "2")),
+        "log.segment.bytes": random.choice(("1048576", "2048")),
+        "log.retention.hours": "-1",
+        "auto.create.topics.enable": "false",
+        "controlled.shutdown.enable": random.choice(("true", "true", "false")),
+    }
+    if is_synced:
+        settings["log.flush.interval.messages"] = "1"
+    return Plan(
+        seed,
+        broker_count=random.choice((3, 3, 3, 4)),
+        topics=random.choice(((1,), (1,), (2,), (3,), (2, 1))),
+        min_isr=random.choice((2, 2, 2, 1)),
+        is_unclean_allowed=random.random() < 0.1,
+        is_synced=is_synced,
+        settings=tuple(settings.items()),
+        producers=_producers(random),
+        consumer_count=random.choice((0, 1)),
+        delay_ms_max=random.choice((1, 3, 10, 30)),
+        duration_ms=duration_ms,
+        faults=_faults(random, duration_ms),
+    )
+
+
+def _producers(random: Random) -> tuple[ProducerKind, ...]:
+    period_ms = random.choice((100, 200, 400))
+    kinds = [
+        ProducerKind(ACKS_ALL, True, random.choice((1, 3, 5)), period_ms),
+        ProducerKind(ACKS_ALL, False, 1, period_ms),
+    ]
+    if random.random() < 0.3:
+        kinds.append(ProducerKind(random.choice((0, 1)), False, 1, period_ms))
+    return tuple(kinds)
+
+
+def _faults(random: Random, duration_ms: int) -> tuple[Fault, ...]:
+    kinds = list(FaultKind)
+    chosen = random.sample(kinds, random.choice((1, 2, 2, 3, 4, 6)))
+    mean_ms = random.choice((1_500, 3_000, 5_000, 8_000))
+    whoms = random.choice(
+        (
+            ("1", "2", "3"),
+            ("leader",),
+            ("leader", "follower"),
+            ("controller",),
+            ("leader", "follower", "controller", "1", "2", "3"),
+        )
+    )
+    faults = []
+    at_ms = _FIRST_MS
+    while at_ms < duration_ms:
+        kind = random.choice(chosen)
+        low, high = _DURATIONS[kind]
+        # Short ones and long ones, not mostly middling ones.
+        length_ms = low + int((high - low) * random.random() ** 2)
+        faults.append(
+            Fault(
+                at_ms,
+                kind,
+                random.choice(whoms),
+                length_ms,
+                random.randrange(8),
+                random.choice(list(Direction)),
+            )
+        )
+        at_ms += 1 + int(random.expovariate(1 / mean_ms))
+    return tuple(faults)

@@ -1,0 +1,312 @@
+"""One run of a plan, from the first broker to the last check.
+
+```
+boot     store, brokers, topics: every partition has a leader and all its replicas in sync
+load     clients work, faults come; every event is checked (`invariants.py`)
+heal     every fault is taken back, brokers start again, producers come to their end
+rest     all are up, in sync and equal, and everything sent is answered: the last checks
+```
+
+Source: reliability facts, "safety phase, then liveness phase"; D1, D2.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from typing import NamedTuple
+
+from engine.client.connection import Call
+from engine.client.settings import Address
+from engine.kafka_errors import NONE
+from engine.model import TopicPartition
+from engine.sim.clients import ClusterLinks, Consumer, Producer
+from engine.sim.faults import STORE, Injector
+from engine.sim.invariants import Invariants, Rules, Violation
+from engine.sim.ledger import Ledger
+from engine.sim.links import Links
+from engine.sim.loop import VirtualLoop
+from engine.sim.machine import Machine
+from engine.sim.network import SimulatedNetwork
+from engine.sim.node import BROKER_PORT, BrokerNode
+from engine.sim.plan import Fault, Plan
+from engine.sim.rest import unrest
+from engine.sim.store import StoreServer, WatchedJournal
+from engine.sim.trace import Trace, logging_into
+from engine.wire import messages
+
+_BOOT_MS_MAX = 60_000
+_HEAL_MS_MAX = 180_000
+_LOOK_MS = 500
+
+
+class RunResult(NamedTuple):
+    """What came of a run: `violation` is None if every rule held."""
+
+    plan: Plan
+    violation: Violation | None
+    virtual_ms: int
+    callback_count: int
+    acknowledged_count: int
+    excused_count: int
+    election_count: int
+    lines: list[str]
+
+
+class Simulation:
+    """The world of one plan."""
+
+    def __init__(self, plan: Plan, *, is_traced: bool = False) -> None:
+        self.plan = plan
+        self.loop = VirtualLoop()
+        self.trace = Trace(self.loop, is_kept=is_traced)
+        self.nodes: dict[int, BrokerNode] = {}
+        rules = Rules(plan.min_isr, plan.is_unclean_allowed, plan.is_synced)
+        self.invariants = Invariants(rules, self.nodes)
+        self.ledger = Ledger(self.invariants, self.trace)
+        self.links = Links(self.loop, self._random("links"), delay_ms_max=plan.delay_ms_max)
+        self.network = SimulatedNetwork(self.links)
+        self.server = StoreServer(self._machine(STORE), self.links, WatchedJournal(self.invariants))
+        self.producers: list[Producer] = []
+        self.consumers: list[Consumer] = []
+        for broker_id in range(1, plan.broker_count + 1):
+            self._add_node(broker_id)
+        self._client_machine = self._machine("clients")
+        self._client_timers = self._client_machine.start()
+        self._admin = self._client("admin")
+        self.injector = Injector(
+            self.nodes, self.network, self.server, self.invariants, self, self.trace
+        )
+
+    def _random(self, purpose: str) -> Random:
+        return Random(f"{self.plan.seed}/{purpose}")
+
+    def _machine(self, name: str) -> Machine:
+        machine = self.network.machines[name] = Machine(name, self.loop, self)
+        return machine
+
+    def _add_node(self, broker_id: int) -> None:
+        machine = self._machine(f"b{broker_id}")
+        settings = {
+            **dict(self.plan.settings),
+            "min.insync.replicas": str(self.plan.min_isr),
+            "unclean.leader.election.enable": str(self.plan.is_unclean_allowed).lower(),
+        }
+        self.nodes[broker_id] = BrokerNode(
+            broker_id,
+            machine,
+            self.network,
+            self.server,
+            settings,
+            random=self._random(machine.name),
+            events=self,
+        )
+
+    def _client(self, name: str) -> ClusterLinks:
+        addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
+        network = self.network.port_of(self._client_timers)
+        return ClusterLinks(name, self._client_timers, network, addresses, self._random(name))
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """Return the partitions of the plan's topics."""
+        return [
+            TopicPartition(f"t{number}", index)
+            for number, count in enumerate(self.plan.topics)
+            for index in range(count)
+        ]
+
+    # What happens on machines
+
+    def ran(self, machine: Machine) -> None:
+        """Look at a broker after each of its callbacks."""
+        self.invariants.now_ms = self.loop.now_ms
+        if machine.name[0] == "b":
+            self.invariants.look_at(self.nodes[int(machine.name[1:])])
+
+    def broke(self, machine: Machine, error: Exception) -> None:
+        """Note an exception that nobody caught."""
+        text = "".join(traceback.format_exception(error)[-3:])
+        self.invariants.broke("BUG", f"{machine.name}: {error!r}\n{text}")
+
+    def told(self, subject: str, text: str) -> None:
+        """Put a line into the trace."""
+        self.trace.add(subject, text)
+
+    def gave_up(self, node: BrokerNode, reason: str) -> None:
+        """Note a broker that cannot go on; for its disk's sake it may."""
+        self.trace.add(node.name, f"gives up: {reason}")
+        if "log directory is offline" not in reason:
+            self.invariants.broke("FATAL", f"{node.name}: {reason}")
+
+    def lost_writes(self, node: BrokerNode) -> None:
+        """Note a power cut."""
+        self.invariants.lost_writes(node.broker_id)
+
+    # The operator
+
+    def elect_preferred(self) -> None:
+        """Ask the controller for the preferred leaders."""
+
+        def ask() -> None:
+            if self._admin.controller is not None:
+                request = messages.ElectLeadersRequest(
+                    election_type=0, topic_partitions=None, timeout_ms=5_000
+                )
+                self._admin.ask(self._admin.controller, Call("ElectLeaders", request))
+
+        self._admin.find_leaders([], ask)
+
+    def _create_topics(self) -> None:
+        """Create what the plan has, again and again until the controller has done it."""
+        admin, create = self._admin, messages.CreateTopicsRequest
+        topics = [
+            create.CreatableTopic(name=f"t{number}", num_partitions=count, replication_factor=3)
+            for number, count in enumerate(self.plan.topics)
+        ]
+
+        def ask() -> None:
+            controller = admin.controller
+            if controller is None:
+                admin.after(_LOOK_MS, self._create_topics)
+                return
+            request = create(topics=topics, timeout_ms=5_000)
+            response = admin.ask(controller, Call("CreateTopics", request))
+
+            def take() -> None:
+                if response.error is not None or any(
+                    topic.error_code != NONE for topic in response.result().message.topics
+                ):
+                    admin.after(_LOOK_MS, self._create_topics)
+
+            response.watch(take)
+
+        if not all(partition in self.invariants.histories for partition in self.partitions):
+            admin.find_leaders([], ask)
+
+    # The run
+
+    def run(self) -> RunResult:
+        """Run to the end, or to the first violation."""
+        with logging_into(self.trace):
+            if self._boot() and self._load() and self._rest():
+                self.ledger.check_end(self.nodes, self.partitions)
+        violation = self.invariants.violation
+        if violation is not None:
+            self.trace.add("BROKEN", str(violation))
+        histories = self.invariants.histories.values()
+        return RunResult(
+            self.plan,
+            violation,
+            self.loop.now_ms,
+            self.loop.callback_count,
+            self.ledger.acknowledged_count,
+            sum(history.excuse is not None for history in histories),
+            sum(len(history.leaders) for history in histories),
+            self.trace.lines,
+        )
+
+    def _is_broken(self) -> bool:
+        return self.invariants.violation is not None
+
+    def _until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
+        """Run until it is done, looking every half second; False if it is not at the end."""
+        while self.loop.now_ms < end_ms and not is_done():
+            self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms), self._is_broken)
+            if self._is_broken():
+                return False
+        return is_done()
+
+    def _boot(self) -> bool:
+        for node in self.nodes.values():
+            node.start()
+        self._client_timers.call_soon(self._create_topics)
+        if not self._until(_BOOT_MS_MAX, lambda: not self._unrest()):
+            self.invariants.broke("LIVE", f"no cluster in time: {'; '.join(self._unrest())}")
+            return False
+        self.trace.add("", "the cluster stands")
+        return True
+
+    def _unrest(self) -> list[str]:
+        return unrest(self.nodes, self.invariants, self.partitions)
+
+    def _load(self) -> bool:
+        start_ms = self.loop.now_ms
+        for number, kind in enumerate(self.plan.producers):
+            name = f"p{number}"
+            self.producers.append(
+                Producer(self._client(name), kind, self.partitions, self._random(name), self.ledger)
+            )
+        for number in range(self.plan.consumer_count):
+            name = f"c{number}"
+            self.consumers.append(
+                Consumer(
+                    self._client(name),
+                    self.partitions,
+                    self._random(name),
+                    self.ledger,
+                    pause_ms=200,
+                )
+            )
+        for producer in self.producers:
+            self._client_timers.call_soon(producer.start)
+        for consumer in self.consumers:
+            self._client_timers.call_soon(consumer.start)
+        for fault in self.plan.faults:
+            self.loop.at(start_ms + fault.at_ms, _performing(self.injector, fault))
+        return self._until(start_ms + self.plan.duration_ms, lambda: False) or not self._is_broken()
+
+    def _rest(self) -> bool:
+        self.trace.add("", "every fault is taken back")
+        self.injector.heal_all()
+        for producer in self.producers:
+            producer.finish()
+        deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
+        if not self._until(deadline_ms, lambda: not self._unrest() and not self._unanswered()):
+            if not self._is_broken():
+                causes = [*self._unrest(), *self._unanswered()]
+                self.invariants.broke("LIVE", f"no rest in time: {'; '.join(causes)}")
+            return False
+        return True
+
+    def _unanswered(self) -> list[str]:
+        waiting = [f"{p.name} has records unanswered" for p in self.producers if not p.is_finished]
+        for consumer in self.consumers:
+            for partition, position in consumer.positions.items():
+                end = self.invariants.history(partition).committed_end
+                if position < end and not self.invariants.is_excused(partition):
+                    waiting.append(f"{consumer.name} has read {partition} to {position} of {end}")
+        return waiting
+
+
+def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:
+    return lambda: injector.perform(fault)
+
+
+def run_plan(plan: Plan, *, is_traced: bool = False) -> RunResult:
+    """Run a plan in a new world."""
+    with _buried_quietly():
+        return Simulation(plan, is_traced=is_traced).run()
+
+
+@contextmanager
+def _buried_quietly() -> Iterator[None]:
+    """Collect what a run leaves when it is over, and not before.
+
+    Coroutines of processes that were killed would otherwise run their `finally` blocks amid other
+    events, or tell of it on stderr.
+    """
+    gc_was_on, hook = gc.isenabled(), sys.unraisablehook
+    gc.disable()
+    sys.unraisablehook = lambda _: None
+    try:
+        yield
+    finally:
+        gc.collect()
+        sys.unraisablehook = hook
+        if gc_was_on:
+            gc.enable()

@@ -1,0 +1,59 @@
+"""What happened, for a person: lines with the virtual time, who, and what was seen."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from engine.sim.loop import VirtualLoop
+
+_ENGINE_LOGGERS = "kafka"
+
+
+class Trace:
+    """Lines of one run; without `is_kept` none is made."""
+
+    def __init__(self, loop: VirtualLoop, *, is_kept: bool) -> None:
+        self.lines: list[str] = []
+        self.is_kept = is_kept
+        self._loop = loop
+
+    def add(self, subject: str, text: str) -> None:
+        """Note what a machine, a client or a fault did."""
+        if self.is_kept:
+            self.lines.append(f"{self._loop.now_ms / 1000:9.3f}  {subject:<10} {text}")
+
+
+class _Lines(logging.Handler):
+    """Puts what the engine logs into a trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(logging.INFO)
+        self._trace = trace
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take one record."""
+        name = record.name.rpartition(".")[2]
+        self._trace.add("", f"    {record.levelname.lower()} {name}: {record.getMessage()}")
+
+
+@contextmanager
+def logging_into(trace: Trace) -> Iterator[None]:
+    """Lead what the engine logs into a trace meanwhile, and nowhere else."""
+    logger = logging.getLogger(_ENGINE_LOGGERS)
+    before = logger.level, logger.propagate, logging.root.manager.disable
+    handler = _Lines(trace)
+    logger.addHandler(handler)
+    logger.propagate = False
+    if trace.is_kept:
+        logger.setLevel(logging.INFO)
+        logging.disable(logging.NOTSET)
+    else:
+        logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.level, logger.propagate = before[0], before[1]
+        logging.disable(before[2])

@@ -1,0 +1,128 @@
+"""What `kctl sim` does: run seeds, tell what broke and how to see it again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from engine.host.real import RealClock
+from engine.sim import campaign
+from engine.sim.shrink import shrink
+from engine.sim.simulation import RunResult
+from kctl import exits
+from kctl.asking import say
+from kctl.render import TABLES, Column, check_format, write_object
+from kctl.render.progress import ProgressBar
+
+FAILURE_COLUMNS = (
+    Column("seed", "SEED", right=True),
+    Column("rule", "RULE"),
+    Column("text", "TEXT"),
+    Column("at_ms", "AT", right=True),
+    Column("faults", "FAULTS", kind="string[]"),
+    Column("replay", "REPLAY"),
+)
+SUMMARY_COLUMNS = (
+    Column("seeds", "SEEDS", right=True),
+    Column("failed", "FAILED", right=True),
+    Column("virtual_s", "VIRTUAL-S", right=True),
+    Column("acknowledged_records", "ACKNOWLEDGED", right=True),
+    Column("elections", "ELECTIONS", right=True),
+    Column("excused_partitions", "EXCUSED", right=True),
+    Column("real_ms", "MS", right=True),
+    Column("failures", "FAILURES", wide=True, kind="object[]", fields=FAILURE_COLUMNS),
+)
+
+
+class SimRequest(NamedTuple):
+    """The options of `kctl sim run`."""
+
+    first_seed: int
+    seed_count: int
+    minutes: float | None
+    jobs: int
+    seconds: float
+    is_traced: bool
+    is_shrunk: bool
+    output: str
+
+
+def run_seeds(request: SimRequest) -> int:
+    """Run seeds and print a summary; returns the exit code."""
+    check_format(request.output)
+    clock = RealClock()
+    start_ms = clock.monotonic_ms()
+    results: list[RunResult] = []
+    failures: list[dict[str, Any]] = []
+    with ProgressBar("seeds") as progress:
+        for result in _results(request, clock):
+            results.append(result)
+            progress.update(len(results), request.seed_count)
+            if result.violation is not None:
+                failures.append(_failure(request, result))
+    failures.sort(key=lambda failure: int(failure["seed"]))
+    _write(request, results, failures, clock.monotonic_ms() - start_ms)
+    return exits.PROBLEMS_FOUND if failures else exits.OK
+
+
+def _results(request: SimRequest, clock: RealClock) -> Iterator[RunResult]:
+    seeds = range(request.first_seed, request.first_seed + request.seed_count)
+    duration_ms = int(request.seconds * 1000)
+    if request.is_traced:
+        for seed in seeds:
+            result = campaign.run_seed(seed, duration_ms=duration_ms, is_traced=True)
+            for line in result.lines:
+                say(line)
+            yield result
+        return
+    lasting_ms_max = None if request.minutes is None else int(request.minutes * 60_000)
+    yield from campaign.run_seeds(
+        seeds, clock, duration_ms=duration_ms, jobs=request.jobs, lasting_ms_max=lasting_ms_max
+    )
+
+
+def _failure(request: SimRequest, result: RunResult) -> dict[str, Any]:
+    """Tell of a failed seed at once; returns its row."""
+    violation = result.violation
+    assert violation is not None
+    seed = result.plan.seed
+    replay = f"kctl sim run --seed {seed} --trace"
+    if request.seconds != 30.0:
+        replay += f" --seconds {request.seconds:g}"
+    say(f"error: seed {seed} at {violation.at_ms / 1000:.3f} s: {violation}")
+    faults = result.plan.faults
+    if request.is_shrunk:
+        smaller = shrink(result)
+        faults = smaller.plan.faults
+        say(f"  {len(faults)} of {len(result.plan.faults)} faults are enough:")
+        for fault in faults:
+            say(f"    {fault}")
+    say(f"hint: see it again with: {replay}")
+    return {
+        "seed": seed,
+        "rule": violation.rule,
+        "text": violation.text,
+        "at_ms": violation.at_ms,
+        "faults": [str(fault) for fault in faults],
+        "replay": replay,
+    }
+
+
+def _write(
+    request: SimRequest, results: list[RunResult], failures: list[dict[str, Any]], real_ms: int
+) -> None:
+    row = {
+        "seeds": len(results),
+        "failed": len(failures),
+        "virtual_s": sum(result.virtual_ms for result in results) // 1000,
+        "acknowledged_records": sum(result.acknowledged_count for result in results),
+        "elections": sum(result.election_count for result in results),
+        "excused_partitions": sum(result.excused_count for result in results),
+        "real_ms": real_ms,
+        "failures": failures,
+    }
+    if request.output in TABLES:
+        row["failures"] = ", ".join(str(failure["seed"]) for failure in failures)
+    write_object(SUMMARY_COLUMNS, row, request.output)
+    sys.stdout.flush()

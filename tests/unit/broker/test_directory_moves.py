@@ -1,0 +1,227 @@
+"""Replicas move between the log directories of a broker. Source: REPL-14, KIP-113."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.host.ports import LogDirOffline
+from engine.kafka_errors import (
+    INVALID_TOPIC_EXCEPTION,
+    KAFKA_STORAGE_ERROR,
+    LOG_DIR_NOT_FOUND,
+    REPLICA_NOT_AVAILABLE,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.wire.structs import message_class
+from tests.unit.broker.memory_cluster import T0, MemoryCluster
+from tests.unit.broker.test_throttled_replication import alter
+
+_BROKER = 4
+
+
+def cluster_of(**settings: str) -> MemoryCluster:
+    """Return a cluster with two log directories each, and a topic of brokers 1 and 2."""
+    cluster = MemoryCluster(
+        is_one_process=True,
+        log_dirs="/one,/two",
+        replica_fetch_max_bytes="300",
+        log_segment_delete_delay_ms="1000",
+        **settings,
+    )
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2000)
+    for _ in range(20):
+        assert 0 == cluster.produce(1, 5).code()
+    return cluster
+
+
+def moved(cluster: MemoryCluster, path: str, topic: str = "t", broker_id: int = 1) -> int:
+    """Ask for a move; returns the error code."""
+    request = message_class("AlterReplicaLogDirsRequest")
+    row = request.AlterReplicaLogDirTopic(name=topic, partitions=[0])
+    directory = request.AlterReplicaLogDir(path=path, topics=[row])
+    answer = cluster.ask(broker_id, "AlterReplicaLogDirs", 2, dirs=[directory]).answer()
+    ((result,),) = ([row.partitions[0] for row in answer.results],)
+    code: int = result.error_code
+    return code
+
+
+def home(cluster: MemoryCluster, broker_id: int = 1) -> str:
+    return cluster.partition(broker_id).log.directory.rpartition("/")[0]
+
+
+def other(cluster: MemoryCluster) -> str:
+    return "/two" if home(cluster) == "/one" else "/one"
+
+
+def rows(cluster: MemoryCluster) -> list[Any]:
+    """Return what DescribeLogDirs says: directory, future, lag."""
+    answer = cluster.ask(1, "DescribeLogDirs", 4, topics=None).answer()
+    return [
+        (result.log_dir, partition.is_future_key, partition.offset_lag)
+        for result in answer.results
+        for topic in result.topics
+        for partition in topic.partitions
+    ]
+
+
+def slow(cluster: MemoryCluster) -> None:
+    """Let about one chunk a second through."""
+    alter(cluster, _BROKER, "1", replica_alter_log_dirs_io_max_bytes_per_second="300")
+
+
+def test_a_leader_moves_and_is_written_on() -> None:
+    cluster = cluster_of()
+    before, wanted = home(cluster), other(cluster)
+    content = cluster.content(1)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(100)
+    assert wanted == home(cluster)
+    assert content == cluster.content(1)
+    assert [(wanted, False, 0)] == rows(cluster)
+    assert 0 == cluster.produce(1, 5).code()
+    assert cluster.content(1) == cluster.content(2) != content
+    files = cluster.disks[1]
+    assert [name for name in files.list_dir(before) if name.endswith("-delete")]
+    cluster.pass_time(2000)
+    assert not [name for name in files.list_dir(before) if name.startswith("t-0")]
+
+
+def test_a_follower_moves_too_and_both_go_on_after_a_restart() -> None:
+    cluster = cluster_of()
+    wanted = "/two" if home(cluster, 2) == "/one" else "/one"
+    assert 0 == moved(cluster, wanted, broker_id=2)
+    cluster.pass_time(100)
+    assert wanted == home(cluster, 2)
+    assert 0 == cluster.produce(1, 5).code()
+    cluster.stop(2)
+    cluster.start(2)
+    cluster.pass_time(2000)
+    assert wanted == home(cluster, 2)
+    assert cluster.content(1) == cluster.content(2)
+    assert [1, 2] == sorted(cluster.stored().isr)
+
+
+def test_a_move_keeps_to_its_rate_and_is_told_meanwhile() -> None:
+    cluster = cluster_of()
+    slow(cluster)
+    before, wanted = home(cluster), other(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(2000)
+    assert before == home(cluster)
+    lag = {row[0]: row[2] for row in rows(cluster) if row[1]}
+    assert 0 < lag[wanted] < 100
+    # What is asked for again changes nothing.
+    assert 0 == moved(cluster, wanted)
+    assert 0 == cluster.produce(1, 5).code()
+    cluster.pass_time(30_000)
+    assert [(wanted, False, 0)] == rows(cluster)
+    assert cluster.content(1) == cluster.content(2)
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_move_goes_on_in_the_next_life(is_clean: bool) -> None:
+    cluster = cluster_of()
+    slow(cluster)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(3000)
+    if is_clean:
+        cluster.stop(1)
+    else:
+        cluster.cut_power(1)
+    cluster.pass_time(500)
+    cluster.start(1)
+    cluster.pass_time(40_000)
+    assert wanted == home(cluster)
+    assert cluster.content(1) == cluster.content(2)
+
+
+def test_back_to_where_it_is_ends_a_move() -> None:
+    cluster = cluster_of()
+    slow(cluster)
+    before, wanted = home(cluster), other(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(2000)
+    assert 0 == moved(cluster, before)
+    assert [(before, False, 0)] == rows(cluster)
+    cluster.pass_time(30_000)
+    assert before == home(cluster)
+    assert not [name for name in cluster.disks[1].list_dir(wanted) if "t-0" in name]
+
+
+def test_a_consumer_that_waits_at_the_end_hears_of_what_comes_after_the_move() -> None:
+    cluster = cluster_of()
+    request = message_class("FetchRequest")
+    asked = request.FetchPartition(partition=0, fetch_offset=100, partition_max_bytes=1 << 20)
+    waiting = cluster.ask(
+        1,
+        "Fetch",
+        11,
+        max_wait_ms=20_000,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        session_epoch=-1,
+        topics=[request.FetchTopic(topic="t", partitions=[asked])],
+    )
+    assert 0 == moved(cluster, other(cluster))
+    cluster.pass_time(200)
+    assert 0 == cluster.produce(1, 5).code()
+    cluster.pass_time(200)
+    assert waiting.answer().responses[0].partitions[0].records
+
+
+def test_what_cannot_be_moved_is_refused() -> None:
+    cluster = cluster_of()
+    assert LOG_DIR_NOT_FOUND == moved(cluster, "/three")
+    assert REPLICA_NOT_AVAILABLE == moved(cluster, other(cluster), broker_id=3)
+    assert UNKNOWN_TOPIC_OR_PARTITION == moved(cluster, other(cluster), topic="nobody")
+    assert INVALID_TOPIC_EXCEPTION == moved(cluster, other(cluster), topic="n" * 240)
+
+
+def test_a_replica_that_is_to_come_is_made_where_it_was_wanted() -> None:
+    for path in ("/one", "/two"):
+        cluster = cluster_of()
+        assert UNKNOWN_TOPIC_OR_PARTITION == moved(cluster, path, topic="u")
+        cluster.create_topic("u", replicas=[(1,)])
+        cluster.pass_time(1000)
+        log = cluster.brokers[1].storage.logs.get(T0._replace(topic="u"))
+        assert log is not None
+        assert f"{path}/u-0" == log.directory
+
+
+def test_a_directory_that_fails_takes_along_what_was_on_its_way_there_and_nothing_else() -> None:
+    cluster = cluster_of()
+    slow(cluster)
+    before, wanted = home(cluster), other(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(2000)
+    logs = cluster.brokers[1].storage.logs
+    logs.take_offline(wanted, LogDirOffline(wanted, "write", "gone", 5))
+    cluster.pass_time(5000)
+    assert [] == cluster.fatal
+    assert before == home(cluster)
+    assert 0 == cluster.produce(1, 5).code()
+    assert KAFKA_STORAGE_ERROR == moved(cluster, wanted)
+
+
+def test_a_partition_that_goes_takes_its_move_along() -> None:
+    cluster = cluster_of()
+    slow(cluster)
+    wanted = other(cluster)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(1000)
+    request = message_class("DeleteTopicsRequest")
+    controller = next(key for key, b in cluster.brokers.items() if b.controller.is_active)
+    cluster.ask(
+        controller,
+        "DeleteTopics",
+        6,
+        topics=[request.DeleteTopicState(name="t", topic_id=b"\0" * 16)],
+        timeout_ms=5000,
+    )
+    cluster.pass_time(5000)
+    for path in ("/one", "/two"):
+        assert not [name for name in cluster.disks[1].list_dir(path) if name.startswith("t-0")]

@@ -1,0 +1,73 @@
+"""The steps of a log that is copied to another directory. Source: REPL-14."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace, move_step
+from engine.replication.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
+from engine.replication.partition_types import EpochEnd
+from tests.unit.log.writing import fill, new_log
+from tests.unit.replication.replicas import leader_of, state
+
+
+@pytest.mark.parametrize(
+    ("log", "future", "parted", "step"),
+    [
+        ((5, 20), (0, 4), None, RestartAt(5)),
+        ((5, 20), (0, 5), None, CopyFrom(5)),
+        ((0, 20), (0, 9), EpochEnd(1, 7), CutWhereParted(EpochEnd(1, 7))),
+        ((0, 20), (0, 25), None, CutTo(20)),
+        ((0, 20), (0, 19), None, CopyFrom(19)),
+        ((0, 20), (0, 20), None, TakePlace()),
+    ],
+)
+def test_each_pair_of_ends_has_its_step(
+    log: tuple[int, int], future: tuple[int, int], parted: EpochEnd | None, step: object
+) -> None:
+    assert step == move_step(OwnLog(*log, 0), OwnLog(*future, 0), parted)
+
+
+def test_a_future_log_catches_up_with_one_that_is_cut_and_written_anew() -> None:
+    partition, future = leader_of(), new_log()
+    move = DirectoryMove(partition, future)
+    fill(partition.log, [1] * 10)
+    while future.log_end_offset < 10:
+        assert move.step(1 << 20, 0)
+    partition.truncate_to(4)
+    partition.become_leader(state(epoch=3))
+    fill(partition.log, [1] * 3, epoch=3)
+    steps = []
+    while (copied := move.step(1 << 20, 0)) is not None:
+        steps.append(copied > 0)
+    assert [False, True] == steps
+    assert partition.log.read(0, 1 << 20, 99).read() == future.read(0, 1 << 20, 99).read()
+    assert (3, 7) == future.end_offset_for_epoch(3)
+
+
+def test_a_log_whose_records_were_deleted_meanwhile_is_begun_anew() -> None:
+    partition, future = leader_of(), new_log()
+    move = DirectoryMove(partition, future)
+    fill(partition.log, [1] * 3)
+    move.step(1 << 20, 0)
+    fill(partition.log, [1] * 6)
+    partition.high_watermark = 9
+    partition.delete_records_before(7)
+    assert 0 == move.step(1 << 20, 0)
+    assert (7, 7) == (future.log_start_offset, future.log_end_offset)
+    while move.step(1 << 20, 0) is not None:
+        pass
+    assert (7, 9) == (future.log_start_offset, future.log_end_offset)
+
+
+def test_a_start_that_rises_amid_the_copy_is_followed() -> None:
+    partition, future = leader_of(), new_log()
+    move = DirectoryMove(partition, future)
+    fill(partition.log, [1] * 8)
+    partition.high_watermark = 8
+    partition.delete_records_before(2)
+    future.restart_at(0, 0)
+    assert 0 == move.step(1 << 20, 0)
+    while move.step(1, 0) is not None:
+        partition.delete_records_before(min(5, future.log_end_offset))
+    assert (5, 8) == (future.log_start_offset, future.log_end_offset)
