@@ -131,7 +131,7 @@ def test_nothing_is_given_back_while_any_partition_moves() -> None:
 
 def test_a_topic_that_waits_to_be_deleted_is_left_alone() -> None:
     cluster = Cluster(3)
-    cluster.create_topic("d", (2, 1, 3))
+    cluster.create_topic("d", (2, 3))
     cluster.kill(3)
     now(cluster.admin.create("/admin/delete_topics/d"))
     cluster.settle()

@@ -280,6 +280,26 @@ def test_the_last_replica_in_sync_is_not_deleted_by_a_cancellation() -> None:
     assert PartitionAssignment((3, 4)) == stored(cluster)
 
 
+def test_a_topic_that_other_hands_remove_fails_its_own_move_alone() -> None:
+    cluster, told = started((1, 2))
+    cluster.create_topic("u", (1, 2))
+    told.settle()
+    request_class = message_class("AlterPartitionReassignmentsRequest")
+    row = request_class.ReassignablePartition(partition_index=0, replicas=[3])
+    topics = [request_class.ReassignableTopic(name=name, partitions=[row]) for name in "tu"]
+    responses: list[Any] = []
+    asked = request_class(topics=topics)
+    cluster.controller.alter_reassignments(asked).then(responses.append)
+    for path in (STATE, f"{TOPIC}/partitions/0", f"{TOPIC}/partitions", TOPIC):
+        now(cluster.admin.delete(path))
+    told.settle()
+    assert [("t", -1), ("u", 0)] == [
+        (topic.name, topic.partitions[0].error_code) for topic in responses[0].responses
+    ]
+    assert ["PartitionReassignment"] == [name for name, _ in cluster.failures()]
+    assert (3, (3,)) == cluster.leader_isr_epoch("u")[:2]
+
+
 def test_partitions_added_a_moment_ago_are_kept() -> None:
     cluster, told = started((1, 2))
     data, stat = now(cluster.admin.get(TOPIC))
