@@ -150,7 +150,7 @@ class LeaderFetcher:
             if self._session.is_first:
                 self.fetcher.unreached(specs)
         if not self.fetcher.taken(specs, self._session.answers(response)):
-            # A session tells a watermark once: what was passed over is only told to a new one.
+            # A session tells a watermark once: what was not taken is only told to a new one.
             self._session.reset()
         self._next()
 

@@ -164,13 +164,15 @@ class ReplicaFetcher:
     ) -> bool:
         """Do what a leader's answers to a round lead to; what was not asked is passed over.
 
-        False if a partition was passed over that is followed: what its answer said is not known.
+        False if one of a partition that is followed was not all taken: passed over, or its log cut
+        first. What it told, the leader's watermark for one, is not known here then.
         """
         is_all_known = True
         for topic_partition, answer in answers:
             state, spec = self._states.get(topic_partition), asked.get(topic_partition)
             if state is not None and spec is not None and _is_answered(state, spec):
                 self._take(topic_partition, after_answer(answer), answer)
+                is_all_known &= answer.diverging_epoch is None
             else:
                 is_all_known &= state is None
         return is_all_known

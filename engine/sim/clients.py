@@ -51,7 +51,7 @@ class ClientEvents(Protocol):
         """Take note of something that a reader of the trace wants to know."""
         ...
 
-    def acknowledged(self, producer: Producer, batch: SentBatch, base_offset: int) -> None:
+    def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
         """Take note of a batch that a leader said is written; −1 where it did not say where."""
         ...
 
@@ -71,7 +71,7 @@ class ClientEvents(Protocol):
         """Tell whether the broker of a machine leads, as the store has it."""
         ...
 
-    def is_written(self, producer: Producer, batch: SentBatch) -> bool:
+    def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether the leader's log has a batch, whatever the producer was told."""
         ...
 
@@ -180,7 +180,7 @@ class _Lane:
         self.waits = False
 
 
-class Producer:
+class SimulatedProducer:
     """Sends numbered records to partitions until it is told to finish."""
 
     def __init__(
@@ -352,7 +352,7 @@ class Producer:
         self._links.find_leaders(topics, lambda: self._links.after(_BACKOFF_MS, again))
 
 
-class Consumer:
+class SimulatedConsumer:
     """Reads every partition from its leader, from the first record on."""
 
     def __init__(

@@ -3,9 +3,9 @@
 | end | what is left |
 |---|---|
 | process killed | all that was written: the machine keeps it, and may still lose it |
-| power cut | what was synced; of the rest a prefix in the order of writing, its end torn |
+| power cut | what was synced, of the rest a prefix in the order of writing; a torn last write |
 | disk full | everything so far; nothing more is written until there is room |
-| sync failed | what was unsynced then is lost with the next power cut, even if synced again |
+| sync failed | what was unsynced is lost with the next power cut, even if synced again |
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ class Disk:
     def __init__(self, clock: Clock) -> None:
         self.files = MemoryFiles(clock=clock)
         self.is_full = False
+        #: Whether a sync failed: what it left behind is on no disk, whatever was synced later.
+        self.has_failed_sync = False
 
     def cut_power(self, random: Random, *, keeps_nothing: bool) -> int:
         """Lose some of what is not synced, or all of it; returns how many changes are lost."""
@@ -55,4 +57,5 @@ class Disk:
 
     def fail_sync(self) -> None:
         """Let the next sync fail."""
+        self.has_failed_sync = True
         self.files.fail("sync", errno.EIO)

@@ -7,16 +7,18 @@ from typing import Protocol, assert_never
 
 from engine.errors import EngineError
 from engine.sim.invariants import Invariants
-from engine.sim.links import Links
+from engine.sim.links import Wires
 from engine.sim.loop import VirtualLoop
 from engine.sim.network import SimulatedNetwork
-from engine.sim.node import BrokerNode
+from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Direction, Fault, FaultKind
 from engine.sim.store import StoreServer
 from engine.sim.trace import Trace
 
 STORE = "store"
 _SLOW_MS = 800
+#: How long a controller stands still while a broker goes and comes back.
+_BOUNCE_MS = 1_500
 _CLOCK_JUMP_MS = 1_800_000
 
 
@@ -33,7 +35,7 @@ class Injector:
 
     def __init__(
         self,
-        nodes: Mapping[int, BrokerNode],
+        nodes: Mapping[int, SimulatedBroker],
         network: SimulatedNetwork,
         server: StoreServer,
         invariants: Invariants,
@@ -42,7 +44,7 @@ class Injector:
     ) -> None:
         self._nodes = nodes
         self._network = network
-        self._links: Links = network.links
+        self._links: Wires = network.links
         self._loop: VirtualLoop = network.links.loop
         self._server = server
         self._invariants = invariants
@@ -98,12 +100,14 @@ class Injector:
                 node.machine.wall_offset_ms += jump_ms
             case FaultKind.ELECT_PREFERRED:
                 self._operator.elect_preferred()
+            case FaultKind.DEPOSE:
+                self._depose(fault)
             case _:
                 assert_never(kind)
 
     # Who
 
-    def _whom(self, fault: Fault) -> BrokerNode:
+    def _whom(self, fault: Fault) -> SimulatedBroker:
         ids = sorted(self._nodes)
         if fault.whom.isdigit():
             return self._nodes[int(fault.whom)]
@@ -128,31 +132,43 @@ class Injector:
         followers = [broker_id for broker_id in state.isr if broker_id != state.leader]
         return followers[fault.other % len(followers)] if followers else None
 
-    def _peer(self, fault: Fault, node: BrokerNode) -> BrokerNode:
+    def _peer(self, fault: Fault, node: SimulatedBroker) -> SimulatedBroker:
         others = [other for other in self._nodes.values() if other is not node]
         return others[fault.other % len(others)]
 
     # Processes
 
-    def _end_process(self, fault: Fault, node: BrokerNode) -> None:
+    def _end_process(self, fault: Fault, node: SimulatedBroker) -> None:
         if fault.kind is FaultKind.POWER_CUT and not self._invariants.may_lose_writes(
             node.broker_id
         ):
             self._trace.add("", "spared: nobody else in sync has kept all")
             return
-        client = node.client
         node.hold()
         if fault.kind is FaultKind.STOP:
             node.stop()
         elif fault.kind is FaultKind.POWER_CUT:
             node.cut_power(keeps_nothing=bool(fault.other % 2))
+        elif fault.kind is FaultKind.BOUNCE:
+            self._bounce(fault, node)
         else:
             node.kill()
-        if fault.kind is FaultKind.BOUNCE and client is not None:
-            self._server.expire(client.session_id)
         self._until(fault, node.allow)
 
-    def _pause(self, fault: Fault, node: BrokerNode) -> None:
+    def _bounce(self, fault: Fault, node: SimulatedBroker) -> None:
+        """End a process and its session at once; it is back before a slow controller looks."""
+        client = node.client
+        if fault.other % 2 and self._invariants.may_lose_writes(node.broker_id):
+            node.cut_power(keeps_nothing=True)
+        else:
+            node.kill()
+        if client is not None:
+            self._server.expire(client.session_id)
+        controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
+        if fault.other % 4 > 1 and controller is not None:
+            self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
+
+    def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
         machine = node.machine
         if machine.is_running and not machine.is_paused:
             life = machine.life
@@ -161,7 +177,7 @@ class Injector:
 
     # Wires
 
-    def _cut(self, fault: Fault, node: BrokerNode) -> None:
+    def _cut(self, fault: Fault, node: SimulatedBroker) -> None:
         others = [other.name for other in self._nodes.values() if other is not node]
         if fault.kind is FaultKind.CUT:
             others = [self._peer(fault, node).name]
@@ -184,7 +200,7 @@ class Injector:
 
         self._until(fault, heal)
 
-    def _slow_down(self, fault: Fault, node: BrokerNode) -> None:
+    def _slow_down(self, fault: Fault, node: SimulatedBroker) -> None:
         peer = self._peer(fault, node).name
         pairs = ((node.name, peer), (peer, node.name))
         for source, target in pairs:
@@ -198,7 +214,7 @@ class Injector:
 
     # The store
 
-    def _disturb_store(self, fault: Fault, node: BrokerNode) -> None:
+    def _disturb_store(self, fault: Fault, node: SimulatedBroker) -> None:
         client, machine = node.client, node.machine
         if fault.kind is FaultKind.STORE_RESTART:
             if self._server.machine.is_running:
@@ -211,9 +227,18 @@ class Injector:
         else:
             machine.enter(machine.life, client.reset)
 
+    def _depose(self, fault: Fault) -> None:
+        """Delete `/controller` as an operator does; the old controller may be slow to see it."""
+        controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
+        if controller is None or not self._server.machine.is_running:
+            return
+        if fault.other % 2:
+            self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
+        self._server.delete_controller()
+
     # Disks
 
-    def _disturb_disk(self, fault: Fault, node: BrokerNode) -> None:
+    def _disturb_disk(self, fault: Fault, node: SimulatedBroker) -> None:
         if fault.kind is FaultKind.SYNC_ERROR:
             node.disk.fail_sync()
         elif not node.disk.is_full:
@@ -221,7 +246,7 @@ class Injector:
             self._until(fault, node.disk.make_room)
 
 
-def _is_controller(node: BrokerNode) -> bool:
+def _is_controller(node: SimulatedBroker) -> bool:
     try:
         return node.broker is not None and node.broker.controller.is_active
     except EngineError:

@@ -28,7 +28,7 @@ from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.histories import History
-from engine.sim.node import BrokerNode
+from engine.sim.node import SimulatedBroker
 from engine.sim.records import BatchId, batch_ids
 from engine.znode.paths import CONTROLLER_EPOCH
 from engine.znode.tree import Node
@@ -64,6 +64,11 @@ class _Seen(NamedTuple):
     log_end_offset: int
     log_start_offset: int
 
+    @property
+    def role(self) -> tuple[int, int]:
+        """Return who leads it in which epoch."""
+        return self.leader_id, self.leader_epoch
+
 
 class Rules(NamedTuple):
     """What a plan promises."""
@@ -76,7 +81,7 @@ class Rules(NamedTuple):
 class Invariants:
     """Sees everything and keeps the first violation."""
 
-    def __init__(self, rules: Rules, nodes: Mapping[int, BrokerNode]) -> None:
+    def __init__(self, rules: Rules, nodes: Mapping[int, SimulatedBroker]) -> None:
         self.rules = rules
         self.violation: Violation | None = None
         self.histories: dict[TopicPartition, History] = {}
@@ -119,7 +124,7 @@ class Invariants:
 
     # Replicas
 
-    def look_at(self, node: BrokerNode) -> None:
+    def look_at(self, node: SimulatedBroker) -> None:
         """Check the replicas of a broker that changed since the last look."""
         broker = node.broker
         if broker is None:
@@ -142,7 +147,7 @@ class Invariants:
                 self._replica_changed(node, partition, before if is_same_life else None, now)
 
     def _replica_changed(
-        self, node: BrokerNode, partition: Partition, before: _Seen | None, now: _Seen
+        self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
         key, who = partition.topic_partition, f"broker {node.broker_id}"
         if not now.log_start_offset <= now.high_watermark <= now.log_end_offset:
@@ -165,7 +170,7 @@ class Invariants:
         first = history.leaders.setdefault(now.leader_epoch, broker_id)
         if first != broker_id:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
-        is_same = before is not None and before[1:3] == now[1:3]
+        is_same = before is not None and before.role == now.role
         if not is_same:
             missing = history.missing_from(content_ids(partition))
             if missing is not None:
@@ -218,7 +223,7 @@ class Invariants:
         if state is None or broker_id not in state.isr or broker is None:
             return
         partition = broker.storage.replica_manager.partitions.get(key)
-        if partition is None or (broker_id in history.lossy and not self.rules.is_synced):
+        if partition is None or broker_id in history.lossy:
             return
         end = partition.log.log_end_offset
         if end < history.committed_end:
@@ -291,22 +296,24 @@ class Invariants:
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 history.lossy.pop(broker_id, None)
-        if self.rules.is_synced:
-            return
         history.judge_lossy()
         history.judge_unseen(self.controller_epoch)
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""
-        if self.rules.is_synced:
+        if self._keeps_all(broker_id):
             return
         for key, history in self.histories.items():
             if broker_id in self.assigned.get(key, ()):
                 history.lost_writes(broker_id, self.controller_epoch)
 
+    def _keeps_all(self, broker_id: int) -> bool:
+        """Tell whether a broker's disk has everything that its broker counts on."""
+        return self.rules.is_synced and not self._nodes[broker_id].disk.has_failed_sync
+
     def may_lose_writes(self, broker_id: int) -> bool:
         """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""
-        if self.rules.is_synced:
+        if self._keeps_all(broker_id):
             return True
         return all(
             any(member != broker_id and member not in history.lossy for member in history.state.isr)

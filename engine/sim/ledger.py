@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
-from engine.sim.clients import ACKS_ALL, Producer, SentBatch
+from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
 from engine.sim.invariants import Invariants
-from engine.sim.node import BrokerNode
+from engine.sim.node import SimulatedBroker
 from engine.sim.records import batch_ids, numbers
 from engine.sim.trace import Trace
 
@@ -52,7 +52,7 @@ class Ledger:
         state = self._invariants.history(partition).state
         return state is not None and host == f"b{state.leader}"
 
-    def is_written(self, producer: Producer, batch: SentBatch) -> bool:
+    def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether the leader's log has a batch, whatever the producer was told."""
         log = self._invariants.leading_log(batch.partition)
         wanted = producer.name, batch.first_number
@@ -62,7 +62,7 @@ class Ledger:
             for _, name, number in numbers(content)
         )
 
-    def acknowledged(self, producer: Producer, batch: SentBatch, base_offset: int) -> None:
+    def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
         """Take note of a batch that was accepted."""
         self.acknowledged_count += batch.count
         if producer.kind.acks != ACKS_ALL:
@@ -95,7 +95,7 @@ class Ledger:
     # At rest
 
     def check_end(
-        self, nodes: Mapping[int, BrokerNode], partitions: Iterable[TopicPartition]
+        self, nodes: Mapping[int, SimulatedBroker], partitions: Iterable[TopicPartition]
     ) -> None:
         """Check every partition of a cluster at rest."""
         for partition in partitions:

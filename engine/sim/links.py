@@ -18,7 +18,7 @@ from random import Random
 from engine.sim.loop import VirtualLoop
 
 
-class Links:
+class Wires:
     """All links of a simulation, by the names of their machines."""
 
     def __init__(self, loop: VirtualLoop, random: Random, *, delay_ms_max: int) -> None:
@@ -75,7 +75,7 @@ class Links:
 class Channel:
     """One direction of one connection: what is sent first arrives first."""
 
-    def __init__(self, links: Links, source: str, target: str) -> None:
+    def __init__(self, links: Wires, source: str, target: str) -> None:
         self._links = links
         self._key = source, target
         self._last_ms = 0

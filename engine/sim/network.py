@@ -15,14 +15,14 @@ from collections.abc import Callable
 from engine.host.acceptor import Arrival
 from engine.host.memory_network import Carry, MemoryConnection, MemoryListener
 from engine.host.ports import Connection, ListenOptions
-from engine.sim.links import Channel, Links
+from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine, MachineTimers
 
 
 class SimulatedNetwork:
     """All listeners and connections of a simulation."""
 
-    def __init__(self, links: Links) -> None:
+    def __init__(self, links: Wires) -> None:
         self.links = links
         self.machines: dict[str, Machine] = {}
         self.listeners: dict[tuple[str, int], tuple[int, MemoryListener]] = {}

@@ -43,16 +43,16 @@ class NodeEvents(Protocol):
         """Take note of something that a reader of the trace wants to know."""
         ...
 
-    def gave_up(self, node: BrokerNode, reason: str) -> None:
+    def gave_up(self, node: SimulatedBroker, reason: str) -> None:
         """Take note of a broker that says it cannot go on."""
         ...
 
-    def lost_writes(self, node: BrokerNode) -> None:
+    def lost_writes(self, node: SimulatedBroker) -> None:
         """Take note of a broker whose disk lost what was not synced."""
         ...
 
 
-class BrokerNode:
+class SimulatedBroker:
     """One broker on its machine, with its disk."""
 
     def __init__(

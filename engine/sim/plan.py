@@ -41,6 +41,7 @@ class FaultKind(Enum):
     CLOCK_JUMP = "clock-jump"
     STORE_RESTART = "store-restart"
     ELECT_PREFERRED = "elect-preferred"
+    DEPOSE = "depose"
 
 
 class Direction(Enum):
@@ -107,59 +108,60 @@ _DURATIONS = {
     FaultKind.CLOCK_JUMP: (0, 3_600_000),
     FaultKind.STORE_RESTART: (100, 4_000),
     FaultKind.ELECT_PREFERRED: (0, 1),
+    FaultKind.DEPOSE: (0, 1),
 }
 
 
 def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
     """Return the plan of a seed; the same for the same arguments."""
-    random = Random(f"{seed}/plan")
-    is_synced = random.random() < 0.2
+    draw = Random(f"{seed}/plan")
+    is_synced = draw.random() < 0.2
     settings = {
         "zookeeper.session.timeout.ms": str(_SESSION_MS),
         "replica.lag.time.max.ms": str(_LAG_MS),
         "replica.fetch.wait.max.ms": "300",
         "replica.fetch.backoff.ms": "300",
-        "replica.high.watermark.checkpoint.interval.ms": random.choice(("500", "5000")),
-        "num.replica.fetchers": random.choice(("1", "1", "2")),
-        "log.segment.bytes": random.choice(("1048576", "2048")),
+        "replica.high.watermark.checkpoint.interval.ms": draw.choice(("500", "5000")),
+        "num.replica.fetchers": draw.choice(("1", "1", "2")),
+        "log.segment.bytes": draw.choice(("1048576", "2048")),
         "log.retention.hours": "-1",
         "auto.create.topics.enable": "false",
-        "controlled.shutdown.enable": random.choice(("true", "true", "false")),
+        "controlled.shutdown.enable": draw.choice(("true", "true", "false")),
     }
     if is_synced:
         settings["log.flush.interval.messages"] = "1"
     return Plan(
         seed,
-        broker_count=random.choice((3, 3, 3, 4)),
-        topics=random.choice(((1,), (1,), (2,), (3,), (2, 1))),
-        min_isr=random.choice((2, 2, 2, 1)),
-        is_unclean_allowed=random.random() < 0.1,
+        broker_count=draw.choice((3, 3, 3, 4)),
+        topics=draw.choice(((1,), (1,), (2,), (3,), (2, 1))),
+        min_isr=draw.choice((2, 2, 2, 1)),
+        is_unclean_allowed=draw.random() < 0.1,
         is_synced=is_synced,
         settings=tuple(settings.items()),
-        producers=_producers(random),
-        consumer_count=random.choice((0, 1)),
-        delay_ms_max=random.choice((1, 3, 10, 30)),
+        producers=_producers(draw),
+        consumer_count=draw.choice((0, 1)),
+        delay_ms_max=draw.choice((1, 3, 10, 30)),
         duration_ms=duration_ms,
-        faults=_faults(random, duration_ms),
+        faults=_faults(draw, duration_ms),
     )
 
 
-def _producers(random: Random) -> tuple[ProducerKind, ...]:
-    period_ms = random.choice((100, 200, 400))
+def _producers(draw: Random) -> tuple[ProducerKind, ...]:
+    period_ms = draw.choice((100, 200, 400))
     kinds = [
-        ProducerKind(ACKS_ALL, True, random.choice((1, 3, 5)), period_ms),
+        ProducerKind(ACKS_ALL, True, draw.choice((1, 3, 5)), period_ms),
         ProducerKind(ACKS_ALL, False, 1, period_ms),
     ]
-    if random.random() < 0.3:
-        kinds.append(ProducerKind(random.choice((0, 1)), False, 1, period_ms))
+    if draw.random() < 0.3:
+        kinds.append(ProducerKind(draw.choice((0, 1)), False, 1, period_ms))
     return tuple(kinds)
 
 
-def _faults(random: Random, duration_ms: int) -> tuple[Fault, ...]:
+def _faults(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
     kinds = list(FaultKind)
-    chosen = random.sample(kinds, random.choice((1, 2, 2, 3, 4, 6)))
-    mean_ms = random.choice((1_500, 3_000, 5_000, 8_000))
-    whoms = random.choice(
+    chosen = draw.sample(kinds, draw.choice((1, 2, 2, 3, 4, 6)))
+    mean_ms = draw.choice((1_500, 3_000, 5_000, 8_000))
+    whoms = draw.choice(
         (
             ("1", "2", "3"),
             ("leader",),
@@ -171,19 +173,19 @@ def _faults(random: Random, duration_ms: int) -> tuple[Fault, ...]:
     faults = []
     at_ms = _FIRST_MS
     while at_ms < duration_ms:
-        kind = random.choice(chosen)
+        kind = draw.choice(chosen)
         low, high = _DURATIONS[kind]
         # Short ones and long ones, not mostly middling ones.
-        length_ms = low + int((high - low) * random.random() ** 2)
+        length_ms = low + int((high - low) * draw.random() ** 2)
         faults.append(
             Fault(
                 at_ms,
                 kind,
-                random.choice(whoms),
+                draw.choice(whoms),
                 length_ms,
-                random.randrange(8),
-                random.choice(list(Direction)),
+                draw.randrange(8),
+                draw.choice(list(Direction)),
             )
         )
-        at_ms += 1 + int(random.expovariate(1 / mean_ms))
+        at_ms += 1 + int(draw.expovariate(1 / mean_ms))
     return tuple(faults)

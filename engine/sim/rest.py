@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from engine.model import TopicPartition
 from engine.sim.invariants import Invariants
-from engine.sim.node import BrokerNode
+from engine.sim.node import SimulatedBroker
 
 
 def unrest(
-    nodes: Mapping[int, BrokerNode],
+    nodes: Mapping[int, SimulatedBroker],
     invariants: Invariants,
     partitions: Iterable[TopicPartition],
 ) -> list[str]:
@@ -25,7 +25,7 @@ def unrest(
 
 
 def _partition_unrest(
-    key: TopicPartition, nodes: Mapping[int, BrokerNode], invariants: Invariants
+    key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> list[str]:
     history = invariants.histories.get(key)
     if history is None or history.state is None:

@@ -24,15 +24,15 @@ from engine.client.connection import Call
 from engine.client.settings import Address
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
-from engine.sim.clients import ClusterLinks, Consumer, Producer
+from engine.sim.clients import ClusterLinks, SimulatedConsumer, SimulatedProducer
 from engine.sim.faults import STORE, Injector
 from engine.sim.invariants import Invariants, Rules, Violation
 from engine.sim.ledger import Ledger
-from engine.sim.links import Links
+from engine.sim.links import Wires
 from engine.sim.loop import VirtualLoop
 from engine.sim.machine import Machine
 from engine.sim.network import SimulatedNetwork
-from engine.sim.node import BROKER_PORT, BrokerNode
+from engine.sim.node import BROKER_PORT, SimulatedBroker
 from engine.sim.plan import Fault, Plan
 from engine.sim.rest import unrest
 from engine.sim.store import StoreServer, WatchedJournal
@@ -64,15 +64,15 @@ class Simulation:
         self.plan = plan
         self.loop = VirtualLoop()
         self.trace = Trace(self.loop, is_kept=is_traced)
-        self.nodes: dict[int, BrokerNode] = {}
+        self.nodes: dict[int, SimulatedBroker] = {}
         rules = Rules(plan.min_isr, plan.is_unclean_allowed, plan.is_synced)
         self.invariants = Invariants(rules, self.nodes)
         self.ledger = Ledger(self.invariants, self.trace)
-        self.links = Links(self.loop, self._random("links"), delay_ms_max=plan.delay_ms_max)
+        self.links = Wires(self.loop, self._random("links"), delay_ms_max=plan.delay_ms_max)
         self.network = SimulatedNetwork(self.links)
         self.server = StoreServer(self._machine(STORE), self.links, WatchedJournal(self.invariants))
-        self.producers: list[Producer] = []
-        self.consumers: list[Consumer] = []
+        self.producers: list[SimulatedProducer] = []
+        self.consumers: list[SimulatedConsumer] = []
         for broker_id in range(1, plan.broker_count + 1):
             self._add_node(broker_id)
         self._client_machine = self._machine("clients")
@@ -96,7 +96,7 @@ class Simulation:
             "min.insync.replicas": str(self.plan.min_isr),
             "unclean.leader.election.enable": str(self.plan.is_unclean_allowed).lower(),
         }
-        self.nodes[broker_id] = BrokerNode(
+        self.nodes[broker_id] = SimulatedBroker(
             broker_id,
             machine,
             self.network,
@@ -137,13 +137,13 @@ class Simulation:
         """Put a line into the trace."""
         self.trace.add(subject, text)
 
-    def gave_up(self, node: BrokerNode, reason: str) -> None:
+    def gave_up(self, node: SimulatedBroker, reason: str) -> None:
         """Note a broker that cannot go on; for its disk's sake it may."""
         self.trace.add(node.name, f"gives up: {reason}")
         if "log directory is offline" not in reason:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
-    def lost_writes(self, node: BrokerNode) -> None:
+    def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut."""
         self.invariants.lost_writes(node.broker_id)
 
@@ -239,12 +239,14 @@ class Simulation:
         for number, kind in enumerate(self.plan.producers):
             name = f"p{number}"
             self.producers.append(
-                Producer(self._client(name), kind, self.partitions, self._random(name), self.ledger)
+                SimulatedProducer(
+                    self._client(name), kind, self.partitions, self._random(name), self.ledger
+                )
             )
         for number in range(self.plan.consumer_count):
             name = f"c{number}"
             self.consumers.append(
-                Consumer(
+                SimulatedConsumer(
                     self._client(name),
                     self.partitions,
                     self._random(name),

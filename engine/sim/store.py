@@ -21,7 +21,7 @@ from typing import Any, Protocol
 
 from engine.errors import EngineError, ZnodeError
 from engine.host.promise import Promise
-from engine.sim.links import Channel, Links
+from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine, MachineTimers
 from engine.znode.errors import SessionExpired, ZnodeConnectionLost
 from engine.znode.journal import Stored
@@ -39,6 +39,7 @@ from engine.znode.model import (
     WatchEvent,
     WatchKind,
 )
+from engine.znode.paths import CONTROLLER
 from engine.znode.store import ZnodeStore
 from engine.znode.tree import Node
 
@@ -48,6 +49,8 @@ _EXPIRY_TICK_MS = 500
 _RECONNECT_MS = 300
 #: How long it waits for the server's response to that.
 _ATTACH_MS = 2_000
+#: The session of whoever deletes a node by hand lasts as long as any simulation.
+_OPERATOR_MS = 1 << 30
 
 
 class StoreObserver(Protocol):
@@ -93,7 +96,7 @@ class _Attachment:
 class _Connection:
     """One connection of one client."""
 
-    def __init__(self, links: Links, client: str, server: str) -> None:
+    def __init__(self, links: Wires, client: str, server: str) -> None:
         self.to_server: Channel = links.channel(client, server)
         self.to_client: Channel = links.channel(server, client)
         #: Whether the client still listens to it.
@@ -103,13 +106,14 @@ class _Connection:
 class StoreServer:
     """The store and who is connected to it."""
 
-    def __init__(self, machine: Machine, links: Links, journal: WatchedJournal) -> None:
+    def __init__(self, machine: Machine, links: Wires, journal: WatchedJournal) -> None:
         self.machine = machine
         self.links = links
         self._journal = journal
         self._attached: dict[int, _Attachment] = {}
         #: What tells the client of each connection that the server has closed it.
         self._closers: dict[_Connection, Callable[[], None]] = {}
+        self._operator_session = 0
         self.start()
 
     def start(self) -> None:
@@ -145,6 +149,14 @@ class StoreServer:
         if session_id in self.store.session_ids():
             self.store.close_session(session_id)
             self._forget(session_id)
+
+    def delete_controller(self) -> None:
+        """Delete `/controller`, if it is there, as an operator does."""
+        self._journal.writer = "operator"
+        if self._operator_session not in self.store.session_ids():
+            self._operator_session = self.store.open_session(_OPERATOR_MS)
+        if self.store.exists(self._operator_session, CONTROLLER) is not None:
+            self.store.apply(self._operator_session, Delete(CONTROLLER))
 
     def _forget(self, session_id: int) -> None:
         attachment = self._attached.pop(session_id, None)

@@ -61,6 +61,7 @@ class PatientZnodeClient:
 
     @on_session.setter
     def on_session(self, listener: Callable[[SessionEvent], None]) -> None:
+        """Have the session's changes told to another; set it before `connect`."""
         self._client.on_session = listener
 
     async def connect(self) -> None:

@@ -118,6 +118,15 @@ def test_a_log_that_parted_is_cut_epoch_by_epoch() -> None:
     pair.round(3).assert_same()
 
 
+def test_the_watermark_of_a_leader_that_sends_back_to_the_fork_is_not_taken() -> None:
+    pair = Pair(epoch=9)
+    fill(pair.led.log, [2], epoch=1)
+    fill(pair.own.log, [3], epoch=1)
+    asked = pair.begin().fetcher.asked()
+    assert not pair.fetcher.taken(asked, answers_of(pair.leader, 2, asked))
+    assert 2 == pair.own.log.log_end_offset
+
+
 def test_an_epoch_without_records_goes_too() -> None:
     pair = Pair(epoch=3)
     fill(pair.led.log, [2], epoch=0)
@@ -221,10 +230,10 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     late = [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))]
     pair.own.become_follower(state((1, 2), epoch=6))
     pair.fetcher.add(PARTITION, 6)
-    pair.fetcher.taken(asked, late)
+    assert not pair.fetcher.taken(asked, late)
     assert 0 == pair.own.log.log_end_offset
     asked = pair.fetcher.asked()
-    pair.fetcher.taken(asked, late)
+    assert pair.fetcher.taken(asked, late)
     assert 3 == pair.own.log.log_end_offset
     pair.fetcher.taken(asked, late)
     assert 3 == pair.fetcher.states[PARTITION].fetch_offset

@@ -1,0 +1,234 @@
+"""Planted faults, and how many seeds it takes until a simulation finds each.
+
+```
+python -m tests.sim.mutants                        every mutant, up to 2,000 seeds
+python -m tests.sim.mutants NAME ... --seeds 100   some of them
+```
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+import pytest
+
+from engine.controller import broker_events, replica_machine
+from engine.controller.broker_events import BrokerEvents
+from engine.log import local_log
+from engine.log.epoch_cache import EpochCache
+from engine.log.producer_state import ProducerState
+from engine.replication import partition as partitions
+from engine.replication.leadership import Leadership
+from engine.replication.partition import Partition
+from engine.replication.partition_types import EnoughReplicas
+from engine.replication.replica_fetcher import ReplicaFetcher
+from engine.sim import node
+from engine.sim.plan import plan_of
+from engine.sim.simulation import run_plan
+from tests.scripts import test_scripts as planted
+
+Fault = Callable[[pytest.MonkeyPatch], None]
+
+
+class Mutant(NamedTuple):
+    """A fault, the story it belongs to, and the rule that it breaks."""
+
+    plant: Fault
+    story: str
+    rule: str
+
+    @property
+    def name(self) -> str:
+        """Return what it is called by."""
+        return self.plant.__name__
+
+
+def the_last_replica_leaves(patch: pytest.MonkeyPatch) -> None:
+    """Leave nobody in the in-sync set when its last member dies, and take anyone then."""
+
+    def without_replica(state: Any, replica: int, controller_epoch: int) -> Any:
+        isr = tuple(broker_id for broker_id in state.isr if broker_id != replica)
+        leader = -1 if state.leader == replica else state.leader
+        return state._replace(
+            leader=leader,
+            leader_epoch=state.leader_epoch + 1,
+            isr=isr,
+            controller_epoch=controller_epoch,
+        )
+
+    patch.setattr(replica_machine, "without_replica", without_replica)
+
+
+def bounced_brokers_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
+    """Take a broker that came back with a new epoch for one that was never away."""
+    on_brokers = BrokerEvents.on_brokers
+
+    async def blind(self: BrokerEvents) -> None:
+        live = self._context.live_brokers
+        for broker_id, broker in (await broker_events.read_brokers(self._client)).items():
+            if broker_id in live:
+                live[broker_id] = broker
+        await on_brokers(self)
+
+    patch.setattr(BrokerEvents, "on_brokers", blind)
+
+
+def any_follower_commits(patch: pytest.MonkeyPatch) -> None:
+    """Commit what one follower has, in sync or not."""
+    rule = partitions.leader_high_watermark
+
+    def largest(current: int, end: int, ends: Iterable[int]) -> int:
+        return rule(current, end, [max(ends, default=end)])
+
+    patch.setattr(partitions, "leader_high_watermark", largest)
+
+
+def repeated_sequences_are_written(patch: pytest.MonkeyPatch) -> None:
+    """Write what an idempotent producer sends again."""
+
+    def unchecked(*_arguments: Any, **_options: Any) -> None:
+        return None
+
+    patch.setattr(ProducerState, "check_data", unchecked)
+
+
+def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
+    """Keep the state of producers on leaders alone."""
+    append = local_log.LocalLog.append_as_follower
+
+    def forgetting(self: local_log.LocalLog, *arguments: Any) -> Any:
+        info = append(self, *arguments)
+        self.producers.clear()
+        return info
+
+    patch.setattr(local_log.LocalLog, "append_as_follower", forgetting)
+
+
+def restarts_forget_producers(patch: pytest.MonkeyPatch) -> None:
+    """Begin without producers after every start."""
+    patch.setattr(ProducerState, "load", lambda self, entries, **_: self.clear())
+
+
+def epochs_outlive_their_records(patch: pytest.MonkeyPatch) -> None:
+    """Keep the epochs of records that were cut off."""
+    patch.setattr(EpochCache, "truncate_from_end", lambda self, end_offset: False)
+
+
+def acknowledged_when_appended(patch: pytest.MonkeyPatch) -> None:
+    """Answer acks=all as soon as the leader has the records."""
+    enough = Partition.enough_replicas_reached
+
+    def at_once(self: Partition, required_offset: int) -> EnoughReplicas:
+        return enough(self, required_offset)._replace(is_reached=True)
+
+    patch.setattr(Partition, "enough_replicas_reached", at_once)
+
+
+def repeated_orders_drop_proposals(patch: pytest.MonkeyPatch) -> None:
+    """Forget a proposed in-sync set when the controller's order comes a second time."""
+    become_leader = Partition.become_leader
+
+    def forgetting(self: Partition, state: Any) -> Any:
+        self._is_awaited = False
+        return become_leader(self, state)
+
+    patch.setattr(Partition, "become_leader", forgetting)
+
+
+def lost_requests_are_given_up(patch: pytest.MonkeyPatch) -> None:
+    """Give an event of the controller up when the connection to the store is lost."""
+    patch.setattr(node, "PatientZnodeClient", lambda client: client)
+
+
+def failed_orders_stay_secret(patch: pytest.MonkeyPatch) -> None:
+    """Tell nobody of a disk that fails amid an order of the controller."""
+    from engine.replication.errors import answer_to
+
+    def quiet(self: Leadership, topic_partition: Any, failure: Any) -> Any:
+        self._replicas.mark_offline(topic_partition)
+        return answer_to(topic_partition, failure)
+
+    patch.setattr(Leadership, "_failed", quiet)
+
+
+def passed_over_is_known(patch: pytest.MonkeyPatch) -> None:
+    """Go on with a fetch session after an answer that was passed over."""
+    taken = ReplicaFetcher.taken
+
+    def certain(self: ReplicaFetcher, *arguments: Any) -> bool:
+        taken(self, *arguments)
+        return True
+
+    patch.setattr(ReplicaFetcher, "taken", certain)
+
+
+MUTANTS = (
+    Mutant(planted.truncating_to_the_watermark, "watermark truncation", "REPL-2, R2"),
+    Mutant(planted.the_end_alone, "fast double fail-over", "REPL-2, R1"),
+    Mutant(planted.unfenced, "unfenced fetch", "REPL-3, R6"),
+    Mutant(planted.no_divergence, "missed LeaderAndIsr", "REPL-4, R10"),
+    Mutant(planted.joining_below_the_epochs_start, "early ISR growth", "R11"),
+    Mutant(planted.joining_below_the_watermark, "early ISR growth", "ISR-5, R11"),
+    Mutant(planted.always_unclean, "unclean election", "CTL, R13"),
+    Mutant(the_last_replica_leaves, "last replica standing", "R13"),
+    Mutant(bounced_brokers_are_not_noticed, "fast bounce with loss", "CTL-8, R12"),
+    Mutant(planted.unguarded_writes, "zombie controller", "C1"),
+    Mutant(planted.any_controller_is_obeyed, "zombie controller", "C2"),
+    Mutant(planted.the_smaller_set_commits, "zombie leader", "ISR-6, R4"),
+    Mutant(planted.the_leader_commits_alone, "ack before replication", "HW-7, R3"),
+    Mutant(acknowledged_when_appended, "ack before replication", "ISR-7, R8"),
+    Mutant(any_follower_commits, "watermark by a replica out of the ISR", "HW-7, R3"),
+    Mutant(planted.committed_by_too_few, "too few in sync", "ISR-9, R8"),
+    Mutant(repeated_sequences_are_written, "duplicate after a retry", "T5"),
+    Mutant(followers_forget_producers, "duplicate after leader change", "T5"),
+    Mutant(restarts_forget_producers, "duplicate after a restart", "T5"),
+    Mutant(epochs_outlive_their_records, "fast double fail-over", "L4"),
+    Mutant(planted.shrinking_while_asking, "in-sync sets in flight", "ISR-6"),
+    Mutant(repeated_orders_drop_proposals, "an order that comes twice", "ISR-10"),
+    Mutant(lost_requests_are_given_up, "the store is away for a moment", "C5"),
+    Mutant(failed_orders_stay_secret, "a disk fails amid an order", "D20"),
+    Mutant(passed_over_is_known, "an answer that comes too late", "HW-6"),
+)
+
+
+class Found(NamedTuple):
+    """The first seed that finds a mutant; `seed` is None if none did."""
+
+    name: str
+    seed: int | None
+    violation: str
+
+
+def first_failing_seed(name: str, seed_count: int, first_seed: int = 0) -> Found:
+    """Run seeds with a mutant until a rule is seen broken."""
+    mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
+    with pytest.MonkeyPatch.context() as patch:
+        mutant.plant(patch)
+        for seed in range(first_seed, first_seed + seed_count):
+            violation = run_plan(plan_of(seed)).violation
+            if violation is not None:
+                return Found(name, seed, str(violation).splitlines()[0])
+    return Found(name, None, "")
+
+
+def main() -> None:
+    """Print the first failing seed of each mutant."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", default=[mutant.name for mutant in MUTANTS])
+    parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=2)
+    arguments = parser.parse_args()
+    with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
+        work = [pool.submit(first_failing_seed, name, arguments.seeds) for name in arguments.names]
+        for future in work:
+            found = future.result()
+            seeds = "none" if found.seed is None else found.seed + 1
+            print(f"{found.name:34} {seeds!s:>6}  {found.violation[:140]}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

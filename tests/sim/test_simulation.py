@@ -1,0 +1,96 @@
+"""The simulation itself: the same seed is the same run, and what is broken is seen."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.sim.invariants import Violation
+from engine.sim.plan import Fault, FaultKind, Plan, plan_of
+from engine.sim.shrink import shrink
+from engine.sim.simulation import RunResult, run_plan
+from tests.sim.mutants import MUTANTS, first_failing_seed
+
+_PRINT = """
+from engine.sim.plan import plan_of
+from engine.sim.simulation import run_plan
+print("\\n".join(run_plan(plan_of({seed}), is_traced=True).lines))
+"""
+
+
+def _trace_in_a_process(seed: int, hash_seed: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-c", _PRINT.format(seed=seed)],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.slow
+def test_a_seed_is_the_same_run_in_every_process() -> None:
+    first = _trace_in_a_process(7, "1")
+    assert first == _trace_in_a_process(7, "2")
+    assert "the cluster stands" in first
+
+
+def test_a_trace_changes_nothing() -> None:
+    plain, traced = run_plan(plan_of(3)), run_plan(plan_of(3), is_traced=True)
+    assert plain._replace(lines=[]) == traced._replace(lines=[])
+    assert [] == plain.lines
+
+
+def test_a_plan_is_drawn_before_anything_runs() -> None:
+    assert plan_of(5) == plan_of(5)
+    assert plan_of(5) != plan_of(6)
+    kinds = {fault.kind for seed in range(200) for fault in plan_of(seed).faults}
+    assert set(FaultKind) == kinds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["the_leader_commits_alone", "acknowledged_when_appended", "any_follower_commits"]
+)
+def test_a_planted_fault_is_found_at_once(name: str) -> None:
+    assert first_failing_seed(name, 5).seed is not None
+
+
+def test_every_planted_fault_has_a_name_and_a_reason() -> None:
+    names = [mutant.name for mutant in MUTANTS]
+    assert len(names) == len(set(names)) >= 15
+    assert all(mutant.plant.__doc__ for mutant in MUTANTS)
+
+
+@dataclass
+class Pretended:
+    """Runs that fail while two faults are both there."""
+
+    needed: tuple[int, int]
+    runs: list[Plan] = field(default_factory=list)
+
+    def __call__(self, plan: Plan) -> RunResult:
+        self.runs.append(plan)
+        times = {fault.at_ms for fault in plan.faults}
+        violation = Violation("R2", "lost", 9) if set(self.needed) <= times else None
+        return RunResult(plan, violation, 0, 0, 0, 0, 0, [])
+
+
+@pytest.mark.parametrize("needed", [(0, 39), (7, 8), (20, 20)])
+def test_faults_that_a_failure_does_not_need_are_left_out(needed: tuple[int, int]) -> None:
+    faults = tuple(Fault(number, FaultKind.KILL, "1", 0) for number in range(40))
+    run = Pretended(needed)
+    smallest = shrink(run(plan_of(1)._replace(faults=faults)), run=run)
+    assert sorted(set(needed)) == [fault.at_ms for fault in smallest.plan.faults]
+    assert len(run.runs) < 100
+
+
+def test_shrinking_ends_after_so_many_runs() -> None:
+    faults = tuple(Fault(number, FaultKind.KILL, "1", 0) for number in range(40))
+    run = Pretended((0, 39))
+    shrink(run(plan_of(1)._replace(faults=faults)), runs_max=3, run=run)
+    assert 4 == len(run.runs)
