@@ -47,7 +47,7 @@ KINDS: Final = (
 _MIN_ISR: Final = "min.insync.replicas"
 
 
-class Finding(NamedTuple):
+class HealthFinding(NamedTuple):
     """One thing that is not as it should be; `subject` is a partition, a broker, or the cluster.
 
     `partition` is the one whose in-sync set it is about.
@@ -109,7 +109,7 @@ def _partitions(view: ClusterView) -> Iterator[tuple[TopicPartition, PartitionVi
             yield TopicPartition(name, partition.partition), partition
 
 
-def findings_of(facts: ClusterFacts) -> list[Finding]:
+def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
     """Return what is wrong, the worst first."""
     found = [
         *_of_cluster(facts),
@@ -125,45 +125,45 @@ def findings_of(facts: ClusterFacts) -> list[Finding]:
     return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _of_cluster(facts: ClusterFacts) -> Iterable[Finding]:
+def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
     view = facts.view
     if view.controller_id not in view.brokers:
         cause = "no live broker is the controller: no leader is elected, no topic changes"
-        yield Finding(CRITICAL, "no-controller", "cluster", cause)
+        yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
 
 
-def _of_log_dirs(facts: ClusterFacts) -> Iterable[Finding]:
+def _of_log_dirs(facts: ClusterFacts) -> Iterable[HealthFinding]:
     for broker_id, dirs in sorted(facts.log_dirs.items()):
         if isinstance(dirs, EngineError):
             continue
         for log_dir in dirs:
             if log_dir.error is not None:
                 cause = f"{log_dir.path} is offline: {log_dir.error}"
-                yield Finding(CRITICAL, "log-dir", f"broker {broker_id}", cause)
+                yield HealthFinding(CRITICAL, "log-dir", f"broker {broker_id}", cause)
 
 
 def _of_partition(
     key: TopicPartition, partition: PartitionView, facts: ClusterFacts
-) -> Iterable[Finding]:
+) -> Iterable[HealthFinding]:
     subject, min_isr = str(key), facts.min_isr.get(key.topic, 1)
     missing = [id_ for id_ in partition.replicas if id_ not in partition.isr]
     causes = "; ".join(_why_out(key, partition, id_, facts) for id_ in missing)
     in_sync = f"in sync: {_ids(partition.isr)} of {_ids(partition.replicas)}"
     if not partition.has_leader:
         cause = f"no leader; {_why_offline(partition, facts)}"
-        yield Finding(CRITICAL, "offline", subject, cause, key)
+        yield HealthFinding(CRITICAL, "offline", subject, cause, key)
     elif len(partition.isr) < min(min_isr, len(partition.replicas)):
         cause = f"{in_sync}, acks=all needs {min_isr}; {causes}"
-        yield Finding(CRITICAL, "under-min-isr", subject, cause, key)
+        yield HealthFinding(CRITICAL, "under-min-isr", subject, cause, key)
     elif partition.is_under_replicated and len(partition.isr) == min_isr:
         cause = f"{in_sync}, acks=all needs {min_isr}: none more may be lost; {causes}"
-        yield Finding(WARNING, "at-min-isr", subject, cause, key)
+        yield HealthFinding(WARNING, "at-min-isr", subject, cause, key)
     elif partition.is_under_replicated:
-        yield Finding(WARNING, "under-replicated", subject, f"{in_sync}; {causes}", key)
+        yield HealthFinding(WARNING, "under-replicated", subject, f"{in_sync}; {causes}", key)
     preferred = partition.replicas[0] if partition.replicas else None
     if partition.has_leader and partition.leader != preferred and preferred in partition.isr:
         cause = f"broker {partition.leader} leads, {preferred} is preferred and in sync"
-        yield Finding(NOTICE, "not-preferred", subject, cause)
+        yield HealthFinding(NOTICE, "not-preferred", subject, cause)
 
 
 def _why_offline(partition: PartitionView, facts: ClusterFacts) -> str:
@@ -194,18 +194,18 @@ def _why_out(
     return f"broker {broker_id} has all {leader_end} records and is about to join"
 
 
-def _of_topics(facts: ClusterFacts) -> Iterable[Finding]:
+def _of_topics(facts: ClusterFacts) -> Iterable[HealthFinding]:
     for name, topic in sorted(facts.view.topics.items()):
         min_isr, count = facts.min_isr.get(name, 1), topic.replication_factor
         if count and min_isr > count:
             cause = f"{_MIN_ISR} is {min_isr}, and there are {count} replicas"
-            yield Finding(WARNING, "impossible-min-isr", name, cause)
+            yield HealthFinding(WARNING, "impossible-min-isr", name, cause)
 
 
-def _of_throttles(throttles: Sequence[Throttle]) -> Iterable[Finding]:
+def _of_throttles(throttles: Sequence[Throttle]) -> Iterable[HealthFinding]:
     for throttle in throttles:
         cause = f"{throttle.setting}={throttle.value}"
-        yield Finding(NOTICE, "throttle", f"{throttle.kind} {throttle.name}", cause)
+        yield HealthFinding(NOTICE, "throttle", f"{throttle.kind} {throttle.name}", cause)
 
 
 def _ids(broker_ids: Iterable[int]) -> str:

@@ -44,7 +44,7 @@ The znode of the topic is the last to change, since it alone has the original re
 controller that takes over at any step reads them there and walks again from A or B. In sync
 replicas are assigned ones at every step (RSN-3), and the old leader leads until B3 (RSN-9).
 
-Source: RSN-1 ... RSN-9, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
+Source: RSN-1 … RSN-9, C6, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
 Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned ones, and the next
 controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
 replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in what

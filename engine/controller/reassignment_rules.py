@@ -69,7 +69,10 @@ def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return an assignment on its way to a target, whatever it was on its way to before."""
+    """Return an assignment on its way to a target, whatever it was on its way to before.
+
+    Source: RSN-4.
+    """
     original = original_replicas(assignment)
     replicas = tuple(dict.fromkeys((*target, *original)))
     return PartitionAssignment(replicas, _without(replicas, original), _without(replicas, target))
@@ -88,7 +91,10 @@ def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
 def replicas_refusal(
     assignment: PartitionAssignment, target: Sequence[int], live: Iterable[int]
 ) -> ReassignmentResult | None:
-    """Return why replicas cannot be the target of a partition, None if they can."""
+    """Return why replicas cannot be the target of a partition, None if they can.
+
+    Source: RSN-7.
+    """
     refusal = list_refusal(target)
     if refusal is not None:
         return refusal
@@ -135,6 +141,7 @@ def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -
 def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
     """Return why replicas must not be deleted at once: all that is in sync would be lost.
 
+    Source: C6.
     Differs: Kafka deletes them, and what was acknowledged with them.
     """
     if not isr or not set(isr) <= set(unwanted):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-from engine.client.findings import KINDS, NOTICE, Finding, ask_facts, findings_of
+from engine.client.findings import KINDS, NOTICE, HealthFinding, ask_facts, findings_of
 from engine.errors import EngineError
 from kctl import exits
 from kctl.asking import report_error, say
@@ -67,7 +67,7 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
     return exits.PROBLEMS_FOUND if problems else exits.OK
 
 
-def _look(options: ClusterOptions, request: CheckRequest) -> tuple[list[Finding], dict[str, str]]:
+def _look(options: ClusterOptions, request: CheckRequest) -> tuple[list[HealthFinding], dict[str, str]]:
     """Return the findings, and since when the set of each partition among them is as it is."""
     with connect(options) as client:
         facts = ask_facts(client, request.topics)
@@ -89,7 +89,7 @@ def _look(options: ClusterOptions, request: CheckRequest) -> tuple[list[Finding]
     return findings, since
 
 
-def _row(finding: Finding, since: dict[str, str]) -> dict[str, Any]:
+def _row(finding: HealthFinding, since: dict[str, str]) -> dict[str, Any]:
     return {
         "severity": finding.severity,
         "finding": finding.kind,

@@ -1,4 +1,7 @@
-"""Partitions move between three whole brokers while somebody produces."""
+"""Partitions move between three whole brokers while somebody produces.
+
+Source: RSN-9, C6.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ def controller_of(cluster: MemoryCluster) -> int:
 
 
 def move(cluster: MemoryCluster, target: Sequence[int] | None) -> tuple[int, str | None]:
-    """Ask for other replicas of T0; returns code and message."""
+    """Ask for other replicas of t-0; returns code and message."""
     request = message_class("AlterPartitionReassignmentsRequest")
     row = request.ReassignablePartition(
         partition_index=0, replicas=None if target is None else list(target)

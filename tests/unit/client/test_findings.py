@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.client.cluster_admin import LogDirView
-from engine.client.findings import KINDS, ClusterFacts, Finding, findings_of
+from engine.client.findings import KINDS, ClusterFacts, HealthFinding, findings_of
 from engine.client.health import Throttle
 from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
 from engine.client.settings import Address
@@ -38,7 +38,7 @@ def facts(
     )
 
 
-def only(found: list[Finding]) -> tuple[str, str, str, str]:
+def only(found: list[HealthFinding]) -> tuple[str, str, str, str]:
     (finding,) = found
     assert finding.kind in KINDS
     return finding.severity, finding.kind, finding.subject, finding.cause

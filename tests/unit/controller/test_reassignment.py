@@ -69,7 +69,7 @@ def test_a_move_writes_what_kafka_writes_in_its_order() -> None:
 
 
 def orders(cluster: Cluster) -> list[tuple[int, str, Any]]:
-    """Return broker, kind and state of each order about T0 since the last call."""
+    """Return broker, kind and state of each order about t-0 since the last call."""
     return [
         (broker_id, name.removesuffix("Request"), state)
         for broker_id, name, request in cluster.active.channel.take()
