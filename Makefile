@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz soak-kill compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit quick fuzz soak-kill soak-cluster compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -38,6 +38,13 @@ SEED ?= $(shell date +%s)
 
 soak-kill: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.soak.kill_broker --rounds $(ROUNDS) --seed $(SEED)
+
+# Three brokers in processes, each of them and the store killed, paused and restarted amid a load:
+# make soak-cluster CYCLES=300 SEED=7
+CYCLES ?= 50
+
+soak-cluster: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.soak.kill_cluster --cycles $(CYCLES) --seed $(SEED)
 
 # The jars of a Kafka release, whose dump tool ours is compared with on damaged logs.
 KAFKA_LIBS ?= libs

@@ -32,6 +32,9 @@ NOUNS: dict[str, Noun] = {
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
+    "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
+    "check": Noun("check", "Look for what is wrong, each finding with its cause", _CLUSTER),
+    "explain": Noun("explain", "Tell all of a partition, and what would happen to it", _CLUSTER),
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),
     "broker": Noun("broker", "Run one broker from a server.properties", _CLUSTER),
     "znode": Noun(

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from kctl.words import UnreadableWord
+
+if TYPE_CHECKING:
+    from engine.cluster.data_directory import RunningCluster
 
 
 def data_home(environment: Mapping[str, str]) -> str:
@@ -25,11 +29,20 @@ def cluster_path(environment: Mapping[str, str], data: str | None) -> str:
 
 def running_servers(environment: Mapping[str, str]) -> str | None:
     """Return the addresses of the embedded cluster, None if it does not run."""
+    running = _running(environment)
+    return None if running is None else running.bootstrap_servers
+
+
+def store_of(environment: Mapping[str, str], servers: str) -> str | None:
+    """Return where the metadata store of the embedded cluster is, if it has these addresses."""
+    running = _running(environment)
+    is_meant = running is not None and running.bootstrap_servers == servers
+    return running.znode_address if running is not None and is_meant else None
+
+
+def _running(environment: Mapping[str, str]) -> RunningCluster | None:
     from engine.cluster.data_directory import ClusterState, DataDirectory
     from engine.host.real import RealFiles
 
     directory = DataDirectory(RealFiles(), cluster_path(environment, None))
-    if directory.state() is not ClusterState.RUNNING:
-        return None
-    running = directory.running()
-    return None if running is None else running.bootstrap_servers
+    return directory.running() if directory.state() is ClusterState.RUNNING else None

@@ -30,6 +30,7 @@ from engine.broker.replica_fetching import ReplicaFetchers
 from engine.broker.replication_quotas import ReplicationQuotas
 from engine.broker.tasks import LoopTasks
 from engine.config.broker_config import BrokerConfig
+from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.errors import StorageError
 from engine.host.ports import Files, LogDirOffline
 from engine.limits import STATES_TOLD_MAX
@@ -42,7 +43,7 @@ from engine.replication.effects import ProposeIsr
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
-from engine.replication.nearest_replica import REPLICA_SELECTORS, NearestReplica
+from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition_types import ReplicationConfig
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig

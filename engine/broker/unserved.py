@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.config.broker_config import BrokerConfig
+from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
-from engine.replication.nearest_replica import REPLICA_SELECTORS
 
 if TYPE_CHECKING:
     from engine.znode.client import ZnodeClient

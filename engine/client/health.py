@@ -51,13 +51,14 @@ def cluster_health(client: KafkaClient, broker_ids: Sequence[int]) -> ClusterHea
         view.controller_id,
         sum(partition.is_under_replicated for partition in partitions),
         sum(not partition.has_leader for partition in partitions),
-        _throttles(client, sorted(view.topics), alive),
+        cluster_throttles(client, sorted(view.topics), alive),
     )
 
 
-def _throttles(
+def cluster_throttles(
     client: KafkaClient, topics: Sequence[str], broker_ids: Sequence[int]
 ) -> list[Throttle]:
+    """Return what slows replication down, of these topics and brokers; without an answer none."""
     of_topics = [Resource(ConfigResourceType.TOPIC, name) for name in topics]
     of_brokers = [Resource(ConfigResourceType.BROKER, str(id_)) for id_ in broker_ids]
     asked = ((of_topics, "topic", _TOPIC_THROTTLES), (of_brokers, "broker", _BROKER_THROTTLES))

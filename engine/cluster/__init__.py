@@ -4,7 +4,11 @@
 |---|---|
 | `cluster` | brokers and store in this process |
 | `ensemble` | a broker's metadata in a real ZooKeeper |
-| `run` | a process that is nothing but a cluster: loop, signals, log |
+| `process` | a process that is brokers: loop, signals, end |
+| `run` | what such a process runs: a cluster, one broker of it, a broker alone |
+| `member_processes` | brokers in processes of their own, kept by the one with the store |
+| `broker_processes` | the same, seen from outside: states, signals |
+| `requests`, `keeper` | what commands want of the process, and who carries it out |
 | `plan` | how a cluster is made |
 | `data_directory` | where a cluster's files lie, and what it says of itself there |
 | `__main__` | that process as a program |

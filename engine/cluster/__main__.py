@@ -1,7 +1,7 @@
 """The process of a cluster: `python -m engine.cluster DIRECTORY` runs the plan that lies there.
 
-`python -m engine.cluster DIRECTORY ID HOST:PORT LAST` runs one broker of it: its metadata store
-listens there, and it listened on port LAST itself, 0 for any.
+`python -m engine.cluster DIRECTORY ID STORE PORT PID` runs one broker of it, for process PID: the
+metadata store listens at STORE, and the broker listened on PORT last, 0 for any.
 
 `kctl cluster start` starts this and not itself again, which would load the command line once more.
 """
@@ -12,7 +12,7 @@ import gc
 import sys
 
 
-def main(path: str, broker_id: str = "", znode_address: str = "", port: str = "0") -> int:
+def main(path: str, *member: str) -> int:
     """Run the cluster of a data directory, or a broker of it, until a signal.
 
     Returns the exit code.
@@ -21,7 +21,7 @@ def main(path: str, broker_id: str = "", znode_address: str = "", port: str = "0
     # of the start. The process looks again once it serves.
     gc.disable()
     from engine.cluster.data_directory import DataDirectory
-    from engine.cluster.run import log_to_stderr, run_cluster, run_member
+    from engine.cluster.run import Member, log_to_stderr, run_cluster, run_member
     from engine.errors import EngineError
     from engine.host.real import RealFiles
 
@@ -32,8 +32,9 @@ def main(path: str, broker_id: str = "", znode_address: str = "", port: str = "0
         if plan is None:
             sys.stderr.write(f"error: there is no cluster in {path}\n")
             return 1
-        if broker_id:
-            run_member(data, int(broker_id), znode_address, int(port))
+        if member:
+            broker_id, znode_address, port, starter_pid = member
+            run_member(data, Member(int(broker_id), znode_address, int(port), int(starter_pid)))
         else:
             run_cluster(data, plan)
     except EngineError as error:

@@ -270,6 +270,9 @@ def start(data: DataDirectory, files: Files, plan: ClusterPlan, timeout_s: float
             return
     if said is None:
         processes.ask_to_stop(process.pid)
+        # Whatever of its brokers has started by itself already.
+        for running in running_processes(data, plan).values():
+            processes.ask_to_stop_with_all(running.pid)
         raise ClusterNotReadyInTime(data.path, timeout_s)
     raise ClusterDidNotStart(data.path, *last_words(files, data.log_path, log_end))
 

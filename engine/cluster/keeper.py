@@ -24,7 +24,7 @@ from engine.cluster.broker_processes import (
 from engine.cluster.data_directory import DataDirectory, RunningCluster
 from engine.cluster.ownership import remove_file, remove_log_dir
 from engine.cluster.plan import ClusterPlan, check_plan
-from engine.cluster.process import Served
+from engine.cluster.process import ServedBrokers
 from engine.cluster.requests import Action, ClusterRequest, read_request
 from engine.cluster.served_logs import TooManyBrokers
 from engine.errors import EngineError
@@ -40,7 +40,7 @@ from engine.znode.values import decode_topic
 _log = logging.getLogger("kafka.cluster")
 
 
-class Members(Served, Protocol):
+class Members(ServedBrokers, Protocol):
     """The brokers of a cluster, in this process or in others."""
 
     def addresses(self) -> dict[int, str]:

@@ -3,7 +3,7 @@
 ```
 open    processes that an earlier life of this one left go on if they know where the store is,
         all others are started, side by side
-start   the session of a process that is gone ends ── `python -m engine.cluster DIR ID STORE PORT`
+start   the session of a process that is gone ends ── `python -m engine.cluster DIR ID …`
         ── its address is there once it is ready
 stop    SIGTERM: leaders first ── until its lock is free
 close   SIGUSR2 to all: nobody is left to lead ── until all locks are free
@@ -20,6 +20,7 @@ id is in use. Here it is known that the process is gone.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Sequence
 
 from engine.broker.broker import Broker
@@ -75,6 +76,8 @@ class MemberProcesses:
         self._store = store
         self._zookeeper = zookeeper
         self._pids: dict[int, int] = {}
+        #: Processes of ours, which stay until they are asked for; others are let go of elsewhere.
+        self._own_pids: set[int] = set()
         #: Where brokers listened last: clients look for them there.
         self._ports: dict[int, str] = {}
         self._cancel: Callable[[], None] = lambda: None
@@ -135,10 +138,11 @@ class MemberProcesses:
         log_bytes = log_size(self._process.files, log_path)
         port = self._ports.get(broker_id, "0")
         command = processes.python_command(
-            _PROGRAM, self._data.path, str(broker_id), self._zookeeper, port
+            _PROGRAM, self._data.path, str(broker_id), self._zookeeper, port, str(os.getpid())
         )
         started = processes.start_detached(command, log_path)
         self._pids[broker_id] = started.pid
+        self._own_pids.add(started.pid)
         _log.info("broker %d: process %d", broker_id, started.pid)
         return started, log_bytes
 
@@ -175,13 +179,21 @@ class MemberProcesses:
             await self._until_gone(broker_id)
 
     async def _until_gone(self, broker_id: int) -> None:
-        pid, lock_path = self._pids.pop(broker_id, None), self._data.broker_lock_path(broker_id)
+        pid = self._pids.pop(broker_id, None)
+        await until(
+            lambda: self._is_gone(broker_id, pid),
+            self._process.loop,
+            self._process.clock,
+            period_ms=_POLL_MS,
+        )
 
-        def is_gone() -> bool:
-            # Asked first: a process of ours that has ended is let go of that way.
-            return (pid is None or not processes.is_running(pid)) and not is_held(lock_path)
-
-        await until(is_gone, self._process.loop, self._process.clock, period_ms=_POLL_MS)
+    def _is_gone(self, broker_id: int, pid: int | None) -> bool:
+        """Tell whether a process has ended, and let go of one of ours."""
+        if pid in self._own_pids:
+            if processes.is_running(pid):
+                return False
+            self._own_pids.discard(pid)
+        return not is_held(self._data.broker_lock_path(broker_id))
 
     def _look_later(self) -> None:
         due_ms = self._process.clock.monotonic_ms() + _LOOK_MS
@@ -190,7 +202,7 @@ class MemberProcesses:
     def _look(self) -> None:
         """Tell of processes that have ended by themselves."""
         for broker_id, pid in tuple(self._pids.items()):
-            if not processes.is_running(pid):
+            if self._is_gone(broker_id, pid):
                 del self._pids[broker_id]
                 state, _ = process_state(self._data, broker_id)
                 if state is BrokerState.CRASHED:

@@ -34,13 +34,15 @@ from engine.host.real_workers import ThreadWorkers
 from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
+#: How often it is looked for the process that started this one.
+_STARTER_LOOK_MS = 250
 #: Internal error, as the commands have it.
 _EXIT_BROKEN = 70
 _log = logging.getLogger("kafka.cluster")
 T = TypeVar("T")
 
 
-class Served(Protocol):
+class ServedBrokers(Protocol):
     """What a process runs."""
 
     @property
@@ -57,7 +59,7 @@ class Served(Protocol):
         ...
 
 
-S = TypeVar("S", bound=Served)
+S = TypeVar("S", bound=ServedBrokers)
 #: Opens what a process runs; what it is given is told when one of its brokers cannot go on.
 Opening: TypeAlias = Callable[[Callable[[str], None]], Coroutine[Any, None, S]]
 
@@ -97,7 +99,7 @@ class Process:
         )
         self._failure: str | None = None
         self._is_stopping = False
-        self._served: Served | None = None
+        self._served: ServedBrokers | None = None
         self.loop.on_faults(self._fault)
 
     def run(
@@ -124,8 +126,25 @@ class Process:
         if self._failure is not None:
             raise BrokerGaveUp(self._failure)
 
+    def end_without(self, starter_pid: int, is_wanted: Callable[[], bool]) -> None:
+        """End at once when the process that started this one is gone, as long as that `is_wanted`.
+
+        A kill is nothing else: the next start recovers.
+        """
+        if not is_wanted():
+            return
+        if os.getppid() != starter_pid:
+            _log.critical("process %d, which started this one, is gone", starter_pid)
+            logging.shutdown()
+            os._exit(_EXIT_KILLED)
+        due_ms = self.clock.monotonic_ms() + _STARTER_LOOK_MS
+        self.loop.call_at(due_ms, lambda: self.end_without(starter_pid, is_wanted))
+
     def _serve(
-        self, served: Served, on_ready: Callable[[], None], on_look: Callable[[], None] | None
+        self,
+        served: ServedBrokers,
+        on_ready: Callable[[], None],
+        on_look: Callable[[], None] | None,
     ) -> None:
         self.loop.on_signals(self._signalled)
         self.loop.on_signals(self._stop_with_all, (STOP_WITH_ALL_SIGNAL,))

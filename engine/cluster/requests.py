@@ -55,7 +55,7 @@ class ClusterNotRunning(EngineError):
         self.path = path
 
 
-class RequestRefused(EngineError):
+class ClusterRefused(EngineError):
     """The process of a cluster did not do what was wanted, and said why."""
 
     def __init__(self, reason: str, hint: str | None) -> None:
@@ -85,7 +85,7 @@ def ask(
 ) -> int:
     """Have the process of a cluster do something, and return the id of the broker it was done to.
 
-    For who has the turn. Errors: ClusterNotRunning, RequestRefused, RequestNotCarriedOut.
+    For who has the turn. Errors: ClusterNotRunning, ClusterRefused, RequestNotCarriedOut.
     """
     running = data.running() if is_held(data.lock_path) else None
     if running is None:
@@ -98,7 +98,7 @@ def ask(
         response = data.read_response()
         if response is not None and response.get("number") == number:
             if response.get("error") is not None:
-                raise RequestRefused(str(response["error"]), response.get("hint"))
+                raise ClusterRefused(str(response["error"]), response.get("hint"))
             return int(response["broker"])
         if not is_held(data.lock_path):
             raise ClusterNotRunning(data.path)

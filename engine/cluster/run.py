@@ -18,7 +18,7 @@ import os
 import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.cluster.broker_processes import BrokerInUse
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
@@ -166,39 +166,46 @@ def _listen_again(
     return port
 
 
-def run_member(data: DataDirectory, broker_id: int, znode_address: str, port: int) -> None:
-    """Run one broker of a data directory's cluster until a signal, its metadata in a store.
+class Member(NamedTuple):
+    """One broker of a cluster, for a process of its own."""
 
-    It listens on a port where the plan leaves it open, and others do not; 0 for any.
+    broker_id: int
+    #: Where the metadata store listens.
+    znode_address: str
+    #: Where the broker listens if the plan leaves it open, and others do not; 0 for any.
+    port: int
+    #: The process that has the store; without it a start ends.
+    starter_pid: int
+
+
+def run_member(data: DataDirectory, member: Member) -> None:
+    """Run one broker of a data directory's cluster until a signal, its metadata in a store.
 
     Errors: BrokerInUse; those of the settings, the store, the logs and the network. What says which
     process runs the broker stays after an error: it has crashed then.
     """
+    broker_id = member.broker_id
     try:
         release = acquire(data.broker_lock_path(broker_id))
     except LockHeld as error:
         raise BrokerInUse(data.path, broker_id) from error
     try:
-        plan = data.plan() or ClusterPlan()
-        data.write_running_broker(broker_id, RunningBroker(os.getpid(), None, znode_address))
-        _run_member(_process_of(data), data, plan, broker_id, znode_address, port)
+        starting = RunningBroker(os.getpid(), None, member.znode_address)
+        data.write_running_broker(broker_id, starting)
+        _run_member(_process_of(data), data, data.plan() or ClusterPlan(), member)
         data.remove_running_broker(broker_id)
     finally:
         release()
 
 
-def _run_member(
-    process: Process,
-    data: DataDirectory,
-    plan: ClusterPlan,
-    broker_id: int,
-    znode_address: str,
-    port: int,
-) -> None:
+def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member: Member) -> None:
+    broker_id, znode_address, port, starter_pid = member
     settings_of = partial(_settings_of, data, lambda: plan, znode_address)
     sessions = Ensemble(settings_of(broker_id, None), process.clock, process.loop)
+    is_ready = False
 
     def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
+        process.end_without(starter_pid, lambda: not is_ready)
         cluster = Cluster(
             sessions,
             process.host,
@@ -210,6 +217,8 @@ def _run_member(
         return cluster.open([broker_id])
 
     def ready(cluster: Cluster) -> None:
+        nonlocal is_ready
+        is_ready = True
         address = cluster.addresses()[broker_id]
         data.write_running_broker(broker_id, RunningBroker(os.getpid(), address, znode_address))
         _log.info("ready: %s", address)

@@ -3,7 +3,7 @@
 What may be asked for is in `reassignment_rules`, what is done about it in `reassignment`. Of a
 partition that is named twice the last row counts.
 
-Source: RSN-6, RSN-7, KIP-455; KafkaApis.handleAlterPartitionReassignmentsRequest,
+Source: RSN-6, RSN-7, REPL-7, KIP-455; KafkaApis.handleAlterPartitionReassignmentsRequest,
 KafkaController.processApiPartitionReassignment.
 """
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import TypeVar
 
 from engine.controller.cluster_reader import (
     read_broker,
@@ -37,6 +38,7 @@ from engine.kafka_errors import KAFKA_STORAGE_ERROR, NONE
 from engine.model import TopicPartition
 from engine.wire import messages
 from engine.znode.errors import NoNode
+from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import EventType
 from engine.znode.paths import (
     BROKER_IDS,
@@ -45,6 +47,8 @@ from engine.znode.paths import (
     broker_path,
 )
 from engine.znode.values import decode_log_dir_event, decode_partitions
+
+V = TypeVar("V")
 
 
 class BrokerEvents:
@@ -113,10 +117,9 @@ class BrokerEvents:
         await self._watch_notes()
         names = await self._client.children(LOG_DIR_EVENT_NOTIFICATION)
         try:
-            broker_ids = {
-                decode_log_dir_event(data, path)
-                for path, data in await self._notes(LOG_DIR_EVENT_NOTIFICATION, names)
-            }
+            broker_ids = set(
+                await self._notes(LOG_DIR_EVENT_NOTIFICATION, names, decode_log_dir_event)
+            )
             replicas = self._context.replicas_on(broker_ids)
             await self._machines.replicas.change(replicas, ReplicaPhase.ONLINE)
         finally:
@@ -128,8 +131,8 @@ class BrokerEvents:
         names = await self._client.children(ISR_CHANGE_NOTIFICATION)
         try:
             partitions: dict[TopicPartition, None] = {}
-            for path, data in await self._notes(ISR_CHANGE_NOTIFICATION, names):
-                partitions.update(dict.fromkeys(decode_partitions(data, path)))
+            for noted in await self._notes(ISR_CHANGE_NOTIFICATION, names, decode_partitions):
+                partitions.update(dict.fromkeys(noted))
             if partitions:
                 self._context.load_leaderships(await read_leaderships(self._client, partitions))
                 self._machines.send_metadata(self._context.live_ids(), list(partitions))
@@ -252,16 +255,23 @@ class BrokerEvents:
         await arm(LOG_DIR_EVENT_NOTIFICATION, on_failure)
         await arm(ISR_CHANGE_NOTIFICATION, on_isr)
 
-    async def _notes(self, folder: str, names: list[str]) -> list[tuple[str, bytes | None]]:
-        async def read(path: str) -> tuple[str, bytes | None] | None:
+    async def _notes(
+        self, folder: str, names: list[str], decode: Callable[[bytes | None, str], V]
+    ) -> list[V]:
+        """Return what notes say; one that nobody understands does not stop the others."""
+
+        async def read(path: str) -> list[V]:
             try:
                 data, _ = await self._client.get(path)
+                return [decode(data, path)]
             except NoNode:
-                return None
-            return path, data
+                return []
+            except InvalidZnodeValue as error:
+                self._machines.parts.reporter.event_failed(path, error)
+                return []
 
         notes = await read_many(read, [f"{folder}/{name}" for name in names])
-        return [note for note in notes.values() if note is not None]
+        return [note for listed in notes.values() for note in listed]
 
     async def _remove_notes(self, folder: str, names: list[str]) -> None:
         await self._machines.parts.znodes.delete_all([f"{folder}/{name}" for name in names])

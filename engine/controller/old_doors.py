@@ -9,7 +9,8 @@ Both are watched, and read after a failover; both are empty of what cannot be un
 
 Source: ZN:reassign, ZN:preferred-election; KafkaController.processZkPartitionReassignment,
 processReplicaLeaderElection.
-Differs: a node that was changed by hand is read again.
+Differs: a node that was changed by hand is read again; a list that cannot be one of replicas is
+refused, where Kafka 3.9.1 is left with a move that never ends.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from collections.abc import Callable, Coroutine
 from engine.controller.asked_election import AskedElection
 from engine.controller.machines import Machines
 from engine.controller.reassignment import Reassignment
-from engine.controller.reassignment_rules import is_reassigning, reassigned, target_replicas
+from engine.controller.reassignment_rules import (
+    is_reassigning,
+    list_refusal,
+    reassigned,
+    target_replicas,
+)
 from engine.kafka_errors import NONE
 from engine.model import TopicPartition
 from engine.znode.errors import NoNode
@@ -39,15 +45,15 @@ class OldDoors:
     async def on_reassignment(self) -> None:
         """Take up what is asked for and not on its way already."""
         await self._watch(REASSIGN_PARTITIONS, "ZkPartitionReassignment", self.on_reassignment)
-        plan = {
-            partition: reassigned(self._context.assignment(partition), target)
-            for partition, target in (await self._reassignment.node.targets()).items()
-            if not self._is_under_way(partition, target)
-        }
-        if not plan:
-            return
+        plan = {}
+        failed = set()
+        for partition, target in (await self._reassignment.node.targets()).items():
+            if list_refusal(target) is not None:
+                failed.add(partition)
+            elif not self._is_under_way(partition, target):
+                plan[partition] = reassigned(self._context.assignment(partition), target)
         results = await self._reassignment.begin(plan)
-        failed = {partition for partition, result in results.items() if result.code != NONE}
+        failed |= {partition for partition, result in results.items() if result.code != NONE}
         if failed:
             await self._reassignment.node.remove(lambda partition, _target: partition in failed)
 

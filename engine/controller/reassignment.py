@@ -44,11 +44,12 @@ The znode of the topic is the last to change, since it alone has the original re
 controller that takes over at any step reads them there and walks again from A or B. In sync
 replicas are assigned ones at every step (RSN-3), and the old leader leads until B3 (RSN-9).
 
-Source: RSN-1 ... RSN-9, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
+Source: RSN-1 … RSN-9, C6, KIP-455, ZN:reassign; KafkaController.onPartitionReassignment.
 Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned ones, and the next
 controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
 replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in what
-is stored, and so keep partitions that were added a moment ago. One partition that cannot be walked
+is stored, and so keep partitions that were added a moment ago. A partition that never had a leader
+is given one among its new replicas. One partition that cannot be walked
 on does not hold up the others of a failover.
 """  # noqa: E501 - a table
 
@@ -163,9 +164,11 @@ class Reassignment:
     async def _walk(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
         self._machines.deletion.mark_ineligible((partition.topic,))
         await self._update_assignment(partition, assignment)
+        if partition not in self._context.leaderships:
+            await self._bring_up(partition, assignment)
         if await self._is_caught_up(partition, assignment):
             await self._complete(partition, assignment)
-        else:
+        elif partition in self._context.leaderships:
             await self._add_replicas(partition, assignment)
 
     async def _is_caught_up(
@@ -190,18 +193,31 @@ class Reassignment:
             self._context.assign(partition, assignment)
         self._context.reassigning.add(partition)
 
+    async def _bring_up(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
+        """Let a partition that never had a leader begin among the replicas it is to have."""
+        added = self._not_started(partition, assignment)
+        await self._machines.replicas.change(added, ReplicaPhase.NEW)
+        await self._machines.partitions.change([partition], PartitionPhase.ONLINE)
+        await self._machines.replicas.change(added, ReplicaPhase.ONLINE)
+
+    def _not_started(
+        self, partition: TopicPartition, assignment: PartitionAssignment
+    ) -> list[Replica]:
+        """Return the adding replicas but those that an earlier walk has started."""
+        phases = self._context.replica_phases
+        replicas = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
+        absent = ReplicaPhase.NON_EXISTENT
+        return [replica for replica in replicas if phases.get(replica, absent) is absent]
+
     async def _add_replicas(
         self, partition: TopicPartition, assignment: PartitionAssignment
     ) -> None:
         """Do phase A."""
         # A1
         await self._raise_leader_epoch(partition, assignment)
-        # A2: a walk that is resumed finds some of them under way.
-        phases = self._context.replica_phases
-        added = [Replica(partition, broker_id) for broker_id in assignment.adding_replicas]
-        for replica in added:
-            if phases.get(replica, ReplicaPhase.NON_EXISTENT) is ReplicaPhase.NON_EXISTENT:
-                await self._machines.replicas.change([replica], ReplicaPhase.NEW)
+        # A2
+        added = self._not_started(partition, assignment)
+        await self._machines.replicas.change(added, ReplicaPhase.NEW)
 
     async def _complete(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
         """Do phase B."""

@@ -69,7 +69,10 @@ def target_replicas(assignment: PartitionAssignment) -> tuple[int, ...]:
 
 
 def reassigned(assignment: PartitionAssignment, target: Sequence[int]) -> PartitionAssignment:
-    """Return an assignment on its way to a target, whatever it was on its way to before."""
+    """Return an assignment on its way to a target, whatever it was on its way to before.
+
+    Source: RSN-4.
+    """
     original = original_replicas(assignment)
     replicas = tuple(dict.fromkeys((*target, *original)))
     return PartitionAssignment(replicas, _without(replicas, original), _without(replicas, target))
@@ -80,21 +83,21 @@ def is_caught_up(assignment: PartitionAssignment, isr: Collection[int]) -> bool:
 
     Source: RSN-2; KafkaController.isReassignmentComplete.
     """
-    return not is_reassigning(assignment) or set(target_replicas(assignment)) <= set(isr)
+    target = target_replicas(assignment)
+    # Nobody is never enough, should a node say that all replicas go.
+    return not is_reassigning(assignment) or (bool(target) and set(target) <= set(isr))
 
 
 def replicas_refusal(
     assignment: PartitionAssignment, target: Sequence[int], live: Iterable[int]
 ) -> ReassignmentResult | None:
-    """Return why replicas cannot be the target of a partition, None if they can."""
-    if not target:
-        return _invalid("Empty replica list specified in partition reassignment.")
-    if len(target) != len(set(target)):
-        return _invalid(
-            "Duplicate replica ids in partition reassignment replica list: " + _buffer(target)
-        )
-    if min(target) < 0:
-        return _invalid(f"Invalid broker id in replica list: {_buffer(target)}")
+    """Return why replicas cannot be the target of a partition, None if they can.
+
+    Source: RSN-7.
+    """
+    refusal = list_refusal(target)
+    if refusal is not None:
+        return refusal
     adding = reassigned(assignment, target).adding_replicas
     live_ids = list(live)
     if not set(adding) <= set(live_ids):
@@ -103,6 +106,19 @@ def replicas_refusal(
             "Replica assignment has brokers that are not alive. "
             f"Replica list: {_buffer(adding)}, live broker list: Set({alive})"
         )
+    return None
+
+
+def list_refusal(target: Sequence[int]) -> ReassignmentResult | None:
+    """Return why a list cannot be one of replicas, whoever is alive."""
+    if not target:
+        return _invalid("Empty replica list specified in partition reassignment.")
+    if len(target) != len(set(target)):
+        return _invalid(
+            "Duplicate replica ids in partition reassignment replica list: " + _buffer(target)
+        )
+    if min(target) < 0:
+        return _invalid(f"Invalid broker id in replica list: {_buffer(target)}")
     return None
 
 
@@ -125,6 +141,7 @@ def unwanted_replicas(before: PartitionAssignment, after: PartitionAssignment) -
 def deletion_refusal(unwanted: Collection[int], isr: Collection[int]) -> ReassignmentResult | None:
     """Return why replicas must not be deleted at once: all that is in sync would be lost.
 
+    Source: C6.
     Differs: Kafka deletes them, and what was acknowledged with them.
     """
     if not isr or not set(isr) <= set(unwanted):

@@ -129,7 +129,14 @@ class TopicDeletion:
         }
 
     def _queued(self, replicas: Iterable[Replica]) -> list[Replica]:
-        return [r for r in replicas if r.partition.topic in self._context.to_delete]
+        """Return those of topics to delete; a reassignment has had others deleted before."""
+        context = self._context
+        return [
+            replica
+            for replica in replicas
+            if replica.partition.topic in context.to_delete
+            and replica.broker_id in context.assignment(replica.partition).replicas
+        ]
 
     async def _start(self, topics: list[str]) -> None:
         context = self._context

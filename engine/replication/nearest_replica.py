@@ -17,18 +17,12 @@ Differs: classes of the operator's own cannot be loaded; a broker does not start
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from engine.host.ports import Clock
 from engine.replication.metadata_cache import BrokerNode, MetadataCache
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchClient
-
-#: What replica.selector.class may be, and whether racks count there.
-REPLICA_SELECTORS: Final = {
-    "org.apache.kafka.common.replica.LeaderSelector": False,
-    "org.apache.kafka.common.replica.RackAwareReplicaSelector": True,
-}
 
 
 class ReplicaView(NamedTuple):

@@ -43,6 +43,11 @@ Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 TIMEOUT_S = 30.0
 
 
+def one_command() -> typer.Typer:
+    """Return the Typer application of a noun that is a command itself."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
 def noun(help_text: str) -> typer.Typer:
     """Return the Typer application of a noun."""
     return typer.Typer(

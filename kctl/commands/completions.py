@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from engine.errors import EngineError
+from kctl.commands.cluster_options import one_command
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = one_command()
 
 
 class UnknownShell(EngineError):

@@ -12,11 +12,12 @@ from kctl.commands.cluster_options import (
     CommandConfig,
     Context,
     Timeout,
+    one_command,
 )
 from kctl.commands.filter_options import HeaderName, JsonPath, Key, KeyRegex, ValueRegex
 from kctl.connect import ClusterOptions
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = one_command()
 
 _POINT = "start, end, an offset, -COUNT, -1h, @MILLISECONDS or 2026-01-31T12:00:00Z."
 

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
+from kctl.commands.cluster_options import one_command
 from kctl.commands.filter_options import HeaderName, JsonPath, Key, KeyRegex, ValueRegex
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = one_command()
 
 
 @app.command(add_help_option=False, epilog="Exit codes: 0 dumped, 1 failed or wrong usage,"

@@ -12,10 +12,11 @@ from kctl.commands.cluster_options import (
     CommandConfig,
     Context,
     Timeout,
+    one_command,
 )
 from kctl.connect import ClusterOptions
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = one_command()
 
 
 @app.command(

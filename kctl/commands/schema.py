@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+from kctl.commands.cluster_options import one_command
+
+app = one_command()
 
 
 @app.command(epilog="Example: kctl schema topics list")

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from kctl import exits
+from kctl.commands.cluster_options import one_command
 from kctl.commands.spark_input import Inputs, column_names, partition_numbers
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = one_command()
 
 
 @app.command()

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from kctl import exits
+from kctl.commands.cluster_options import one_command
 from kctl.commands.spark_input import Inputs, partition_numbers, quiet_py4j
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app = one_command()
 
 
 @app.command()

@@ -72,3 +72,11 @@ def _iso_ms(text: str) -> int:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+def iso_time(time_ms: int) -> str:
+    """Return a time in UTC as people read it: 2026-01-31T12:00:00.000Z."""
+    from datetime import UTC, datetime
+
+    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -94,6 +94,16 @@ def describe(
     under_min_isr: Annotated[
         bool, typer.Option("--under-min-isr", help="Only what refuses acks=all now.")
     ] = False,
+    at_min_isr: Annotated[
+        bool,
+        typer.Option("--at-min-isr", help="Only what would refuse acks=all with one replica less."),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="Exit code 4 if one of these is found, or a replica is missing."
+        ),
+    ] = False,
     size: _Size = False,
     offsets: Annotated[
         bool, typer.Option("--offsets", help="Ask the leaders for start and end offsets, too.")
@@ -116,6 +126,8 @@ def describe(
         under_replicated=under_replicated,
         unavailable=unavailable,
         under_min_isr=under_min_isr,
+        at_min_isr=at_min_isr,
+        check=check,
         size=size,
         offsets=offsets,
         output=output,

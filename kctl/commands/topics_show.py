@@ -84,6 +84,8 @@ class DescribeRequest(NamedTuple):
     under_replicated: bool
     unavailable: bool
     under_min_isr: bool
+    at_min_isr: bool
+    check: bool
     size: bool
     offsets: bool
     output: str
@@ -205,10 +207,22 @@ def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
     for error in errors:
         report_error(error)
     rows = {topic.name: _partition_rows(topic, request, facts) for topic in topics}
-    is_filtered = request.under_replicated or request.unavailable or request.under_min_isr
+    is_filtered = (
+        request.under_replicated
+        or request.unavailable
+        or request.under_min_isr
+        or request.at_min_isr
+    )
     shown = [topic for topic in topics if rows[topic.name] or not is_filtered]
     _write_topics(shown, rows, facts, request)
-    return exits.FAILED if errors or failures else exits.OK
+    if errors or failures:
+        return exits.FAILED
+    has_problems = any(
+        is_filtered or row["under_replicated"] or row["leader"] is None
+        for of_topic in rows.values()
+        for row in of_topic
+    )
+    return exits.PROBLEMS_FOUND if request.check and has_problems else exits.OK
 
 
 def _facts(
@@ -281,6 +295,7 @@ def _is_described(partition: PartitionView, request: DescribeRequest, min_isr: i
         (request.under_replicated, partition.is_under_replicated),
         (request.unavailable, not partition.has_leader),
         (request.under_min_isr, len(partition.isr) < min_isr),
+        (request.at_min_isr, len(partition.isr) == min_isr),
     )
     asked = [holds for is_asked, holds in claims if is_asked]
     return any(asked) or not asked

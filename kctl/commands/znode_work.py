@@ -15,6 +15,7 @@ from engine.znode.kazoo_reader import NodeChange, TreeNode, ZnodeReader
 from engine.znode.model import Stat
 from kctl import exits
 from kctl.asking import say
+from kctl.commands.times import iso_time
 from kctl.commands.znode_tree import write_tree
 from kctl.embedded import cluster_path
 from kctl.render import TABLES, Column, RowWriter, check_format, write_object, write_rows
@@ -213,7 +214,7 @@ class _Gap:
 
     def new_session(self) -> None:
         """Say that the session was lost too, and what that means."""
-        since = "" if self._lost_ms is None else f" since {_time(self._lost_ms)}"
+        since = "" if self._lost_ms is None else f" since {iso_time(self._lost_ms)}"
         say(f"its session expired, a new one was taken: what came and went{since} is missed")
 
 
@@ -229,7 +230,7 @@ def _change_line(change: NodeChange) -> str:
     if change.stat is None:
         return f"{change.event:<7}  {change.path}\n"
     stat = change.stat
-    return f"{change.event:<7}  {change.path}  version {stat.version}  {_time(stat.mtime_ms)}\n"
+    return f"{change.event:<7}  {change.path}  version {stat.version}  {iso_time(stat.mtime_ms)}\n"
 
 
 def stat_columns(output: str) -> tuple[Column, ...]:
@@ -242,12 +243,5 @@ def stat_columns(output: str) -> tuple[Column, ...]:
 def stat_row(path: str, stat: Stat) -> dict[str, Any]:
     """Return the cells of a node."""
     owner = f"0x{stat.ephemeral_owner:x}" if stat.ephemeral_owner else None
-    times = {"ctime": _time(stat.ctime_ms), "mtime": _time(stat.mtime_ms)}
+    times = {"ctime": iso_time(stat.ctime_ms), "mtime": iso_time(stat.mtime_ms)}
     return {"path": path, **stat._asdict(), "ephemeral_owner": owner, **times}
-
-
-def _time(time_ms: int) -> str:
-    from datetime import UTC, datetime
-
-    moment = datetime.fromtimestamp(time_ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -68,6 +68,11 @@ TABLE = {
     "consume clicks -e -o table": "engine.records engine.wire fastcrc json typer",
     "offsets get clicks": "engine.wire html json tabulate typer",
     "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
+    "leaders list": "engine.wire html json tabulate typer",
+    "check": "engine.wire html json tabulate typer",
+    "explain partition clicks:0": (
+        "engine.wire hashlib html json kazoo logging random ssl tabulate typer"
+    ),
     "brokers list": "engine.wire html json tabulate typer",
     "brokers describe": "engine.wire html json tabulate typer",
     "brokers log-dirs": "engine.wire html json tabulate typer",

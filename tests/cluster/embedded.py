@@ -20,9 +20,9 @@ class EmbeddedCluster:
         self.address = ""
         self.pids: list[int] = []
 
-    def start(self, **settings: str) -> None:
+    def start(self, *options: str, **settings: str) -> None:
         """Start it; settings are broker keys with `_` for `.`."""
-        words = ["start", "--port", "0", "--brokers", str(self._brokers), "-o", "json"]
+        words = ["start", "--port", "0", "--brokers", str(self._brokers), "-o", "json", *options]
         for key, value in settings.items():
             words += ["--set", f"{key.replace('_', '.')}={value}"]
         status = json.loads(self._run(*words))
@@ -41,6 +41,11 @@ class EmbeddedCluster:
         """Return what `kctl cluster status` says."""
         found: dict[str, Any] = json.loads(self._run("status", "-o", "json"))
         return found
+
+    def begin(self, *words: str) -> subprocess.Popen[bytes]:
+        """Begin a command of `kctl cluster`, and return its process."""
+        command = [*_CLUSTER, *words, "--data", str(self.data)]
+        return subprocess.Popen(command, stderr=subprocess.DEVNULL)
 
     def _run(self, *words: str) -> str:
         done = subprocess.run(

@@ -218,6 +218,11 @@ class Asked:
         request = message_class(f"{self._name}Request")(**fields)
         self._connection.send([request_frame(self._name, self._version, request)])
 
+    @property
+    def is_open(self) -> bool:
+        """Tell whether an answer may still come."""
+        return not self._connection.is_closed
+
     def answer(self) -> Any:
         """Return the answer, None while there is none."""
         if not self._frames:

@@ -129,6 +129,18 @@ def test_nothing_is_given_back_while_any_partition_moves() -> None:
     assert 2 == cluster.state("t").leader
 
 
+def test_a_topic_that_waits_to_be_deleted_is_left_alone() -> None:
+    cluster = Cluster(3)
+    cluster.create_topic("d", (2, 3))
+    cluster.kill(3)
+    now(cluster.admin.create("/admin/delete_topics/d"))
+    cluster.settle()
+    assert {"d"} == cluster.controller.context.to_delete
+    before = len(cluster.active.reporter.refusals)
+    pass_time(cluster, FIRST_MS)
+    assert before == len(cluster.active.reporter.refusals)
+
+
 def test_a_controller_that_resigned_checks_no_more() -> None:
     cluster, told = returned()
     old = cluster.active

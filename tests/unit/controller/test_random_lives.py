@@ -9,6 +9,7 @@ from engine.controller.states import PartitionPhase, ReplicaPhase
 from engine.model import TopicPartition
 from engine.znode.values import NO_LEADER, decode_topic
 from tests.unit.controller.cluster import Cluster, now
+from tests.unit.controller.replicas import Replicas, reassign
 
 BROKERS = (1, 2, 3)
 TOPICS = ("a", "b")
@@ -27,15 +28,21 @@ steps = st.one_of(
     st.tuples(st.just("delete"), st.sampled_from(TOPICS)),
     st.tuples(st.just("depose")),
     st.tuples(st.just("mute"), st.sampled_from(BROKERS)),
+    st.tuples(
+        st.just("move"),
+        st.sampled_from(TOPICS),
+        st.none() | st.lists(st.sampled_from(BROKERS), min_size=1, unique=True).map(tuple),
+    ),
+    st.tuples(st.just("catch up"), st.booleans()),
 )
 
 
-def do(cluster: Cluster, step: tuple[object, ...]) -> None:
+def do(cluster: Cluster, told: Replicas, step: tuple[object, ...]) -> None:
     """Take a step that makes sense now, pass over others."""
     match step:
         case ("toggle", int() as broker_id):
             if broker_id not in cluster.nodes:
-                cluster.start(broker_id)
+                told.listen(cluster.start(broker_id))
             elif len(cluster.nodes) > 1:
                 cluster.kill(broker_id)
         case ("create", str() as topic, list() as replicas):
@@ -48,9 +55,14 @@ def do(cluster: Cluster, step: tuple[object, ...]) -> None:
         case ("mute", int() as broker_id):
             for node in cluster.nodes.values():
                 node.channel.silent.add(broker_id)
+        case ("move", str() as topic, target):
+            assert target is None or isinstance(target, tuple)
+            reassign(cluster, {TopicPartition(topic, 0): target})
+        case ("catch up", bool() as catch_up):
+            told.catch_up = catch_up
         case _:
             now(cluster.admin.delete("/controller"))
-            cluster.settle()
+    told.settle()
 
 
 def check(cluster: Cluster, epochs: dict[tuple[int, int], int]) -> None:
@@ -70,6 +82,7 @@ def check(cluster: Cluster, epochs: dict[tuple[int, int], int]) -> None:
             state = cluster.state(topic, index)
             known, partition_epoch = context.leaderships[partition]
             stat = now(cluster.admin.get(f"{path}/partitions/{index}/state"))[1]
+            assert assignment == context.assignment(partition)
             assert (state.leader, state.isr, stat.version) == (
                 known.leader,
                 known.isr,
@@ -91,26 +104,40 @@ def check(cluster: Cluster, epochs: dict[tuple[int, int], int]) -> None:
     for replica, phase in context.replica_phases.items():
         if replica.partition.topic not in context.to_delete:
             # A new topic's replica on a dead broker counts as online until that broker returns.
-            assert phase is ReplicaPhase.ONLINE or replica.broker_id not in cluster.nodes
+            is_moving = replica.partition in context.reassigning
+            assert (
+                phase is ReplicaPhase.ONLINE
+                or replica.broker_id not in cluster.nodes
+                or (phase is ReplicaPhase.NEW and is_moving)
+            )
+    assert context.reassigning == {
+        TopicPartition(topic, index)
+        for topic, assignments in context.topics.items()
+        for index, assignment in assignments.items()
+        if assignment.adding_replicas or assignment.removing_replicas
+    }
 
 
 @given(st.lists(steps, max_size=12))
 @settings(max_examples=60)
 def test_what_always_holds(life: list[tuple[object, ...]]) -> None:
     cluster = Cluster(3)
+    told = Replicas(cluster)
     epochs: dict[tuple[int, int], int] = {}
     for step in life:
-        do(cluster, step)
+        do(cluster, told, step)
         check(cluster, epochs)
     # When all brokers are up and answer, whatever was to be deleted is gone.
     for broker_id in BROKERS:
         if broker_id not in cluster.nodes:
-            cluster.start(broker_id)
+            told.listen(cluster.start(broker_id))
     for node in cluster.nodes.values():
         node.channel.silent.clear()
+    told.catch_up = True
     now(cluster.admin.delete("/controller"))
-    cluster.settle()
+    told.settle()
     check(cluster, epochs)
+    assert set() == cluster.controller.context.reassigning
     assert [] == cluster.children("/admin/delete_topics")
     assert 0 == cluster.controller.context.offline_partition_count()
     assert [] == cluster.failures()

@@ -69,7 +69,7 @@ def test_a_move_writes_what_kafka_writes_in_its_order() -> None:
 
 
 def orders(cluster: Cluster) -> list[tuple[int, str, Any]]:
-    """Return broker, kind and state of each order about T0 since the last call."""
+    """Return broker, kind and state of each order about t-0 since the last call."""
     return [
         (broker_id, name.removesuffix("Request"), state)
         for broker_id, name, request in cluster.active.channel.take()
@@ -245,6 +245,61 @@ def test_a_broker_that_comes_back_does_not_let_a_deletion_overtake_a_move() -> N
     assert {T0} == cluster.controller.context.reassigning
 
 
+def test_a_late_response_about_a_removed_replica_does_not_touch_a_deletion() -> None:
+    cluster, told = started((1, 2), brokers=3)
+    reassign(cluster, {T0: (3, 2)})
+    told.settle()
+    cluster.active.channel.silent.add(2)
+    now(cluster.admin.create("/admin/delete_topics/t"))
+    cluster.settle()
+    context = cluster.controller.context
+    assert {"t"} == context.deletion_started
+    # Only now broker 1 says that it could not delete what it had.
+    response = message_class("StopReplicaResponse")
+    error = response.StopReplicaPartitionError(topic_name="t", partition_index=0, error_code=56)
+    cluster.controller._on_stop_replica_response(
+        1, frozenset((T0,)), response(partition_errors=[error])
+    )
+    cluster.settle()
+    assert set() == context.ineligible_for_deletion
+    assert {2, 3} == {replica.broker_id for replica in context.replica_phases}
+
+
+def test_the_last_replica_in_sync_is_not_deleted_by_a_cancellation() -> None:
+    cluster, told = started((1,), catch_up=False)
+    reassign(cluster, {T0: (3, 4)})
+    told.propose(T0, (1, 3))
+    cluster.kill(1)
+    assert (3, (3,)) == cluster.leader_isr_epoch("t")[:2]
+    refused = (39, "No replica would be left of those that are in sync: 3.")
+    assert {T0: refused} == reassign(cluster, {T0: None})
+    assert {T0: refused} == reassign(cluster, {T0: (4,)})
+    assert (3, (3,)) == cluster.leader_isr_epoch("t")[:2]
+    told.catch_up = True
+    told.settle()
+    assert PartitionAssignment((3, 4)) == stored(cluster)
+
+
+def test_a_topic_that_other_hands_remove_fails_its_own_move_alone() -> None:
+    cluster, told = started((1, 2))
+    cluster.create_topic("u", (1, 2))
+    told.settle()
+    request_class = message_class("AlterPartitionReassignmentsRequest")
+    row = request_class.ReassignablePartition(partition_index=0, replicas=[3])
+    topics = [request_class.ReassignableTopic(name=name, partitions=[row]) for name in "tu"]
+    responses: list[Any] = []
+    asked = request_class(topics=topics)
+    cluster.controller.alter_reassignments(asked).then(responses.append)
+    for path in (STATE, f"{TOPIC}/partitions/0", f"{TOPIC}/partitions", TOPIC):
+        now(cluster.admin.delete(path))
+    told.settle()
+    assert [("t", -1), ("u", 0)] == [
+        (topic.name, topic.partitions[0].error_code) for topic in responses[0].responses
+    ]
+    assert ["PartitionReassignment"] == [name for name, _ in cluster.failures()]
+    assert (3, (3,)) == cluster.leader_isr_epoch("u")[:2]
+
+
 def test_partitions_added_a_moment_ago_are_kept() -> None:
     cluster, told = started((1, 2))
     data, stat = now(cluster.admin.get(TOPIC))
@@ -299,17 +354,31 @@ def test_an_old_leader_that_dies_midway_is_replaced_by_one_in_sync() -> None:
     assert (3, {3, 4}) == (cluster.state("t").leader, set(cluster.state("t").isr))
 
 
-def test_a_partition_that_never_had_a_leader_is_taken_up_by_the_next_broker() -> None:
-    cluster = Cluster(2)
+def test_a_partition_that_never_had_a_leader_begins_among_its_new_replicas() -> None:
+    cluster = Cluster(3)
     told = Replicas(cluster)
     cluster.create_topic("t", (9,))
-    assert {T0: (-1, None)} == reassign(cluster, {T0: (2,)})
-    assert ["PartitionReassignment"] == [name for name, _ in cluster.failures()]
-    told.listen(cluster.start(3))
-    now(cluster.admin.delete("/controller"))
+    assert {T0: (0, None)} == reassign(cluster, {T0: (2, 3)})
     told.settle()
-    assert PartitionAssignment((2,)) == stored(cluster)
-    assert (2, (2,)) == cluster.leader_isr_epoch("t")[:2]
+    assert PartitionAssignment((2, 3)) == stored(cluster)
+    assert (2, (2, 3)) == cluster.leader_isr_epoch("t")[:2]
+    assert [] == cluster.failures()
+
+
+def test_a_partition_that_never_had_a_leader_waits_for_a_target_that_died() -> None:
+    cluster = Cluster(3)
+    told = Replicas(cluster)
+    cluster.create_topic("t", (9,))
+    cluster.create_topic("u", (1,))
+    told.catch_up = False
+    now(cluster.admin.create(NODE, encode_reassignment({T0: (4,)})))
+    cluster.settle()
+    assert {T0} == cluster.controller.context.reassigning
+    assert not cluster.exists(STATE)
+    told.listen(cluster.start(4))
+    assert PartitionAssignment((4,)) == stored(cluster)
+    assert (4, (4,)) == cluster.leader_isr_epoch("t")[:2]
+    assert not cluster.exists(NODE)
 
 
 def test_an_isr_that_a_broker_wrote_itself_lets_a_move_go_on() -> None:
@@ -349,6 +418,29 @@ def test_the_old_node_is_obeyed_and_removed_with_its_last_partition() -> None:
     assert not cluster.exists(NODE)
     assert PartitionAssignment((1, 2)) == stored(cluster)
     assert [] == cluster.failures()
+
+
+@pytest.mark.parametrize("target", [(), (1, 1), (1, -1)])
+def test_the_old_node_cannot_leave_a_partition_without_replicas(target: tuple[int, ...]) -> None:
+    cluster, _ = started((1, 2))
+    write_node(cluster, {T0: target})
+    assert not cluster.exists(NODE)
+    assert PartitionAssignment((1, 2)) == stored(cluster)
+    assert (1, (1, 2), 0) == cluster.leader_isr_epoch("t")
+
+
+def test_a_node_that_lets_all_replicas_go_deletes_none() -> None:
+    cluster, told = started((1, 2))
+    data, _ = now(cluster.admin.get(TOPIC))
+    topic = decode_topic(data, TOPIC)
+    moved = topic._replace(partitions={0: PartitionAssignment((1, 2), (), (1, 2))})
+    now(cluster.admin.set(TOPIC, encode_topic(moved)))
+    now(cluster.admin.delete("/controller"))
+    told.settle()
+    assert (1, (1, 2)) == cluster.leader_isr_epoch("t")[:2]
+    assert STRAY not in told.told.values()
+    assert {T0: (0, None)} == reassign(cluster, {T0: None})
+    assert PartitionAssignment((1, 2)) == stored(cluster)
 
 
 def test_the_api_takes_a_partition_out_of_the_old_node() -> None:

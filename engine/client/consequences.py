@@ -1,0 +1,58 @@
+"""What would happen to a partition if one of its brokers died now. Pure.
+
+The rule is that of the controller for a leader that is gone (ELE-1): the first assigned replica
+that is alive and in sync leads; without one, any that is alive if unclean elections are allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+from engine.client.metadata import PartitionView
+
+
+class Situation(NamedTuple):
+    """A partition and what decides about it; `ends` has the ends of logs that are known."""
+
+    partition: PartitionView
+    alive: Collection[int]
+    min_isr: int
+    is_unclean_allowed: bool
+    ends: Mapping[int, int]
+
+
+def if_died(situation: Situation, broker_id: int) -> str:
+    """Return in words what the death of a broker that has a replica would lead to."""
+    partition = situation.partition
+    if broker_id not in situation.alive:
+        return "it is gone already"
+    left = [id_ for id_ in partition.replicas if id_ != broker_id and id_ in situation.alive]
+    in_sync = [id_ for id_ in left if id_ in partition.isr]
+    if partition.leader != broker_id:
+        leads = f"{partition.leader} goes on" if partition.has_leader else "still no leader"
+    elif in_sync:
+        leads = f"{in_sync[0]} leads, nothing is lost"
+    elif left and situation.is_unclean_allowed:
+        return f"{left[0]} leads, {_lost(situation, left[0])}"
+    else:
+        waiting = "its return is waited for"
+        return f"offline: nobody else is in sync, {waiting}"
+    if not partition.has_leader:
+        return leads
+    return f"{leads}; {_acks(situation, len(in_sync) if in_sync else 0)}"
+
+
+def _acks(situation: Situation, in_sync_count: int) -> str:
+    needed = min(situation.min_isr, len(situation.partition.replicas))
+    if in_sync_count < needed:
+        return f"acks=all is refused, {in_sync_count} in sync of {needed} needed"
+    return f"acks=all goes on, {in_sync_count} in sync"
+
+
+def _lost(situation: Situation, new_leader: int) -> str:
+    end = situation.ends.get(situation.partition.leader)
+    own = situation.ends.get(new_leader)
+    if end is None or own is None:
+        return "and records that it lacks are lost"
+    return f"and {max(0, end - own)} records are lost"

@@ -1,0 +1,71 @@
+"""Electing leaders: the preferred ones, or any that is there at the price of records.
+
+Source: ElectLeadersRequest; KIP-183, KIP-460.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from engine.client.blocking import CONTROLLER, KafkaClient
+from engine.client.topic_admin import by_topic
+from engine.errors import ApiError, api_error
+from engine.kafka_errors import NONE, NOT_CONTROLLER
+from engine.model import TopicPartition
+from engine.wire import messages
+
+#: The first version that knows of unclean elections.
+_FIRST_WITH_KINDS = 1
+
+
+class Election(IntEnum):
+    """How a leader is chosen."""
+
+    #: The first of the assigned replicas, if it is in sync.
+    PREFERRED = 0
+    #: The first replica that is alive, in sync or not: what only others had is gone.
+    UNCLEAN = 1
+
+
+def elect_leaders(
+    client: KafkaClient, election: Election, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, ApiError | None]:
+    """Have leaders elected; returns what failed at each, ELECTION_NOT_NEEDED among that.
+
+    Raises the error of the request as a whole.
+    """
+    request = messages.ElectLeadersRequest
+    topics = [
+        request.TopicPartitions(topic=name, partitions=[p.partition for p in of_topic])
+        for name, of_topic in by_topic(partitions).items()
+    ]
+
+    def message(version: int) -> messages.ElectLeadersRequest:
+        asked = request(topic_partitions=topics, timeout_ms=client.timeout_ms)
+        if version >= _FIRST_WITH_KINDS:
+            asked.election_type = election
+        return asked
+
+    def moved(response: messages.ElectLeadersResponse) -> int:
+        codes = [response.error_code]
+        codes += [
+            row.error_code
+            for topic in response.replica_election_results
+            for row in topic.partition_result
+        ]
+        return NOT_CONTROLLER if NOT_CONTROLLER in codes else NONE
+
+    lowest = 0 if election is Election.PREFERRED else _FIRST_WITH_KINDS
+    response: messages.ElectLeadersResponse = client.ask(
+        "ElectLeaders", message, to=CONTROLLER, retriable_code=moved, lowest=lowest
+    ).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code)
+    return {
+        TopicPartition(topic.topic, row.partition_id): None
+        if row.error_code == NONE
+        else api_error(row.error_code, row.error_message)
+        for topic in response.replica_election_results
+        for row in topic.partition_result
+    }

@@ -1,0 +1,66 @@
+"""`kctl check`: what is wrong with a cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Output,
+    Timeout,
+    one_command,
+)
+from kctl.connect import ClusterOptions
+
+app = one_command()
+
+
+@app.command(epilog="Examples: kctl check · kctl check --wait --timeout 120 · kctl check -o json")
+def check(
+    topics: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC...", help="All topics without any.")
+    ] = None,
+    ignored: Annotated[
+        list[str] | None,
+        typer.Option("--ignore", metavar="FINDING", help="Leave a kind out; may be repeated."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Notices count as problems, too.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Look again until nothing is found, or --timeout.")
+    ] = False,
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "-z",
+            "--zookeeper",
+            metavar="HOST:PORT",
+            help="To tell since when sets are as they are.",
+        ),
+    ] = None,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    r"""Look for what is wrong, the worst first; exit code 4 if there is more than notices.
+
+    \b
+    critical  offline, under-min-isr, no-controller, log-dir
+    warning   at-min-isr, under-replicated, impossible-min-isr
+    notice    not-preferred, throttle
+
+    Since when a set is as it is stands in the metadata store: that of an embedded cluster is asked
+    without being told, any other with --zookeeper.
+    """
+    from kctl.commands.check_work import CheckRequest, check_cluster
+
+    request = CheckRequest(topics or None, ignored or [], strict, wait, zookeeper, output)
+    return check_cluster(ClusterOptions(bootstrap, command_config, context, timeout), request)

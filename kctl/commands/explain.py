@@ -1,0 +1,56 @@
+"""`kctl explain`: all that is known of one thing, and what would become of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Output,
+    Timeout,
+    noun,
+)
+from kctl.connect import ClusterOptions
+
+app = noun("Tell all of a partition, and what would happen to it.")
+
+
+@app.callback()
+def explain() -> None:
+    """Tell all of a partition, and what would happen to it."""
+
+
+@app.command(
+    "partition",
+    epilog="Examples: kctl explain partition clicks:3 · kctl explain partition clicks-3 -o json",
+)
+def partition(
+    word: Annotated[
+        str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3, or clicks-3 as in logs.")
+    ],
+    zookeeper: Annotated[
+        str | None,
+        typer.Option(
+            "-z", "--zookeeper", metavar="HOST:PORT", help="Where the partition's state is kept."
+        ),
+    ] = None,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Show a partition's leader, epochs, offsets and replicas, and what each loss would lead to.
+
+    The state's version, its controller's epoch and its time stand in the metadata store: that of an
+    embedded cluster is asked without being told, any other with --zookeeper.
+    """
+    from kctl.commands.explain_work import explain_partition
+
+    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    return explain_partition(options, word, zookeeper, output)

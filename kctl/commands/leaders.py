@@ -1,0 +1,109 @@
+"""`kctl leaders`: who leads what, elections, balance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kctl.commands.cluster_options import (
+    TIMEOUT_S,
+    Bootstrap,
+    CommandConfig,
+    Context,
+    Output,
+    Timeout,
+    Yes,
+    noun,
+)
+from kctl.connect import ClusterOptions
+
+app = noun("Leaders of partitions: list, elect, balance.")
+
+_Words = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[TOPIC[:PARTITIONS]]...", help="clicks, clicks:3, clicks:0,4-6."),
+]
+_Match = Annotated[
+    str | None,
+    typer.Option("--match", metavar="REGEX", help="And topics whose whole name matches."),
+]
+_Plan = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Show what would be elected; exit code 5 if there is any."),
+]
+
+
+@app.command(
+    "list", epilog="Examples: kctl leaders list --not-preferred · kctl leaders list --by-broker"
+)
+def list_(
+    words: _Words = None,
+    match: _Match = None,
+    not_preferred: Annotated[
+        bool,
+        typer.Option("--not-preferred", help="Only where the first replica does not lead."),
+    ] = False,
+    by_broker: Annotated[
+        bool, typer.Option("--by-broker", help="A row for each broker: what it leads and should.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit code 4 if a preferred replica does not lead.")
+    ] = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """List the leaders of partitions beside the preferred ones; all topics if none is named."""
+    from kctl.commands.leaders_work import ListRequest, list_leaders
+
+    request = ListRequest(words or [], match, not_preferred, by_broker, check, output)
+    return list_leaders(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command(
+    "elect",
+    epilog="Examples: kctl leaders elect preferred clicks · kctl leaders elect unclean clicks:3 -y",
+)
+def elect(
+    kind: Annotated[
+        str, typer.Argument(metavar="preferred|unclean", help="How leaders are chosen.")
+    ],
+    words: _Words = None,
+    match: _Match = None,
+    dry_run: _Plan = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Have leaders elected where they are not as they should be.
+
+    preferred: the first replica of the assignment, where it is in sync. unclean: any replica that
+    is alive, where there is no leader at all: records that only the others have are lost.
+    """
+    from kctl.commands.leaders_work import ElectRequest, elect_leaders
+
+    request = ElectRequest(kind, words or [], match, dry_run, yes, output)
+    return elect_leaders(ClusterOptions(bootstrap, command_config, context, timeout), request)
+
+
+@app.command("balance", epilog="Example: kctl leaders balance --dry-run")
+def balance(
+    dry_run: _Plan = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    context: Context = None,
+    timeout: Timeout = TIMEOUT_S,
+    output: Output = "table",
+) -> int:
+    """Have the preferred replicas lead again, of all topics, wherever they are in sync."""
+    from kctl.commands.leaders_work import ElectRequest, elect_leaders
+
+    request = ElectRequest("preferred", [], ".*", dry_run, yes, output)
+    return elect_leaders(ClusterOptions(bootstrap, command_config, context, timeout), request)

@@ -1,0 +1,126 @@
+"""What is wrong with a cluster, each finding with its cause."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.client.cluster_admin import LogDirView
+from engine.client.findings import KINDS, ClusterFacts, HealthFinding, findings_of
+from engine.client.health import Throttle
+from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
+from engine.client.settings import Address
+from engine.errors import api_error
+from engine.kafka_errors import KAFKA_STORAGE_ERROR
+from engine.model import TopicPartition
+
+T0 = TopicPartition("t", 0)
+
+
+def facts(
+    *,
+    leader: int = 1,
+    isr: tuple[int, ...] = (1, 2, 3),
+    offline: tuple[int, ...] = (),
+    alive: tuple[int, ...] = (1, 2, 3),
+    min_isr: int = 1,
+    replicas: tuple[int, ...] = (1, 2, 3),
+    **more: Any,
+) -> ClusterFacts:
+    partition = PartitionView(0, leader, 4, replicas, isr, offline)
+    brokers = {id_: BrokerView(id_, Address("h", id_)) for id_ in alive}
+    topic = TopicView("t", b"x" * 16, False, (partition,))
+    view = ClusterView("c", more.pop("controller", alive[0]), brokers, {"t": topic})
+    ends = more.pop("ends", {(T0, id_): 10 for id_ in alive})
+    return ClusterFacts(
+        view, {"t": min_isr}, more.pop("log_dirs", {}), ends, more.pop("throttles", [])
+    )
+
+
+def only(found: list[HealthFinding]) -> tuple[str, str, str, str]:
+    (finding,) = found
+    assert finding.kind in KINDS
+    return finding.severity, finding.kind, finding.subject, finding.cause
+
+
+def test_a_cluster_that_is_well_has_none() -> None:
+    assert [] == findings_of(facts())
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"alive": (1, 2)}, "broker 3 is gone"),
+        (
+            {"offline": (3,)},
+            "the replica on broker 3 is offline, its log directory has failed",
+        ),
+        (
+            {"ends": {(T0, 1): 10, (T0, 3): 4}},
+            "broker 3 is up and 6 records behind, at 4 of 10",
+        ),
+        ({}, "broker 3 has all 10 records and is about to join"),
+        ({"ends": {(T0, 1): 10}}, "broker 3 is up, how far it is behind is not known"),
+    ],
+)
+def test_who_is_out_of_the_set_and_why(changes: dict[str, Any], cause: str) -> None:
+    found = findings_of(facts(isr=(1, 2), **changes))
+    assert only(found) == (
+        "warning",
+        "under-replicated",
+        "t-0",
+        f"in sync: 1,2 of 1,2,3; {cause}",
+    )
+    assert T0 == found[0].partition
+
+
+def test_a_replica_whose_broker_does_not_tell() -> None:
+    refused = api_error(KAFKA_STORAGE_ERROR)
+    found = findings_of(facts(isr=(1, 2), ends={(T0, 1): 10, (T0, 3): refused}))
+    assert f"broker 3 does not tell of its replica: {refused}" in found[0].cause
+
+
+def test_too_few_in_sync_are_critical_and_just_enough_a_warning() -> None:
+    low = only(findings_of(facts(isr=(1,), min_isr=2, alive=(1,))))
+    assert ("critical", "under-min-isr", "t-0") == low[:3]
+    assert "in sync: 1 of 1,2,3, acks=all needs 2; broker 2 is gone; broker 3 is gone" == low[3]
+    just = only(findings_of(facts(isr=(1, 2), min_isr=2, alive=(1, 2))))
+    assert ("warning", "at-min-isr", "t-0") == just[:3]
+    assert (
+        "in sync: 1,2 of 1,2,3, acks=all needs 2: none more may be lost; broker 3 is gone"
+        == (just[3])
+    )
+    assert [] == findings_of(facts(min_isr=1, replicas=(1,), isr=(1,), alive=(1,)))
+
+
+def test_a_partition_without_a_leader_says_who_could_help() -> None:
+    offline = findings_of(facts(leader=-1, isr=(3,), alive=(1, 2)))
+    assert ("critical", "offline", "t-0") == only(offline)[:3]
+    assert "in sync were 3, which are gone; 1,2 may lack records" in offline[0].cause
+    nobody = findings_of(facts(leader=-1, isr=(3,), alive=(7,)))
+    assert "all replicas are on brokers that are gone: 1,2,3" in nobody[0].cause
+
+
+def test_the_rest_of_the_cluster() -> None:
+    gone = only(findings_of(facts(controller=9)))
+    assert ("critical", "no-controller", "cluster") == gone[:3]
+    failed = LogDirView("/data", api_error(KAFKA_STORAGE_ERROR), (), None, None)
+    assert ("critical", "log-dir", "broker 2") == only(findings_of(facts(log_dirs={2: [failed]})))[
+        :3
+    ]
+    away = only(findings_of(facts(leader=2)))
+    assert ("notice", "not-preferred", "t-0") == away[:3]
+    assert "broker 2 leads, 1 is preferred and in sync" == away[3]
+    slow = Throttle("broker", "1", "leader.replication.throttled.rate", "5")
+    assert ("notice", "throttle", "broker 1", "leader.replication.throttled.rate=5") == only(
+        findings_of(facts(throttles=[slow]))
+    )
+    never = only(findings_of(facts(min_isr=4)))
+    assert ("warning", "impossible-min-isr", "t") == never[:3]
+
+
+def test_the_worst_comes_first() -> None:
+    slow = Throttle("topic", "t", "leader.replication.throttled.replicas", "*")
+    found = findings_of(facts(leader=2, isr=(2, 1), min_isr=1, throttles=[slow], controller=9))
+    assert ["critical", "warning", "notice", "notice"] == [one.severity for one in found]
