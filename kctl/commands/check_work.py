@@ -67,7 +67,9 @@ def check_cluster(options: ClusterOptions, request: CheckRequest) -> int:
     return exits.PROBLEMS_FOUND if problems else exits.OK
 
 
-def _look(options: ClusterOptions, request: CheckRequest) -> tuple[list[HealthFinding], dict[str, str]]:
+def _look(
+    options: ClusterOptions, request: CheckRequest
+) -> tuple[list[HealthFinding], dict[str, str]]:
     """Return the findings, and since when the set of each partition among them is as it is."""
     with connect(options) as client:
         facts = ask_facts(client, request.topics)
