@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _CLASSES = {
+    "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
     "configs": "kafka.admin.ConfigCommand",
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -238,3 +239,42 @@ def _kill_each_leader(
     assert load.acknowledged == consumed(cluster.address, topic, 2000)
     log_dirs = [cluster.data / "broker-1", *(broker.log_dir for broker in brokers.values())]
     eventually(lambda: len(contents(log_dirs, topic)), 1)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(JavaTools.found() is None, reason=NO_TOOLS)
+def test_a_partition_moves_between_a_java_broker_and_ours(
+    first: EmbeddedCluster, tmp_path: Path, topic: str
+) -> None:
+    zookeeper = first.status()["zookeeper"]
+    brokers = {11: JavaBroker(11, tmp_path, zookeeper), 12: JoinedBroker(12, tmp_path, zookeeper)}
+    with running(*brokers.values()):
+        admin = AdminClient({"bootstrap.servers": first.address})
+        eventually(lambda: sorted(admin.list_topics(timeout=_DEADLINE_S).brokers), [1, 11, 12])
+        create(admin, topic, [11, 12])
+        load = Load(first.address, topic)
+        log_dirs = {1: first.data / "broker-1"}
+        log_dirs |= {broker_id: broker.log_dir for broker_id, broker in brokers.items()}
+        for replicas in ([12, 1], [1, 11], [11, 12]):
+            load.produce(500)
+            _move(first.address, topic, replicas, tmp_path)
+            load.produce(500)
+            load.finish()
+            eventually(lambda: described(admin, topic).replicas, replicas)
+            eventually(lambda: sorted(described(admin, topic).isrs), sorted(replicas))
+            assert described(admin, topic).leader in replicas
+            here = [log_dirs[broker_id] for broker_id in replicas]
+            eventually(lambda: len(contents(here, topic)), 1)  # noqa: B023
+        assert load.acknowledged == consumed(first.address, topic, 3000)
+
+
+def _move(address: str, topic: str, replicas: list[int], folder: Path) -> None:
+    """Have Kafka's own tool move a partition, and see it end."""
+    tools = JavaTools.found()
+    assert tools is not None
+    plan = folder / "plan.json"
+    partition = {"topic": topic, "partition": 0, "replicas": replicas}
+    plan.write_text(json.dumps({"version": 1, "partitions": [partition]}))
+    words = ("--bootstrap-server", address, "--reassignment-json-file", str(plan))
+    tools.ok("reassign-partitions", *words, "--execute")
+    eventually(lambda: "is completed" in tools.ok("reassign-partitions", *words, "--verify"), True)
