@@ -140,7 +140,11 @@ class KafkaClient:
         deadline_ms = self._deadline_ms()
         attempt = 0
         while True:
-            result = self._one(call, self._address_of(to, deadline_ms), deadline_ms)
+            address = self._address_of(to, deadline_ms)
+            if is_repeatable or address is None:
+                result = self._one(call, address, deadline_ms)
+            else:
+                result = self._one_patiently(call, address, deadline_ms)
             if isinstance(result, Response):
                 code = retriable_code(result.message) if retriable_code else NONE
                 if not kafka_error(code).is_retriable or not self._may_wait(attempt, deadline_ms):
@@ -178,12 +182,28 @@ class KafkaClient:
         token = object()
         return self.exchange({token: (address, call)}, deadline_ms)[token]
 
+    def _one_patiently(self, call: Call, address: Address, deadline_ms: int) -> CallResult:
+        """Wait for an answer until all the time is up: what is asked cannot be asked again."""
+        token = object()
+        left_ms = max(deadline_ms - self.clock.monotonic_ms(), 1)
+        return self.exchange({token: (address, call)}, deadline_ms, request_timeout_ms=left_ms)[
+            token
+        ]
+
     def exchange(
-        self, calls: Mapping[K, tuple[Address, Call]], deadline_ms: int
+        self,
+        calls: Mapping[K, tuple[Address, Call]],
+        deadline_ms: int,
+        *,
+        request_timeout_ms: int | None = None,
     ) -> dict[K, CallResult]:
-        """Send calls to their addresses all at once; returns a result for each key."""
+        """Send calls to their addresses all at once; returns a result for each key.
+
+        An answer is waited for as long as request.timeout.ms, if nothing else is said.
+        """
         timeout_ms = min(
-            max(deadline_ms - self.clock.monotonic_ms(), 1), self.settings.request_timeout_ms
+            max(deadline_ms - self.clock.monotonic_ms(), 1),
+            request_timeout_ms or self.settings.request_timeout_ms,
         )
         # Tokens of our own: others may have calls under way whose keys are the same.
         keys: dict[object, K] = {object(): key for key in calls}

@@ -58,6 +58,15 @@ class TestBootstrap:
             cluster.client().view([])
         assert 31_000 == cluster.clock.now_ms
 
+    def test_what_cannot_be_asked_again_is_waited_for_until_the_time_is_up(self) -> None:
+        cluster = FakeCluster()
+        cluster.handlers["CreateTopics"] = lambda body, version, address: None
+        client = cluster.client()
+        client.timeout_ms = 90_000
+        with pytest.raises(TimedOut, match=r"CreateTopics .* no answer within 90 s"):
+            create_topics(client, [NewTopic("t", 1, 1)])
+        assert 1 == cluster.asked_apis().count("CreateTopics")
+
 
 class RefusingCluster(FakeCluster):
     """A cluster some of whose brokers are not there."""
