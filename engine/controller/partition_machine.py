@@ -26,6 +26,7 @@ from engine.controller.machinery import Machinery
 from engine.controller.request_batch import RequestBatch
 from engine.controller.state_writer import StateResults, StateWriter
 from engine.controller.states import PARTITION_COMES_FROM, PartitionPhase
+from engine.limits import CONTROLLER_MULTI_OPERATIONS_MAX
 from engine.model import TopicPartition
 from engine.znode.errors import NodeError, NoNode
 from engine.znode.model import Create, Operation
@@ -138,7 +139,8 @@ class PartitionMachine:
     ) -> dict[TopicPartition, NodeError | None]:
         """Create the nodes of new partitions: parents of all, partitions of all, states of all.
 
-        One transaction if nothing is in the way, as in a cluster that nobody else writes to.
+        One transaction if nothing is in the way, as in a cluster that nobody else writes to, and
+        if it is not too large for a store: one that is would be refused for good.
         """
         if not states:
             return {}
@@ -152,9 +154,10 @@ class PartitionMachine:
             Create(partition_state_path(partition), encode_partition_state(state))
             for partition, state in states.items()
         ]
-        (together,) = await znodes.write_groups([creations + texts])
-        if not isinstance(together, NodeError):
-            return dict.fromkeys(states)
+        if len(creations) + len(texts) <= CONTROLLER_MULTI_OPERATIONS_MAX:
+            (together,) = await znodes.write_groups([creations + texts])
+            if not isinstance(together, NodeError):
+                return dict.fromkeys(states)
         await znodes.create_missing((*parents, *nodes))
         results = await znodes.write_groups([(creation,) for creation in texts])
         return {

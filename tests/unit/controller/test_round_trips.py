@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 
 from engine.controller.states import PartitionPhase
+from engine.limits import CONTROLLER_MULTI_OPERATIONS_MAX
+from engine.znode.model import Operation, OperationResult
 from engine.znode.values import PartitionAssignment, TopicAssignment, encode_topic
 from tests.unit.controller.cluster import Cluster, Node, now
 
@@ -124,3 +126,23 @@ def growth_rounds(partitions: int) -> int:
 
 def test_growth_and_deletion_take_as_many_round_trips_for_many_partitions_as_for_few() -> None:
     assert growth_rounds(2) == growth_rounds(100)
+
+
+def test_a_topic_of_many_partitions_is_made_in_transactions_that_a_store_takes() -> None:
+    cluster = Cluster(3)
+    node = next(node for node in cluster.nodes.values() if node.controller.is_active)
+    sizes: list[int] = []
+    client = node.controller._machines.parts.znodes.client
+    multi = client.multi
+
+    async def noted(operations: Sequence[Operation]) -> list[OperationResult]:
+        sizes.append(len(operations))
+        return await multi(operations)
+
+    client.multi = noted  # type: ignore[method-assign]
+    topics_of(cluster, 1, 1200)
+    assert {PartitionPhase.ONLINE} == set(node.controller.context.partition_phases.values())
+    assert 1200 == len(node.controller.context.leaderships)
+    # One more is the check of the controller's epoch.
+    assert CONTROLLER_MULTI_OPERATIONS_MAX + 1 >= max(sizes)
+    assert [] == node.reporter.failures
