@@ -24,6 +24,8 @@ class PartitionChange(NamedTuple):
     new_leader: int
     #: What one added replica copies.
     size_bytes: int = 0
+    #: What the old replicas hold, beside them; empty where each has `size_bytes`.
+    old_sizes: tuple[int, ...] = ()
     old_log_dirs: tuple[str, ...] = ()
     new_log_dirs: tuple[str, ...] = ()
     #: What the plan is for: moves that must be made go first.
