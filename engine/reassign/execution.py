@@ -15,6 +15,7 @@ Source: KIP-455, KIP-73; RSN-6.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -27,10 +28,10 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.journal import ExecutionSettings, Journal, JournalState
+from engine.reassign.journal import ExecutionSettings, MoveJournal, JournalState
 from engine.reassign.live_cluster import ClusterNow, MovedCluster
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
-from engine.reassign.scheduling import PlanOrder, next_to_begin
+from engine.reassign.scheduling import next_to_begin
 from engine.reassign.throttles import (
     LISTS,
     ThrottleSetting,
@@ -45,6 +46,8 @@ _POLL_MS = 1000
 #: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
 _PASSING = frozenset((INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
 _REFUSED_MS = 60_000
+#: So often is looked before a partition counts as moved by somebody else.
+_LOOKS_ASTRAY = 3
 #: What no plan can begin with.
 _STALE = frozenset((MovePhase.REPLACED, MovePhase.ELSEWHERE, MovePhase.GONE))
 
@@ -142,14 +145,13 @@ class Execution:
         self,
         cluster: MovedCluster,
         clock: Clock,
-        journal: Journal,
+        journal: MoveJournal,
         state: JournalState,
-        order: PlanOrder,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
         self._journal = journal
-        self._order = order
+        self._order = state.begun.settings.order(len(state.begun.changes))
         self._settings: ExecutionSettings = state.begun.settings
         self._changes = state.begun.changes
         self._cluster_id = state.begun.cluster_id
@@ -159,6 +161,8 @@ class Execution:
         self._submitted = set(state.submitted)
         self._ended = dict(state.ended)
         self._refused: dict[TopicPartition, ApiError] = {}
+        # How often a partition was seen where the plan does not want it.
+        self._astray: Counter[TopicPartition] = Counter()
         self._refused_since_ms: dict[TopicPartition, int] = {}
         self._under_min_isr: frozenset[TopicPartition] | None = None
         self._foreign: list[ThrottleSetting] = []
@@ -194,10 +198,28 @@ class Execution:
             if not moving:
                 break
             self._cluster.pause(_POLL_MS)
+        self._restore_order()
         for change_now in seen.changes:
             how = "cancelled" if change_now.phase not in ENDED else change_now.phase.value
             self._ended.setdefault(change_now.change.name, how)
         return self._finish("cancelled")
+
+    def _restore_order(self) -> None:
+        """Bring back the order of replicas, and so the preferred leader.
+
+        What is cancelled has the order of its target: the controller knows no other any more.
+        """
+        partitions = self._look().partitions
+        orders: dict[TopicPartition, tuple[int, ...] | None] = {
+            change.name: change.old_replicas
+            for change in self._changes
+            if (partition := partitions.get(change.name)) is not None
+            and change.name in self._submitted
+            and partition.replicas not in (change.old_replicas, change.new_replicas)
+            and set(partition.replicas) == set(change.old_replicas)
+        }
+        if orders:
+            self._cluster.submit(orders)
 
     def _is_refused(self, now: ChangeNow) -> bool:
         return now.change.name in self._refused
@@ -298,7 +320,9 @@ class Execution:
             key = now.change.name
             if key in self._ended or key in self._refused:
                 continue
-            if now.phase in ENDED:
+            if now.phase in _STALE and not self._is_lasting(key):
+                at_work.append(position)
+            elif now.phase in ENDED:
                 self._ended[key] = now.phase.value
                 self._journal.ended(key, now.phase.value)
             elif now.phase is MovePhase.WAITING:
@@ -314,6 +338,11 @@ class Execution:
             begin = next_to_begin(self._changes, self._order, able, at_work, bound)
             self._begin([self._changes[position] for position in begin])
         return False
+
+    def _is_lasting(self, key: TopicPartition) -> bool:
+        """Tell whether a partition has been elsewhere for a few looks: brokers hear of it late."""
+        self._astray[key] += 1
+        return self._astray[key] >= _LOOKS_ASTRAY
 
     def _begin(self, changes: Sequence[PartitionChange]) -> None:
         if not changes:

@@ -26,6 +26,7 @@ from engine.errors import EngineError
 from engine.host.ports import File, Files
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.reassign.scheduling import PlanOrder
 from engine.reassign.throttles import ThrottleRates, ThrottleSetting
 
 _VERSION = 1
@@ -58,6 +59,18 @@ class ExecutionSettings(NamedTuple):
     moves_per_broker: int = 5
     is_paused_under_min_isr: bool = True
     elects_leaders: bool = True
+    #: How many changes each batch of the plan has; empty for one batch of all.
+    batch_sizes: tuple[int, ...] = ()
+    #: Whether a batch waits for those before it.
+    has_barriers: bool = False
+
+    def order(self, count: int) -> PlanOrder:
+        """Return the order of so many changes."""
+        batches, start = [], 0
+        for size in self.batch_sizes or (count,):
+            batches.append(range(start, start + size))
+            start += size
+        return PlanOrder(batches, self.has_barriers)
 
 
 class Begun(NamedTuple):
@@ -81,7 +94,7 @@ class JournalState(NamedTuple):
     is_over: bool
 
 
-class Journal:
+class MoveJournal:
     """The journal of one execution, open for more."""
 
     def __init__(self, file: File, path: str) -> None:
@@ -89,7 +102,7 @@ class Journal:
         self.path = path
 
     @classmethod
-    def create(cls, files: Files, path: str, begun: Begun) -> Journal:
+    def create(cls, files: Files, path: str, begun: Begun) -> MoveJournal:
         """Begin a journal; raises JournalThere in place of one that is not over."""
         if files.exists(path) and files.size_bytes(path):
             if not read_journal(files, path).is_over:
@@ -109,7 +122,7 @@ class Journal:
         return journal
 
     @classmethod
-    def reopen(cls, files: Files, path: str) -> tuple[Journal, JournalState]:
+    def reopen(cls, files: Files, path: str) -> tuple[MoveJournal, JournalState]:
         """Open a journal to go on with it; what a death cut short is taken away."""
         state = read_journal(files, path)
         file = files.open(path, write=True)
@@ -192,7 +205,7 @@ def _state(rows: list[dict[str, Any]]) -> JournalState:
 
 
 def _begun(row: dict[str, Any]) -> Begun:
-    settings = dict(row["settings"])
+    settings = _tuples(row["settings"])
     rates = ThrottleRates(**settings.pop("rates"))
     changes = tuple(PartitionChange(**_tuples(change)) for change in row["changes"])
     return Begun(row["cluster_id"], changes, ExecutionSettings(rates, **settings))

@@ -106,10 +106,11 @@ class LiveCluster:
     def look(self) -> ClusterNow:
         """Return how things are."""
         client = self._client
+        # First: what ended in between shows in the metadata as it does without a reassignment.
+        ongoing = list_reassignments(client)
         view = client.view(None)
         found = ((key, view.partition(key)) for key in self._keys)
         partitions = {key: partition for key, partition in found if partition is not None}
-        ongoing = list_reassignments(client)
         replicas, silent = self._replicas(view)
         return ClusterNow(
             view.cluster_id,

@@ -82,8 +82,12 @@ def phase_of(
         if _moves_directory(change, replicas):
             return MovePhase.MOVING_DIRECTORY
         return MovePhase.DONE
-    if partition.replicas == change.old_replicas:
+    if set(partition.replicas) == set(change.old_replicas):
+        # In another order after a cancel, which keeps that of the target.
         return MovePhase.WAITING
+    if set(partition.replicas) == {*change.old_replicas, *change.new_replicas}:
+        # The controller has ended it; the broker that was asked has not heard of that yet.
+        return MovePhase.B5_DELETING
     return MovePhase.ELSEWHERE
 
 

@@ -20,12 +20,11 @@ from engine.reassign.execution import Execution, ExecutionEnd, ExecutionNow
 from engine.reassign.journal import (
     Begun,
     ExecutionSettings,
-    Journal,
+    MoveJournal,
     JournalState,
     read_journal,
 )
 from engine.reassign.live_cluster import LiveCluster, MovedCluster
-from engine.reassign.scheduling import PlanOrder
 from engine.reassign.throttles import LISTS, RATES, ThrottleRates, ThrottleSetting
 from tests.unit.broker.memory_cluster import MemoryCluster
 from tests.unit.reassign.memory_streams import MemoryStreams, client_of
@@ -76,14 +75,13 @@ class MovedTopic:
     def begin(self, settings: ExecutionSettings | None = None) -> None:
         """Begin a journal."""
         begun = Begun(None, self.changes, settings or ExecutionSettings())
-        Journal.create(self.files, JOURNAL, begun).close()
+        MoveJournal.create(self.files, JOURNAL, begun).close()
 
     def execution(self, wrap: Callable[[MovedCluster], MovedCluster] = lambda it: it) -> Execution:
         """Return an execution that goes on with the journal; `wrap` comes between it and Kafka."""
-        journal, state = Journal.reopen(self.files, JOURNAL)
+        journal, state = MoveJournal.reopen(self.files, JOURNAL)
         cluster = wrap(LiveCluster(self.client, state.begun.changes))
-        order = PlanOrder([list(range(len(state.begun.changes)))], has_barriers=False)
-        return Execution(cluster, self.cluster.clock, journal, state, order)
+        return Execution(cluster, self.cluster.clock, journal, state)
 
     def execute(self, **settings: Any) -> ExecutionEnd:
         """Execute the changes to the end."""

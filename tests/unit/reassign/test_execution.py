@@ -22,7 +22,7 @@ from engine.reassign.execution import (
     ThrottleNotSet,
     WrongCluster,
 )
-from engine.reassign.journal import Begun, ExecutionSettings, Journal
+from engine.reassign.journal import Begun, ExecutionSettings, MoveJournal
 from engine.reassign.phases import MovePhase
 from engine.reassign.throttles import ThrottleRates
 from tests.unit.reassign.moved_cluster import JOURNAL, RATE, T0, Died, Mortal, MovedTopic, change
@@ -137,6 +137,7 @@ def test_a_cancel_brings_back_what_was_at_work(moved: MovedTopic) -> None:
     assert {} == moved.throttles()
     assert moved.state().is_over
     ended = {key.partition: how for key, how in moved.state().ended.items()}
+    moved.cluster.pass_time(500)
     for number, replicas in moved.replicas().items():
         old = moved.changes[number].old_replicas
         assert replicas in (old, WANTED[number]), ended
@@ -237,7 +238,7 @@ def test_a_throttle_on_a_dead_broker_is_left_and_told_of_until_it_is_back(
 
 
 def test_a_journal_of_another_cluster_is_refused(moved: MovedTopic) -> None:
-    Journal.create(moved.files, JOURNAL, Begun("elsewhere", moved.changes, ExecutionSettings()))
+    MoveJournal.create(moved.files, JOURNAL, Begun("elsewhere", moved.changes, ExecutionSettings()))
     with pytest.raises(WrongCluster):
         moved.execution().run(moved.looks.append)
     with pytest.raises(WrongCluster):
