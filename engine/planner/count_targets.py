@@ -23,7 +23,7 @@ class CountBounds(NamedTuple):
 
     broker: int
     group: int
-    count: int
+    held: int
     lowest: int
     highest: int
 
@@ -48,7 +48,7 @@ def level_counts(
     totals = {group: held(group, level) for group in groups}
     left = total - sum(totals.values())
     rising = [b for b in bounds if b.at(level + 1) > b.at(level)]
-    for bound in sorted(rising, key=lambda b: (-b.count, b.broker)):
+    for bound in sorted(rising, key=lambda b: (-b.held, b.broker)):
         if left > 0 and totals[bound.group] < held(bound.group, level + 1):
             totals[bound.group] += 1
             left -= 1
@@ -63,7 +63,7 @@ def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
     targets = {b.broker: b.at(level) for b in members}
     left = total - sum(targets.values())
     rising = [b for b in members if b.at(level + 1) > b.at(level)]
-    for bound in sorted(rising, key=lambda b: (-b.count, b.broker))[: max(left, 0)]:
+    for bound in sorted(rising, key=lambda b: (-b.held, b.broker))[: max(left, 0)]:
         targets[bound.broker] += 1
     return targets
 

@@ -32,7 +32,7 @@ def find_targets(
     `before` is what NONE_SINKS must keep: counts from before anything was placed.
     """
     bounds = _broker_bounds(state, rule, before)
-    total = sum(bound.count for bound in bounds)
+    total = sum(bound.held for bound in bounds)
     return level_counts(bounds, _group_bounds(state), total)
 
 

@@ -85,9 +85,7 @@ def place_all(
     order = _Order(state)
     result = Placed([], [])
     relaxed = state.constraints.racks is RackRule.RELAXED
-    for item in sorted(
-        homeless, key=lambda h: (-h.partition, -1 if h.source is None else h.source)
-    ):
+    for item in sorted(homeless, key=_largest_first):
         target = None
         if has_budget(state, item.partition):
             target = order.emptiest(item, racks=True)
@@ -103,6 +101,10 @@ def place_all(
         order.put_back(target)
         state.forced.add(item.partition)
     return result
+
+
+def _largest_first(item: Homeless) -> tuple[int, int]:
+    return -item.partition, -1 if item.source is None else item.source
 
 
 def _settle_one(state: PlacementState, order: _Order, item: Homeless, target: int) -> None:

@@ -130,9 +130,7 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
         state = PlacementState(model, c, leaving=dead)
         notes = PlanNotes("repair")
         offline = _offline_replicas(state, notes)
-        state.barred.update(
-            (item.partition, item.source) for item in offline if item.source is not None
-        )
+        state.barred.update((i.partition, i.source) for i in offline if i.source is not None)
         _rehouse(state, notes, [*offline, *_rack_faults(state, offline)], "repair")
         return build_plan(state, notes)
 
@@ -458,7 +456,7 @@ def _resize(state: PlacementState, factors: Mapping[str, int]) -> list[Homeless]
 
 
 def _least_missed(state: PlacementState, number: int) -> int:
-    """Return the replica to remove: dead ones, in crowded racks, on full brokers; the leader last."""
+    """Return the replica to remove: a dead one, one in a crowded rack; the leader last."""
     replicas = state.replicas[number]
     groups = [state.group_of[broker] for broker in replicas]
     return max(
