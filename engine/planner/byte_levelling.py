@@ -254,7 +254,9 @@ class ByteLevelling:
         state = self._state
         relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, light))
         burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, heavy))
-        if relief <= 0 or max(relief, burden) >= room or there == back:
+        if relief <= 0 or relief >= room or there == back:
+            return None
+        if not self._helps(heavy, light, relief, burden):
             return None
         if not self._is_allowed(heavy, light, there, back, burden):
             return None
@@ -262,6 +264,11 @@ class ByteLevelling:
         if back is not None:
             cost += state.cost(back, light, heavy)
         return Exchange(there, heavy, light, back, cost, abs(relief - wanted))
+
+    def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
+        """Tell whether both together are nearer to what they should hold: so the search ends."""
+        above, below = self._excess(heavy), self._excess(light)
+        return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
 
     def _is_allowed(
         self, heavy: int, light: int, there: int, back: int | None, burden: int

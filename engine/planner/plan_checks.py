@@ -8,7 +8,7 @@
 | dead | a replica would be made on a broker that is not alive |
 | rack | a partition would have more replicas beyond its racks' limit than it has now |
 | capacity | a broker would hold more than its capacity at some time, and more than it does now |
-| excluded | an excluded topic or a pinned partition would change, an excluded broker would get something |
+| excluded | an excluded topic or pinned partition would change, an excluded broker gain |
 | order | a batch names no change, a change twice, or a change is in no batch |
 """
 

@@ -102,19 +102,23 @@ def replace(
         source, target = state.index_of[old], state.index_of[new]
         if not state.receives[target]:
             raise PlanRefused(f"broker {new}", "is dead or excluded, and cannot take replicas")
-        homeless = []
+        homeless: list[Homeless] = []
+        replaced: list[int] = []
         for partition in state.on_broker[source][::-1]:
             notes.bound_moves += state.movable[partition]
             if state.may_move(partition, source, target) and _has_budget(state, partition):
                 state.move(partition, source, target)
+                replaced.append(partition)
             else:
                 homeless.append(Homeless(partition, source))
-        replaced = state.moves
         notes.bound_moves -= sum(state.movable[item.partition] for item in homeless)
+        # What stands in the old one's place stays there, and leads what that led.
+        for partition in replaced:
+            state.movable[partition] = False
         _rehouse(state, notes, homeless, "replace")
-        if state.moves > replaced:
+        if state.moves > len(replaced):
             notes.warnings.append(
-                f"{state.moves - replaced} replicas cannot go to broker {new} and go elsewhere"
+                f"{state.moves - len(replaced)} replicas cannot go to broker {new} and go elsewhere"
             )
         return build_plan(state, notes)
 
@@ -132,6 +136,7 @@ def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> Reas
         offline = _offline_replicas(state, notes)
         state.barred.update((i.partition, i.source) for i in offline if i.source is not None)
         _rehouse(state, notes, [*offline, *_rack_faults(state, offline)], "repair")
+        _note_rack_faults(state, notes)
         return build_plan(state, notes)
 
     return _in_budget(constraints, plan)
@@ -297,7 +302,7 @@ def _in_budget(
     if budget is None or result.bytes_moved <= budget:
         return result
     result = plan(constraints, True)
-    while result.bytes_moved > budget:
+    while result.bytes_moved > budget and result.moves:
         moves = min(result.moves - 1, result.moves * budget // result.bytes_moved)
         result = plan(constraints._replace(max_moves=moves), True)
     return result
@@ -439,6 +444,15 @@ def _rack_faults(state: PlacementState, offline: list[Homeless]) -> list[Homeles
                 if len(held) > limit
             ]
     return found
+
+
+def _note_rack_faults(state: PlacementState, notes: PlanNotes) -> None:
+    """Say which faults are left."""
+    said = {unmet.subject for unmet in notes.unmet}
+    for number, partition in enumerate(state.partitions):
+        if state.fault_count(number) and str(partition.name) not in said:
+            reason = "no broker of another rack may take a replica"
+            notes.unmet.append(UnmetGoal("repair", str(partition.name), reason))
 
 
 def _resize(state: PlacementState, factors: Mapping[str, int]) -> list[Homeless]:
