@@ -252,13 +252,13 @@ class ByteLevelling:
     ) -> Exchange | None:
         """Return an exchange if it helps and is allowed."""
         state = self._state
-        relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, light))
-        burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, heavy))
+        relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, heavy))
+        burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, light))
         if relief <= 0 or relief >= room or there == back:
             return None
         if not self._helps(heavy, light, relief, burden):
             return None
-        if not self._is_allowed(heavy, light, there, back, burden):
+        if not self._is_allowed(heavy, light, there, back):
             return None
         cost = state.cost(there, heavy, light)
         if back is not None:
@@ -270,20 +270,11 @@ class ByteLevelling:
         above, below = self._excess(heavy), self._excess(light)
         return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
 
-    def _is_allowed(
-        self, heavy: int, light: int, there: int, back: int | None, burden: int
-    ) -> bool:
+    def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
+        """Tell whether each may go on its own: there is room for both before either has gone."""
         state = self._state
-        if not (state.movable[there] and state.is_admitted(there, light)):
-            return False
-        if burden > 0 and state.held_bytes[light] + burden > state.capacity[light]:
-            return False
-        if not state.fits_rack(there, light, heavy):
-            return False
-        return back is None or (
-            state.movable[back]
-            and state.is_admitted(back, heavy)
-            and state.fits_rack(back, heavy, light)
+        return state.may_move(there, heavy, light) and (
+            back is None or state.may_move(back, light, heavy)
         )
 
     def _affords(self, exchange: Exchange) -> bool:

@@ -29,6 +29,7 @@ from tests.generated_clusters import after, clusters
 
 Verb = Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
 
+
 @st.composite
 def constraint_sets(draw: st.DrawFn) -> PlanConstraints:
     return PlanConstraints(
