@@ -10,7 +10,7 @@
 | `search_steps`, `repairs` | what verbs are made of |
 | `placement_state` | replicas by partition and by broker while a plan is searched |
 | `rack_limits` | how many replicas of a partition a rack may hold |
-| `count_targets`, `level_targets` | how many replicas each broker should hold, and the fewest moves |
+| `count_targets`, `level_targets` | how many replicas each broker should hold, the fewest moves |
 | `placing` | where replicas go that must go somewhere |
 | `count_levelling` | moves from brokers that hold too many to those that hold too few |
 | `byte_levelling` | replicas that change places so that bytes are level too |

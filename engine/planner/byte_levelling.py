@@ -228,7 +228,9 @@ class ByteLevelling:
 
     def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
         state = self._state
-        if state.counts[heavy] > state.counts[light]:
+        # One that holds more than another of its rack may give it one: counts stay as level.
+        same_rack = state.group_of[heavy] == state.group_of[light]
+        if same_rack and state.counts[heavy] > state.counts[light]:
             for there in self._of_size(state.on_broker[heavy], wanted):
                 yield there, None
         for there in _anchors(state.on_broker[heavy]):

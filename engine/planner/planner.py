@@ -16,7 +16,7 @@ Excluded brokers, and dead ones unless they are repaired or drained, take no par
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from engine.errors import EngineError
 from engine.planner.balancing import balance_in_rounds
