@@ -40,9 +40,15 @@ def level_counts(
     for bound in bounds:
         groups.setdefault(bound.group, []).append(bound)
 
+    reach = {
+        group: (sum(b.lowest for b in members), sum(b.highest for b in members))
+        for group, members in groups.items()
+    }
+
     def held(group: int, level: int) -> int:
         fewest, most = group_bounds[group]
-        return min(max(sum(b.at(level) for b in groups[group]), fewest), most)
+        bounded = min(max(sum(b.at(level) for b in groups[group]), fewest), most)
+        return min(max(bounded, reach[group][0]), reach[group][1])
 
     level = _highest_level(lambda at: sum(held(group, at) for group in groups), total)
     totals = {group: held(group, level) for group in groups}

@@ -66,9 +66,13 @@ def level_counts(
     level_by_moves(state, targets, smallest_first=small)
     level_by_paths(state, targets, max_cost=path_cost, max_moves=max_moves)
     if max_moves is None and any(state.counts[b] != t for b, t in targets.items()):
+        # The racks cannot be as level as they should: each becomes level for itself.
         again = targets_within_racks(state, rule)
+        unreached = moves_between(before, targets)
         level_by_moves(state, again, smallest_first=small)
         level_by_paths(state, again, max_cost=path_cost, max_moves=max_moves)
+        if all(state.counts[b] == t for b, t in again.items()):
+            notes.bound_moves += moves_between(before, again) - unreached
 
 
 def rehouse(state: PlacementState, notes: PlanNotes, homeless: list[Homeless], goal: str) -> None:
