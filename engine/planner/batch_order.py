@@ -18,7 +18,7 @@ from engine.planner.plan import PartitionChange
 #: Changes without a copy that one batch takes: so many requests are answered in moments.
 LIGHT_CHANGES_PER_BATCH = 1000
 #: How far a queue of a broker is looked through for a change that may start now.
-_LOOK_AHEAD = 64
+_LOOK_AHEAD = 16
 
 
 class ChangeQueue:
@@ -40,10 +40,11 @@ class ChangeQueue:
         self._slots = moves_per_broker
         self._inwards: dict[int, int] = {}
         self._outwards: dict[int, int] = {}
+        self._added = [change.added for change in changes]
         self._light: deque[int] = deque()
         self._by_target: dict[int, deque[int]] = {}
         for position in sorted(range(len(changes)), key=self._urgency):
-            added = changes[position].added
+            added = self._added[position]
             if added:
                 self._by_target.setdefault(added[0], deque()).append(position)
             else:
@@ -70,8 +71,8 @@ class ChangeQueue:
             passed: list[int] = []
             while queue and len(passed) < far and self._is_free(self._inwards, target):
                 position = queue.popleft()
-                if self._may_start(self._changes[position]):
-                    self._take(self._changes[position])
+                if self._may_start(position):
+                    self._take(position)
                     started.append(position)
                 else:
                     passed.append(position)
@@ -85,9 +86,9 @@ class ChangeQueue:
         for position in positions:
             change = self._changes[position]
             self._free(change)
-            if change.added:
+            if self._added[position]:
                 self._count(self._outwards, change.old_leader, -1)
-            for target in change.added:
+            for target in self._added[position]:
                 self._count(self._inwards, target, -1)
 
     def give_up(self) -> list[int]:
@@ -100,19 +101,25 @@ class ChangeQueue:
     def _is_free(self, used: Mapping[int, int], broker: int | None) -> bool:
         return broker is None or used.get(broker, 0) < self._slots
 
-    def _may_start(self, change: PartitionChange) -> bool:
-        return self._is_free(self._outwards, change.old_leader) and all(
-            self._is_free(self._inwards, target) and self._has_room(target, change.size_bytes)
-            for target in change.added
-        )
+    def _may_start(self, position: int) -> bool:
+        change = self._changes[position]
+        if not self._is_free(self._outwards, change.old_leader):
+            return False
+        for target in self._added[position]:
+            if not self._is_free(self._inwards, target):
+                return False
+            if not self._has_room(target, change.size_bytes):
+                return False
+        return True
 
     def _has_room(self, broker: int, size: int) -> bool:
         capacity = self._capacity.get(broker)
         return capacity is None or self._held.get(broker, 0) + size <= capacity
 
-    def _take(self, change: PartitionChange) -> None:
+    def _take(self, position: int) -> None:
+        change = self._changes[position]
         self._count(self._outwards, change.old_leader, 1)
-        for target in change.added:
+        for target in self._added[position]:
             self._count(self._inwards, target, 1)
             self._held[target] = self._held.get(target, 0) + change.size_bytes
 

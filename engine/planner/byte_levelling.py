@@ -25,10 +25,17 @@ from engine.planner.placement_state import PlacementState
 _ANCHORS: Final = 24
 #: Neighbours by size that are tried on either side of the best one.
 _NEIGHBOURS: Final = 4
+#: Of so many moved replicas those are looked for that came from one broker.
+_LOOKED_AT_MAX: Final = 4000
 #: Free exchanges go on until nobody holds more than this times what he should.
 _FREE_TOLERANCE: Final = 1.002
-#: Lightest brokers that are tried as partners of a heavy one.
-_PARTNERS: Final = 24
+#: Lightest brokers that are tried as partners of a heavy one, of its rack and of others each.
+_PARTNERS: Final = 16
+#: Paid exchanges of which a broker would need more than this are not worth it: one partition that
+#: is larger than what a broker should hold would have everything else driven away.
+_EXCHANGES_MAX: Final = 200
+#: How often all heavy brokers are looked at again.
+_PASSES_MAX: Final = 12
 
 
 class Exchange(NamedTuple):
@@ -41,6 +48,10 @@ class Exchange(NamedTuple):
     cost: int
     #: How far it is from what was wanted, in bytes.
     miss: int
+
+    def worth(self, wanted: int) -> float:
+        """Return how much of what was wanted each move brings; what costs none counts tenfold."""
+        return (wanted - self.miss) / (max(self.cost, 0) + 0.1)
 
 
 def expected_bytes(state: PlacementState) -> list[float]:
@@ -115,6 +126,22 @@ class ByteLevelling:
         return self._state.held_bytes[broker] - self._expected[broker]
 
     def _level(self, tolerance: float, max_cost: int) -> None:
+        """Relieve brokers in passes, until one brings little: who was helpless may no longer be."""
+        highest = self._highest()
+        for _ in range(_PASSES_MAX):
+            self._pass(tolerance, max_cost)
+            before, highest = highest, self._highest()
+            if highest <= tolerance or before - highest < (before - 1) / 50:
+                return
+
+    def _highest(self) -> float:
+        """Return the most that a broker holds by what it should."""
+        held = self._state.held_bytes
+        return max(
+            (held[b] / self._expected[b] for b in self._playing if self._expected[b]), default=0
+        )
+
+    def _pass(self, tolerance: float, max_cost: int) -> None:
         done: set[int] = set()
         while True:
             heavy = max(
@@ -132,14 +159,11 @@ class ByteLevelling:
 
     def _relieve(self, heavy: int, max_cost: int) -> Exchange | None:
         """Return the exchange that helps a broker most with the lightest partner that can."""
-        partners = sorted(
-            (b for b in self._playing if b != heavy), key=lambda b: (self._excess(b), b)
-        )
         excess = self._excess(heavy)
-        for light in partners[:_PARTNERS]:
+        for light in self._partners(heavy, max_cost):
             room = excess - self._excess(light)
             if room < 2:
-                return None
+                continue
             lack = -self._excess(light)
             wanted = min(excess, lack) if lack >= excess / 4 else room / 2
             exchange = self._best(heavy, light, int(wanted), int(room), max_cost)
@@ -147,16 +171,32 @@ class ByteLevelling:
                 return exchange
         return None
 
+    def _partners(self, heavy: int, max_cost: int) -> list[int]:
+        """Return the lightest brokers that may have something to exchange, of its rack first."""
+        state = self._state
+        moved = bool(state.arrived[heavy])
+        possible = [
+            b for b in self._playing if b != heavy and (max_cost > 0 or moved or state.arrived[b])
+        ]
+        possible.sort(key=lambda b: (self._excess(b), b))
+        group_of = state.group_of
+        near = [b for b in possible if group_of[b] == group_of[heavy]]
+        far = [b for b in possible if group_of[b] != group_of[heavy]]
+        return near[:_PARTNERS] + far[:_PARTNERS]
+
     def _best(
         self, heavy: int, light: int, wanted: int, room: int, max_cost: int
     ) -> Exchange | None:
         best: Exchange | None = None
         wanted = max(wanted, 1)
+        excess = self._excess(heavy)
         for there, back in self._pairs(heavy, light, wanted, max_cost):
             exchange = self._exchange(heavy, light, there, back, wanted, room)
             if exchange is None or exchange.cost > max_cost or not self._affords(exchange):
                 continue
-            if best is None or (exchange.cost, exchange.miss) < (best.cost, best.miss):
+            if exchange.cost > 0 and (wanted - exchange.miss) * _EXCHANGES_MAX < excess:
+                continue
+            if best is None or exchange.worth(wanted) > best.worth(wanted):
                 best = exchange
                 if best.cost <= 0 and best.miss * 50 < wanted:
                     break
@@ -171,20 +211,26 @@ class ByteLevelling:
         for there in _anchors(moved_there):
             for back in self._of_size(moved_here, state.sizes[there] - wanted):
                 yield there, back
-        for back in _anchors(moved_here):
-            if heavy in state.original[back]:
-                for there in self._of_size(state.on_broker[heavy], state.sizes[back] + wanted):
-                    yield there, back
-        for there in _anchors(moved_there):
-            if light in state.original[there]:
-                for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
-                    yield there, back
+        for back in _anchors(self._came_from(heavy, moved_here)):
+            for there in self._of_size(state.on_broker[heavy], state.sizes[back] + wanted):
+                yield there, back
+        for there in _anchors(self._came_from(light, moved_there)):
+            for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
+                yield there, back
         if max_cost > 0:
             yield from self._paid_pairs(heavy, light, wanted)
 
+    def _came_from(self, broker: int, moved: Sequence[int]) -> list[int]:
+        """Return those of moved replicas that a broker had, of very many a part."""
+        original = self._state.original
+        stride = 1 + len(moved) // _LOOKED_AT_MAX
+        return [partition for partition in moved[::stride] if broker in original[partition]]
+
     def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
         state = self._state
-        if state.counts[heavy] > state.counts[light]:
+        # One that holds more than another of its rack may give it one: counts stay as level.
+        same_rack = state.group_of[heavy] == state.group_of[light]
+        if same_rack and state.counts[heavy] > state.counts[light]:
             for there in self._of_size(state.on_broker[heavy], wanted):
                 yield there, None
         for there in _anchors(state.on_broker[heavy]):
@@ -208,31 +254,29 @@ class ByteLevelling:
     ) -> Exchange | None:
         """Return an exchange if it helps and is allowed."""
         state = self._state
-        relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, light))
-        burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, heavy))
-        if relief <= 0 or max(relief, burden) >= room or there == back:
+        relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, heavy))
+        burden = state.size_at(there, light) - (0 if back is None else state.size_at(back, light))
+        if relief <= 0 or relief >= room or there == back:
             return None
-        if not self._is_allowed(heavy, light, there, back, burden):
+        if not self._helps(heavy, light, relief, burden):
+            return None
+        if not self._is_allowed(heavy, light, there, back):
             return None
         cost = state.cost(there, heavy, light)
         if back is not None:
             cost += state.cost(back, light, heavy)
         return Exchange(there, heavy, light, back, cost, abs(relief - wanted))
 
-    def _is_allowed(
-        self, heavy: int, light: int, there: int, back: int | None, burden: int
-    ) -> bool:
+    def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
+        """Tell whether both together are nearer to what they should hold: so the search ends."""
+        above, below = self._excess(heavy), self._excess(light)
+        return (above - relief) ** 2 + (below + burden) ** 2 + 1 < above**2 + below**2
+
+    def _is_allowed(self, heavy: int, light: int, there: int, back: int | None) -> bool:
+        """Tell whether each may go on its own: there is room for both before either has gone."""
         state = self._state
-        if not (state.movable[there] and state.is_admitted(there, light)):
-            return False
-        if burden > 0 and state.held_bytes[light] + burden > state.capacity[light]:
-            return False
-        if not state.fits_rack(there, light, heavy):
-            return False
-        return back is None or (
-            state.movable[back]
-            and state.is_admitted(back, heavy)
-            and state.fits_rack(back, heavy, light)
+        return state.may_move(there, heavy, light) and (
+            back is None or state.may_move(back, light, heavy)
         )
 
     def _affords(self, exchange: Exchange) -> bool:

@@ -23,7 +23,7 @@ class CountBounds(NamedTuple):
 
     broker: int
     group: int
-    count: int
+    held: int
     lowest: int
     highest: int
 
@@ -40,15 +40,21 @@ def level_counts(
     for bound in bounds:
         groups.setdefault(bound.group, []).append(bound)
 
+    reach = {
+        group: (sum(b.lowest for b in members), sum(b.highest for b in members))
+        for group, members in groups.items()
+    }
+
     def held(group: int, level: int) -> int:
         fewest, most = group_bounds[group]
-        return min(max(sum(b.at(level) for b in groups[group]), fewest), most)
+        bounded = min(max(sum(b.at(level) for b in groups[group]), fewest), most)
+        return min(max(bounded, reach[group][0]), reach[group][1])
 
     level = _highest_level(lambda at: sum(held(group, at) for group in groups), total)
     totals = {group: held(group, level) for group in groups}
     left = total - sum(totals.values())
     rising = [b for b in bounds if b.at(level + 1) > b.at(level)]
-    for bound in sorted(rising, key=lambda b: (-b.count, b.broker)):
+    for bound in sorted(rising, key=lambda b: (-b.held, b.broker)):
         if left > 0 and totals[bound.group] < held(bound.group, level + 1):
             totals[bound.group] += 1
             left -= 1
@@ -63,7 +69,7 @@ def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
     targets = {b.broker: b.at(level) for b in members}
     left = total - sum(targets.values())
     rising = [b for b in members if b.at(level + 1) > b.at(level)]
-    for bound in sorted(rising, key=lambda b: (-b.count, b.broker))[: max(left, 0)]:
+    for bound in sorted(rising, key=lambda b: (-b.held, b.broker))[: max(left, 0)]:
         targets[bound.broker] += 1
     return targets
 

@@ -72,7 +72,7 @@ class LeaderLevelling:
         return self.leads[broker] + above_all
 
     def _hand_out(self) -> None:
-        """Give partitions whose first replica went to an old replica on a broker that leads least."""
+        """Give partitions whose first replica went to old replicas on brokers that lead least."""
         state = self._state
         for partition in self._free:
             original = state.original[partition]

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from enum import Enum
 
@@ -32,7 +33,7 @@ def find_targets(
     `before` is what NONE_SINKS must keep: counts from before anything was placed.
     """
     bounds = _broker_bounds(state, rule, before)
-    total = sum(bound.count for bound in bounds)
+    total = sum(bound.held for bound in bounds)
     return level_counts(bounds, _group_bounds(state), total)
 
 
@@ -80,11 +81,14 @@ def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
         return [(0, UNBOUNDED)]
     groups = range(len(state.members))
     lows, highs = [0] * len(groups), [0] * len(groups)
-    for factor, count in _ordinary_factors(state).items():
+    odd = _odd_partitions(state)
+    factors = Counter(map(len, state.replicas))
+    factors.subtract(len(state.replicas[number]) for number in odd)
+    for factor, count in factors.items():
         for group, (low, high) in enumerate(state.limits.bounds(factor)):
             lows[group] += low * count
             highs[group] += high * count
-    for number in _odd_partitions(state):
+    for number in odd:
         replicas = state.replicas[number]
         held = [state.group_of[broker] for broker in replicas]
         bounds = state.limits.bounds(len(replicas))
@@ -100,18 +104,13 @@ def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
     return list(zip(lows, highs, strict=True))
 
 
-def _is_odd(state: PlacementState, number: int) -> bool:
-    return not state.movable[number] or state.fault_count(number) > 0
-
-
 def _odd_partitions(state: PlacementState) -> list[int]:
-    """Return the partitions that cannot move, or break the racks' limit already."""
-    return [number for number in range(len(state.replicas)) if _is_odd(state, number)]
-
-
-def _ordinary_factors(state: PlacementState) -> dict[int, int]:
-    factors: dict[int, int] = {}
-    for number, replicas in enumerate(state.replicas):
-        if not _is_odd(state, number):
-            factors[len(replicas)] = factors.get(len(replicas), 0) + 1
-    return factors
+    """Return the partitions that cannot move, break the racks' limit, or stand on dead brokers."""
+    unusable = {broker for broker, usable in enumerate(state.usable) if not usable}
+    return [
+        number
+        for number, replicas in enumerate(state.replicas)
+        if not state.movable[number]
+        or state.fault_count(number)
+        or (unusable and not unusable.isdisjoint(replicas))
+    ]

@@ -141,16 +141,22 @@ class PlacementState:
             not self.leaving[broker] and broker in self.original[partition]
         )
 
-    def fits_rack(self, partition: int, target: int, source: int | None = None) -> bool:
-        """Tell whether racks allow a replica on `target`, one on `source` gone."""
+    def fits_rack(
+        self, partition: int, target: int, source: int | None = None, *, no_fault: bool = False
+    ) -> bool:
+        """Tell whether racks allow a replica on `target`, one on `source` gone.
+
+        Within the rack of the source a fault may go on, unless there must be none in it.
+        """
         if not self.has_racks:
             return True
         group_of = self.group_of
         group = group_of[target]
-        if source is not None and group_of[source] == group:
+        stays = source is not None and group_of[source] == group
+        if stays and not no_fault:
             return True
         replicas = self.replicas[partition]
-        held = 0
+        held = -1 if stays else 0
         for broker in replicas:
             if group_of[broker] == group:
                 held += 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import NamedTuple
 
 from engine.planner.constraints import RackRule
@@ -31,6 +32,14 @@ class Placed(NamedTuple):
     against_racks: list[int]
 
 
+class _RackCare(Enum):
+    """What a place may do to racks, best first."""
+
+    NO_FAULT = "no fault"
+    NOT_WORSE = "not worse"
+    NONE = "none"
+
+
 class _Order:
     """Brokers that take replicas, by rack, the emptiest first."""
 
@@ -41,7 +50,7 @@ class _Order:
             for members in state.members
         ]
 
-    def emptiest(self, item: Homeless, *, racks: bool) -> int | None:
+    def emptiest(self, item: Homeless, care: _RackCare) -> int | None:
         """Return the broker that should take a replica, None where none may."""
         state = self._state
         partition, source, leaves_rack = item
@@ -51,7 +60,9 @@ class _Order:
         for group, order in enumerate(self._by_group):
             if not order or group == shunned or (best is not None and order[0] >= best):
                 continue
-            if racks and not state.fits_rack(partition, order[0][2], source):
+            if care is not _RackCare.NONE and not state.fits_rack(
+                partition, order[0][2], source, no_fault=care is _RackCare.NO_FAULT
+            ):
                 continue
             for candidate in order:
                 if best is not None and candidate >= best:
@@ -85,14 +96,14 @@ def place_all(
     order = _Order(state)
     result = Placed([], [])
     relaxed = state.constraints.racks is RackRule.RELAXED
-    for item in sorted(
-        homeless, key=lambda h: (-h.partition, -1 if h.source is None else h.source)
-    ):
+    for item in sorted(homeless, key=_largest_first):
         target = None
         if has_budget(state, item.partition):
-            target = order.emptiest(item, racks=True)
+            target = order.emptiest(item, _RackCare.NO_FAULT)
+            if target is None and not item.leaves_rack:
+                target = order.emptiest(item, _RackCare.NOT_WORSE)
             if target is None and relaxed and not item.leaves_rack:
-                target = order.emptiest(item, racks=False)
+                target = order.emptiest(item, _RackCare.NONE)
                 if target is not None:
                     result.against_racks.append(item.partition)
         if target is None:
@@ -103,6 +114,10 @@ def place_all(
         order.put_back(target)
         state.forced.add(item.partition)
     return result
+
+
+def _largest_first(item: Homeless) -> tuple[int, int]:
+    return -item.partition, -1 if item.source is None else item.source
 
 
 def _settle_one(state: PlacementState, order: _Order, item: Homeless, target: int) -> None:

@@ -63,7 +63,7 @@ class RackLimits:
         return known
 
     def bounds(self, replication_factor: int) -> list[tuple[int, int]]:
-        """Return the fewest and most replicas of such a partition that each rack must and may hold."""
+        """Return the fewest and most replicas of such a partition in each rack."""
         limit = self.limit(replication_factor)
         most = [min(limit, size) for size in self.sizes]
         room = sum(most)
