@@ -96,7 +96,7 @@ _kctl() {
     "leaders elect") words="--match --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "leaders balance") words="--dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign") words="plan execute resume cancel rollback status verify explain --help" ;;
-    "reassign plan") words="--add-broker --drain --replace --repair --rf --balance --demote --log-dirs --exclude-topic --exclude-broker --racks --max-moves --max-bytes-moved --moves-per-broker --seed --throttle --out --changes --exit-code -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "reassign plan") words="--add-broker --drain --replace --repair --rf --balance --demote --log-dirs --exclude-topic --exclude-broker --racks --max-moves --max-bytes-moved --moves-per-broker --seed --throttle --out --changes --front --exit-code -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign execute") words="--throttle --log-dirs-throttle --moves-per-broker --journal --no-election --no-pause --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign resume") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign cancel") words="--all -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;

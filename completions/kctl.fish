@@ -441,6 +441,7 @@ complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subco
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from plan' -l throttle -x -d 'Say how long it takes at this rate'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from plan' -l out -r -d 'Write the plan, for execute'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from plan' -l changes -d 'A row for each partition, not for each broker'
+complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from plan' -l front -d 'Rows of what --max-moves, --max-bytes-moved would bring'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from plan' -l exit-code -d 'Exit code 5 if there is something to do'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from plan' -s b -x -d 'Where the cluster is: HOST:PORT,…'
 complete -c kctl -n '__fish_seen_subcommand_from reassign; and __fish_seen_subcommand_from plan' -l bootstrap-server -x -d 'Where the cluster is: HOST:PORT,…'

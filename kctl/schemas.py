@@ -80,7 +80,8 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "reassign plan": _rows(
         "reassign_plan.BROKER_COLUMNS",
         "reassign_plan.CHANGE_COLUMNS",
-        note="rows with topic are those of --changes",
+        "reassign_plan.FRONT_COLUMNS",
+        note="rows with topic are those of --changes, those with unmet of --front",
     ),
     "reassign execute": _rows(
         "reassign_execute.END_COLUMNS",

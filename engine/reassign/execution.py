@@ -28,7 +28,7 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
-from engine.reassign.journal import ExecutionSettings, MoveJournal, JournalState
+from engine.reassign.journal import ExecutionSettings, JournalState, MoveJournal
 from engine.reassign.live_cluster import ClusterNow, MovedCluster
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
 from engine.reassign.scheduling import next_to_begin

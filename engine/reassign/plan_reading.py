@@ -1,74 +1,14 @@
-"""From the targets of a plan's file to changes of the cluster as it is now. Pure.
-
-A plan of Kafka's own tool says where replicas go and nothing else: what there is now comes from
-the cluster.
-"""
+"""Changes that no planner made: what moves now, what undoes an execution. A plan's order. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from engine.client.metadata import ClusterView, PartitionView
 from engine.client.reassignments import OngoingReassignment
-from engine.errors import EngineError
 from engine.model import TopicPartition
-from engine.planner.cluster_model import ClusterModel, PartitionModel
 from engine.planner.plan import PartitionChange, ReassignmentPlan
 from engine.reassign.scheduling import PlanOrder
-
-
-class NotInCluster(EngineError):
-    """A plan names partitions that the cluster does not have."""
-
-    def __init__(self, partitions: Sequence[TopicPartition]) -> None:
-        self.partitions = partitions
-        self.hint = "look whether the plan is for this cluster (-b, --context)"
-        more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
-        super().__init__(f"the plan names {partitions[0]}{more}, which the cluster does not have")
-
-
-class PlanTarget(NamedTuple):
-    """Where a plan wants one partition; `log_dirs` are empty or go along with the replicas."""
-
-    topic: str
-    partition: int
-    replicas: tuple[int, ...]
-    log_dirs: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> TopicPartition:
-        """Return topic and number."""
-        return TopicPartition(self.topic, self.partition)
-
-
-def changes_to(targets: Iterable[PlanTarget], model: ClusterModel) -> list[PartitionChange]:
-    """Return what is to change so that partitions are as wanted; raises NotInCluster.
-
-    Those that are there already are in it too: they end at the first look.
-    """
-    known = {partition.name: partition for partition in model.partitions}
-    missing = [target.name for target in targets if target.name not in known]
-    if missing:
-        raise NotInCluster(missing)
-    return [change_to(target, known[target.name]) for target in targets]
-
-
-def change_to(target: PlanTarget, partition: PartitionModel) -> PartitionChange:
-    """Return the change of one partition."""
-    log_dirs = target.log_dirs if set(target.log_dirs) - {"any"} else ()
-    return PartitionChange(
-        partition.topic,
-        partition.partition,
-        partition.replicas,
-        target.replicas,
-        partition.leader,
-        target.replicas[0],
-        partition.size_bytes,
-        partition.replica_sizes,
-        partition.log_dirs if log_dirs else (),
-        log_dirs,
-    )
 
 
 def changes_under_way(
@@ -113,6 +53,11 @@ def back_again(
             )
         )
     return undone
+
+
+def in_order(plan: ReassignmentPlan) -> list[PartitionChange]:
+    """Return a plan's changes, batch by batch."""
+    return [plan.changes[position] for batch in plan.batches for position in batch]
 
 
 def order_of(plan: ReassignmentPlan) -> PlanOrder:

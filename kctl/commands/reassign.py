@@ -126,6 +126,10 @@ def plan(
     changes: Annotated[
         bool, typer.Option("--changes", help="A row for each partition, not for each broker.")
     ] = False,
+    front: Annotated[
+        bool,
+        typer.Option("--front", help="Rows of what --max-moves, --max-bytes-moved would bring."),
+    ] = False,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit code 5 if there is something to do.")
     ] = False,
@@ -161,6 +165,7 @@ def plan(
         throttle,
         out,
         changes,
+        front,
         exit_code,
         output,
     )

@@ -11,7 +11,8 @@ from engine.client.reassignments import alter_reassignments, list_reassignments
 from engine.errors import EngineError
 from engine.host.real import RealClock, RealFiles
 from engine.model import TopicPartition
-from engine.planner.plan import PartitionChange
+from engine.planner.plan import PartitionChange, ReassignmentPlan
+from engine.planner.plan_file import PlanFile, changes_from_targets
 from engine.reassign.cluster_reader import read_cluster
 from engine.reassign.execution import (
     Execution,
@@ -23,8 +24,7 @@ from engine.reassign.execution import (
 from engine.reassign.journal import Begun, ExecutionSettings, MoveJournal, read_journal
 from engine.reassign.live_cluster import LiveCluster
 from engine.reassign.phases import MovePhase
-from engine.reassign.plan_file import PlanFile
-from engine.reassign.plan_reading import back_again, changes_to
+from engine.reassign.plan_reading import back_again, in_order, order_of
 from engine.reassign.throttles import ThrottleRates
 from kctl import exits
 from kctl.asking import confirm, report_error, say
@@ -67,7 +67,7 @@ class ExecuteRequest(NamedTuple):
     yes: bool
     output: str
 
-    def settings(self, plan: PlanFile | None = None) -> ExecutionSettings:
+    def settings(self, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
         """Return how to execute; raises UnreadableWord."""
         rates = ThrottleRates(
             None if self.throttle is None else parse_bytes(self.throttle),
@@ -78,8 +78,8 @@ class ExecuteRequest(NamedTuple):
             moves_per_broker=self.moves_per_broker,
             is_paused_under_min_isr=self.is_paused_under_min_isr,
             elects_leaders=self.elects_leaders,
-            batch_sizes=() if plan is None else plan.batch_sizes,
-            has_barriers=plan is not None and plan.has_barriers,
+            batch_sizes=() if plan is None else tuple(map(len, plan.batches)),
+            has_barriers=plan is not None and order_of(plan).has_barriers,
         )
 
 
@@ -87,17 +87,16 @@ def execute_plan(options: ClusterOptions, request: ExecuteRequest) -> int:
     """Execute a plan file; returns the exit code."""
     check_format(request.output)
     plan = read_plan(request.path)
-    settings = request.settings(plan)
+    settings = request.settings(plan.plan)
     with connect(options) as client:
         changes, cluster_id = _planned(client, plan)
-        open_changes = [c for c in changes if c.new_replicas != c.old_replicas or c.log_dir_moves]
-        if not open_changes:
+        if not changes:
             say("the plan is carried out already")
             return end_with(END_COLUMNS, [], request.output)
         if request.dry_run:
-            write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in open_changes], request.output)
+            write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], request.output)
             return exits.CHANGES_PENDING
-        confirm(_question(client, open_changes), yes=request.yes)
+        confirm(_question(client, changes), yes=request.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
         path = request.journal or f"{request.path}.journal"
         return _run(client, path, begun, request.output)
@@ -108,17 +107,15 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
     read = read_cluster(client)
     if plan.cluster_id is not None and plan.cluster_id != read.cluster_id:
         raise WrongCluster(plan.cluster_id, read.cluster_id)
-    changes = changes_to(plan.targets, read.model)
-    if plan.old_replicas is not None:
-        pairs = zip(changes, plan.old_replicas, strict=True)
-        stale = [
-            change.name
-            for change, old in pairs
-            if change.old_replicas not in (old, change.new_replicas)
-        ]
-        if stale:
-            raise StalePlan(stale)
-    return changes, read.cluster_id
+    if plan.plan is None:
+        return changes_from_targets(read.model, plan.rows), read.cluster_id
+    changes = in_order(plan.plan)
+    now = {partition.name: partition.replicas for partition in read.model.partitions}
+    stale = [c.name for c in changes if now.get(c.name) not in (c.old_replicas, c.new_replicas)]
+    if stale:
+        raise StalePlan(stale)
+    done = [c for c in changes if now[c.name] == c.new_replicas and not c.log_dir_moves]
+    return (changes if len(done) < len(changes) else []), read.cluster_id
 
 
 def _question(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:

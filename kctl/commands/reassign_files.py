@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from engine.errors import EngineError
 from engine.host.real import RealFiles
+from engine.planner.plan_file import BadPlanFile, PlanFile, plan_from_json
 from engine.reassign.journal import JournalState, UnreadableJournal, read_journal
-from engine.reassign.plan_file import PlanFile, decode_plan
 
 _PLAN_BYTES_MAX = 64 << 20
 
@@ -19,6 +19,16 @@ class PlanTooLarge(EngineError):
         self.path = path
         self.size_bytes = size_bytes
         super().__init__(f"{path} has {size_bytes} bytes, more than a plan may ({_PLAN_BYTES_MAX})")
+
+
+class NoPlan(EngineError):
+    """A file is no plan."""
+
+    def __init__(self, path: str, error: BadPlanFile | str) -> None:
+        self.path = path
+        self.error = error
+        self.hint = "`kctl reassign plan --out FILE` writes one"
+        super().__init__(f"{path} is no plan: {error}")
 
 
 class PlanOrJournal(NamedTuple):
@@ -34,7 +44,15 @@ def read_plan(path: str) -> PlanFile:
     size_bytes = files.size_bytes(path)
     if size_bytes > _PLAN_BYTES_MAX:
         raise PlanTooLarge(path, size_bytes)
-    return decode_plan(files.read_bytes(path), path)
+    try:
+        plan = plan_from_json(files.read_bytes(path).decode())
+    except UnicodeDecodeError as error:
+        raise NoPlan(path, "it is no text") from error
+    except BadPlanFile as error:
+        raise NoPlan(path, error) from error
+    if not plan.rows:
+        raise NoPlan(path, "it names no partitions")
+    return plan
 
 
 def read_either(path: str) -> PlanOrJournal:

@@ -11,8 +11,9 @@ from engine.planner import planner
 from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import PlanConstraints, RackRule
 from engine.planner.plan import PartitionChange, ReassignmentPlan
+from engine.planner.plan_file import plan_to_json
+from engine.planner.trade_offs import TradeOff, trade_offs
 from engine.reassign.cluster_reader import read_cluster
-from engine.reassign.plan_file import encode_plan
 from kctl import exits
 from kctl.asking import say
 from kctl.connect import ClusterOptions, connect
@@ -47,6 +48,18 @@ CHANGE_COLUMNS = (
     Column("bytes_moved", "BYTES", right=True, is_size=True),
     Column("new_log_dirs", "LOG-DIRS", wide=True, kind="string[]"),
 )
+FRONT_COLUMNS = (
+    Column("moves", "MOVES", right=True),
+    Column("bytes_moved", "BYTES", right=True, is_size=True),
+    Column("count_spread", "REPLICAS-SPREAD", right=True),
+    Column("leader_spread", "LEADERS-SPREAD", right=True),
+    Column("bytes_max_over_mean", "BYTES-MAX/MEAN", right=True, kind="number"),
+    Column("rack_faults", "RACK-FAULTS", right=True),
+    Column("offline_replicas", "OFFLINE", right=True),
+    Column("unmet", "UNMET", right=True),
+    Column("max_moves", "MAX-MOVES", right=True, wide=True, kind="integer?"),
+    Column("max_bytes_moved", "MAX-BYTES", right=True, wide=True, kind="integer?"),
+)
 _VERBS = "--add-broker, --drain, --replace, --repair, --rf, --balance, --demote, --log-dirs"
 
 
@@ -77,6 +90,7 @@ class PlanRequest(NamedTuple):
     throttle: str | None
     out: str | None
     changes: bool
+    front: bool
     exit_code: bool
     output: str
 
@@ -94,9 +108,14 @@ def make_plan(options: ClusterOptions, request: PlanRequest) -> int:
         say(f"warning: {warning}")
     plan = ask(read.model, _constraints(request, read.model))
     if request.out is not None:
-        RealFiles().replace_file(request.out, encode_plan(plan, read.cluster_id))
+        RealFiles().replace_file(request.out, plan_to_json(plan, read.cluster_id).encode())
     tell_plan(plan, rate, request.out)
-    write_plan(plan, request.output, is_by_change=request.changes)
+    if request.front:
+        constraints = _constraints(request, read.model)
+        front = trade_offs(lambda bounded: ask(read.model, bounded), constraints, plan)
+        write_rows(FRONT_COLUMNS, map(_front_row, front), request.output)
+    else:
+        write_plan(plan, request.output, is_by_change=request.changes)
     return exits.CHANGES_PENDING if request.exit_code and not plan.is_empty else exits.OK
 
 
@@ -128,7 +147,9 @@ def _asked(request: PlanRequest) -> Callable[[ClusterModel, PlanConstraints], Re
         case "balance":
             return lambda model, constraints: planner.balance(model, constraints=constraints)
         case _:
-            return planner.balance_log_dirs
+            return lambda model, constraints: planner.balance_log_dirs(
+                model, constraints=constraints
+            )
 
 
 def parse_brokers(text: str) -> list[int]:
@@ -210,6 +231,22 @@ def write_plan(plan: ReassignmentPlan, output: str, *, is_by_change: bool) -> No
         write_rows(CHANGE_COLUMNS, _change_rows(plan), output)
     else:
         write_rows(BROKER_COLUMNS, _broker_rows(plan), output)
+
+
+def _front_row(one: TradeOff) -> dict[str, Any]:
+    after = one.after
+    return {
+        "moves": one.moves,
+        "bytes_moved": one.bytes_moved,
+        "count_spread": after.count_spread,
+        "leader_spread": after.leader_spread,
+        "bytes_max_over_mean": round(after.bytes_max_over_mean, 3),
+        "rack_faults": after.rack_faults,
+        "offline_replicas": after.offline_replicas,
+        "unmet": one.unmet,
+        "max_moves": one.max_moves,
+        "max_bytes_moved": one.max_bytes_moved,
+    }
 
 
 def _broker_rows(plan: ReassignmentPlan) -> list[dict[str, Any]]:

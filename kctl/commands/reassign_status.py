@@ -10,9 +10,10 @@ from engine.client.health import cluster_throttles
 from engine.client.reassignments import list_reassignments
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.planner.plan_file import TargetRow
 from engine.reassign.live_cluster import ClusterNow, LiveCluster
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
-from engine.reassign.plan_reading import PlanTarget, changes_under_way
+from engine.reassign.plan_reading import changes_under_way, in_order
 from kctl import exits
 from kctl.asking import say
 from kctl.commands.reassign_files import read_either
@@ -90,31 +91,30 @@ def changes_in(client: KafkaClient, path: str) -> list[PartitionChange]:
     if journal is not None:
         return list(journal.begun.changes)
     assert plan is not None
-    view = client.view({target.topic for target in plan.targets})
-    ongoing = list_reassignments(client, [target.name for target in plan.targets])
+    if plan.plan is not None:
+        return in_order(plan.plan)
+    view = client.view({row.topic for row in plan.rows})
+    ongoing = list_reassignments(client, [row.name for row in plan.rows])
     changes = []
-    for number, target in enumerate(plan.targets):
-        partition = view.partition(target.name)
-        now = () if partition is None else partition.replicas
-        if target.name in ongoing:
-            now = ongoing[target.name].original
-        old = now if plan.old_replicas is None else plan.old_replicas[number]
+    for row in plan.rows:
+        partition, move = view.partition(row.name), ongoing.get(row.name)
+        now = row.replicas if partition is None else partition.replicas
+        old = now if move is None else move.original
         leader = partition.leader if partition is not None and partition.has_leader else None
-        changes.append(_change(target, old or target.replicas, leader))
+        changes.append(_change(row, old, leader))
     return changes
 
 
-def _change(target: PlanTarget, old: tuple[int, ...], leader: int | None) -> PartitionChange:
-    log_dirs = target.log_dirs if set(target.log_dirs) - {"any"} else ()
+def _change(row: TargetRow, old: tuple[int, ...], leader: int | None) -> PartitionChange:
     return PartitionChange(
-        target.topic,
-        target.partition,
+        row.topic,
+        row.partition,
         old,
-        target.replicas,
+        row.replicas,
         leader,
-        target.replicas[0],
-        old_log_dirs=("any",) * len(old) if log_dirs else (),
-        new_log_dirs=log_dirs,
+        row.replicas[0],
+        old_log_dirs=("any",) * len(old) if row.log_dirs else (),
+        new_log_dirs=row.log_dirs,
     )
 
 

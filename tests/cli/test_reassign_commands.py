@@ -13,6 +13,16 @@ import pytest
 
 from tests.cli.shell import KCTL, Shell
 
+#: What our part of a plan says of a partition.
+_OWN_ROW = {
+    "old_replicas": [1],
+    "old_leader": 1,
+    "new_leader": 1,
+    "size_bytes": 0,
+    "old_sizes": [],
+    "old_log_dirs": [],
+    "is_mandatory": False,
+}
 MOVED = {0: [1, 2], 1: [2, 1], 2: [1, 2], 3: [2, 1]}
 
 
@@ -160,7 +170,7 @@ def test_what_moves_can_be_taken_back_by_the_journal_and_without_it(three: Shell
         (("plan", "--balance", "--throttle", "fast"), 2, "not a number of bytes: 'fast'"),
         (("execute", "absent.json"), 1, "absent.json"),
         (("execute", "bad.json"), 1, "bad.json is no plan: it names no partitions"),
-        (("execute", "ghost.json"), 1, "the plan names ghost-0, which the cluster does not have"),
+        (("execute", "ghost.json"), 1, "ghost-0: is not in the cluster"),
         (("execute", "dead.json", "-y"), 1, "the plan gives replicas to broker 9"),
         (("execute", "other.json", "-y"), 1, "of cluster elsewhere"),
         (("resume", "bad.json"), 1, "no journal of a reassignment"),
@@ -184,13 +194,15 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     shell = Shell(home)
     shell.ok("cluster", "start", "--port", "0")
     shell.ok("topics", "create", "t", "-p", "1")
-    targets = {"bad": [], "ghost": [("ghost", [1])], "dead": [("t", [9])], "other": [("t", [1])]}
+    targets = {"bad": [], "ghost": [("ghost", [1])], "dead": [("t", [9])]}
     for name, partitions in targets.items():
         found = [{"topic": t, "partition": 0, "replicas": ids} for t, ids in partitions]
         document: dict[str, Any] = {"version": 1, "partitions": found}
-        if name == "other":
-            ours = {"cluster_id": "elsewhere", "verb": "drain", "batches": [1]}
-            document["kctl"] = {**ours, "old_replicas": [[1]], "has_barriers": False}
         (home / f"{name}.json").write_text(json.dumps(document))
+    shell.ok("reassign", "plan", "--balance", "--out", str(home / "other.json"))
+    other = json.loads((home / "other.json").read_text())
+    other["partitions"] = [{"topic": "t", "partition": 0, "replicas": [1]}]
+    other["kctl"] |= {"cluster_id": "elsewhere", "batches": [[0]], "partitions": [_OWN_ROW]}
+    (home / "other.json").write_text(json.dumps(other))
     yield shell
     shell.run("cluster", "destroy", "-y")

@@ -20,8 +20,8 @@ from engine.reassign.execution import Execution, ExecutionEnd, ExecutionNow
 from engine.reassign.journal import (
     Begun,
     ExecutionSettings,
-    MoveJournal,
     JournalState,
+    MoveJournal,
     read_journal,
 )
 from engine.reassign.live_cluster import LiveCluster, MovedCluster

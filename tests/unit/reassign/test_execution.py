@@ -14,7 +14,6 @@ from engine.client.reassignments import alter_reassignments
 from engine.client.topic_admin import delete_topics
 from engine.errors import api_error
 from engine.kafka_errors import INVALID_REPLICA_ASSIGNMENT
-from engine.model import TopicPartition
 from engine.reassign.execution import (
     ExecutionNow,
     StalePlan,
