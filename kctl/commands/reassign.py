@@ -292,6 +292,38 @@ def verify(cluster: ClusterOptions, plan_file: _PlanFile, output: Output = "tabl
     return verify_plan(cluster, plan_file, output)
 
 
+@app.command(
+    "rehearse", epilog="Example: kctl reassign rehearse plan.json --kill 2 --data-bytes 100MB"
+)
+@on_cluster
+def rehearse(
+    cluster: ClusterOptions,
+    plan_file: _PlanFile,
+    kill: Annotated[
+        int | None,
+        typer.Option("--kill", metavar="BROKER", help="Kill it on the way, start it again later."),
+    ] = None,
+    data_bytes: Annotated[
+        str,
+        typer.Option("--data-bytes", metavar="BYTES", help="What all replicas of the copy have."),
+    ] = "64MB",
+    moves_per_broker: MovesPerBroker = 5,
+    no_election: _NoElection = False,
+    output: Output = "table",
+) -> int:
+    """Execute a plan on an embedded copy of the cluster, and tell what happens; nothing is changed.
+
+    The copy has the brokers, racks, topics, assignments and settings of topics, and records in
+    proportion to what there is.
+    """
+    from kctl.commands.reassign_rehearse import RehearseRequest, rehearse_plan
+
+    request = RehearseRequest(
+        plan_file, kill, data_bytes, moves_per_broker, not no_election, output
+    )
+    return rehearse_plan(cluster, request)
+
+
 @app.command("explain", epilog="Example: kctl reassign explain plan.json")
 @on_cluster
 def explain(cluster: ClusterOptions, plan_file: _PlanFile, output: Output = "table") -> int:

@@ -98,3 +98,27 @@ def test_leaders_are_levelled_by_another_order(three: Shell) -> None:
     assert max(leaders) - min(leaders) <= 1
     level = three.run("leaders", "balance", "--reorder", "--dry-run")
     assert (0, True) == (level.returncode, "nothing is to be done" in level.stderr)
+
+
+def test_a_plan_is_rehearsed_on_a_copy_and_nothing_is_changed(three: Shell) -> None:
+    before = partitions(three)
+    path = str(three.home / "plan.json")
+    three.ok("reassign", "plan", "--drain", "3", "--out", path)
+    done = three.run("reassign", "rehearse", path, "-o", "json")
+    assert 0 == done.returncode, done.stderr
+    assert "4 partitions as planned" in done.stderr
+    steps = json.loads(done.stdout)
+    last = {row["partition"]: row for row in steps}
+    assert {"done"} == {row["phase"] for row in last.values()}
+    assert all(3 not in row["isr"] for row in last.values())
+    assert {"waiting", "A2", "done"} <= {row["phase"] for row in steps}
+    assert before == partitions(three)
+    assert 1 == three.run("reassign", "rehearse", path, "--kill", "9").returncode
+
+
+def test_a_rehearsal_with_a_death_ends_as_planned(three: Shell) -> None:
+    path = str(three.home / "plan.json")
+    three.ok("reassign", "plan", "--drain", "3", "--out", path)
+    done = three.run("reassign", "rehearse", path, "--kill", "1", "-o", "json")
+    assert 0 == done.returncode, done.stderr
+    assert "4 partitions as planned" in done.stderr
