@@ -100,8 +100,11 @@ class Peers:
         self._broker_id = broker_id
         self.listener = listener
 
-    def link(self, broker: BrokerNode) -> BrokerLink | None:
-        """Return a link to a broker, None (and an error in the log) if it cannot be reached."""
+    def link(self, broker: BrokerNode, client_id: str | None = None) -> BrokerLink | None:
+        """Return a link to a broker, None (and an error in the log) if it cannot be reached.
+
+        Requests name this broker's id as their client, if no other is given.
+        """
         if broker.broker_id in self._near:
             return NearLink(broker.broker_id, self._near)
         endpoint = broker.endpoint(self.listener)
@@ -117,7 +120,7 @@ class Peers:
             self._timers,
             self._clock,
             Address(endpoint.host, endpoint.port),
-            lambda: BrokerConnection(str(self._broker_id)),
+            lambda: BrokerConnection(client_id or str(self._broker_id)),
             timeout_ms=BROKER_LINK_TIMEOUT_MS,
         )
         return FarLink(connection)

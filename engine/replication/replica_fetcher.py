@@ -101,6 +101,11 @@ class ReplicaFetcher:
         """Follow a partition no more; it may not have been followed."""
         self._states.pop(topic_partition, None)
 
+    def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
+        """Return the ids that own logs have of their topics, by name; some may have none."""
+        ids = {key.topic: self._logs.topic_id(key) for key in topic_partitions}
+        return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}
+
     # Asking
 
     def asked(self) -> dict[TopicPartition, FetchSpec]:
