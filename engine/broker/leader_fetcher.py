@@ -129,7 +129,9 @@ class LeaderFetcher:
     def _link_to_leader(self) -> BrokerLink | None:
         if self._link is None:
             leader = self._ports.metadata_cache.brokers.get(self.leader_id)
-            self._link = None if leader is None else self._ports.peers.link(leader, self._client_id)
+            self._link = (
+                None if leader is None else self._ports.peers.replica_link(leader, self._client_id)
+            )
         return self._link
 
     def _when_there(self, promise: Promise[Any], take: Callable[[], None]) -> None:
