@@ -209,6 +209,14 @@ class RecordedCluster:
             time.sleep(0.1)
         time.sleep(_SETTLE_S)
 
+    def move(self, partition: int, replicas: list[int]) -> None:
+        """Ask the controller for other replicas."""
+        request = message_class("AlterPartitionReassignmentsRequest")
+        row = request.ReassignablePartition(partition_index=partition, replicas=replicas)
+        topic = request.ReassignableTopic(name=TOPIC, partitions=[row])
+        reply = self.ask(1, "AlterPartitionReassignments", 0, topics=[topic], timeout_ms=20_000)
+        assert reply.responses[0].partitions[0].error_code == 0, reply
+
     def produce(self, broker_id: int, partition: int, value: bytes, acks: int = -1) -> None:
         """Send one record, of now: one that is older than retention allows would go."""
         now_ms = int(1000 * time.time())
@@ -224,10 +232,18 @@ class RecordedCluster:
 
 def play(cluster: RecordedCluster) -> None:
     """Do what is recorded: a story of two partitions, 0 led by broker 2 and 1 by broker 3."""
-    note = cluster.recording.note
     cluster.start_store()
     for broker_id in BROKER_IDS:
         cluster.start(broker_id)
+    _begin(cluster)
+    _part_and_meet(cluster)
+    _lag_and_catch_up(cluster)
+    _move_and_end(cluster)
+
+
+def _begin(cluster: RecordedCluster) -> None:
+    """Make the topic, fill it, and delete some of it."""
+    note = cluster.recording.note
     note("step", "a topic, and records for both partitions")
     create = message_class("CreateTopicsRequest")
     assigned = [
@@ -254,6 +270,11 @@ def play(cluster: RecordedCluster) -> None:
     topic = delete.DeleteRecordsTopic(name=TOPIC, partitions=[row])
     cluster.ask(3, "DeleteRecords", 2, topics=[topic], timeout_ms=20_000)
     time.sleep(_SETTLE_S)
+
+
+def _part_and_meet(cluster: RecordedCluster) -> None:
+    """Let broker 2 lose records to an unclean election."""
+    note = cluster.recording.note
     note("step", "broker 3 dies; broker 2 takes records that it will lose")
     cluster.signal(3, signal.SIGKILL)
     cluster.wait(lambda: cluster.isrs() == [(2, [2]), (2, [2])])
@@ -270,6 +291,11 @@ def play(cluster: RecordedCluster) -> None:
     note("step", "broker 2 is back: its log parts from the leader's")
     cluster.start(2)
     cluster.wait(lambda: cluster.isrs() == [(3, [2, 3]), (3, [2, 3])])
+
+
+def _lag_and_catch_up(cluster: RecordedCluster) -> None:
+    """Let broker 3 stop in order, and later be silent for a while."""
+    note = cluster.recording.note
     note("step", "broker 3 stops in order, and comes back")
     cluster.signal(3, signal.SIGTERM)
     cluster.wait(lambda: cluster.isrs() == [(2, [2]), (2, [2])])
@@ -289,6 +315,18 @@ def play(cluster: RecordedCluster) -> None:
     cluster.ask(1, "ElectLeaders", 2, election_type=0, topic_partitions=[asked], timeout_ms=20_000)
     cluster.wait(lambda: cluster.isrs()[1] == (3, [2, 3]))
     cluster.produce(3, 1, b"h")
+
+
+def _move_and_end(cluster: RecordedCluster) -> None:
+    """Move a partition, and delete the topic."""
+    note = cluster.recording.note
+    note("step", "a producer gets an id, of a block that its broker asks for")
+    cluster.ask(2, "InitProducerId", 4, transactional_id=None, transaction_timeout_ms=60_000)
+    note("step", "partition 0 moves to broker 3 alone, and grows to broker 2 again")
+    for replicas in ([3], [3, 2]):
+        cluster.move(0, replicas)
+        cluster.wait(lambda: cluster.isrs()[0] == (3, sorted(replicas)))  # noqa: B023
+        cluster.produce(3, 0, b"i")
     note("step", "the topic is deleted")
     gone = message_class("DeleteTopicsRequest")
     cluster.ask(1, "DeleteTopics", 6, topics=[gone.DeleteTopicState(name=TOPIC)], timeout_ms=20_000)

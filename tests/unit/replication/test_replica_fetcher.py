@@ -232,6 +232,8 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair.fetcher.add(PARTITION, 6)
     assert not pair.fetcher.taken(asked, late)
     assert 0 == pair.own.log.log_end_offset
+    refusal = [(PARTITION, LeaderAnswer(FENCED_LEADER_EPOCH))]
+    assert pair.fetcher.taken(asked, refusal), "a late error tells nothing that has to be known"
     asked = pair.fetcher.asked()
     assert pair.fetcher.taken(asked, late)
     assert 3 == pair.own.log.log_end_offset
