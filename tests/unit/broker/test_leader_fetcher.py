@@ -57,6 +57,18 @@ def test_a_silent_leader_is_waited_for_as_long_as_the_setting_says(
     assert "no answer within 2 s" in caplog.text
 
 
+def test_what_rests_is_forgotten_by_its_leader_until_it_is_due() -> None:
+    cluster, fetcher = followed()
+    assert fetcher._session.holds_partitions
+    fetcher.fetcher.unreached([T0])
+    cluster.pass_time(700)
+    assert not fetcher._session.holds_partitions
+    cluster.pass_time(1000)
+    assert fetcher._session.holds_partitions
+    assert 0 == cluster.produce(1, 3).code()
+    assert 3 == cluster.partition(2).log.log_end_offset
+
+
 def test_what_is_out_of_range_is_asked_for_and_goes_on() -> None:
     cluster, fetcher = followed()
     asked = fetcher.fetcher.asked()

@@ -96,6 +96,16 @@ def test_an_order_that_comes_again_is_told_to_be_stale() -> None:
     assert stage.replicas.find(T0).is_leader
 
 
+def test_a_newer_in_sync_set_of_an_order_that_comes_again_is_taken() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    newer = LEAD._replace(isr=(1, 2), partition_epoch=1, assigned_replicas=(1, 2))
+    (error,) = stage.leadership.apply({T0: newer}).values()
+    assert error is not None
+    assert error.code == 11
+    assert stage.replicas.find(T0).in_sync.isr == (1, 2)
+
+
 def test_an_older_controller_is_refused() -> None:
     stage = Stage()
     stage.leadership.admit(3)
