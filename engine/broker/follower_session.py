@@ -27,6 +27,7 @@ from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
+from engine.replication.standing_fetch import Give
 from engine.replication.watermark import Isolation
 from engine.wire import messages
 from engine.wire.fetch_bytes import (
@@ -79,9 +80,15 @@ class FollowerSession:
         return bool(self._held)
 
     def call(
-        self, specs: Mapping[TopicPartition, FetchSpec], topic_ids: Mapping[str, bytes]
+        self,
+        specs: Mapping[TopicPartition, FetchSpec],
+        topic_ids: Mapping[str, bytes],
+        give: Give | None = None,
     ) -> Call:
-        """Return the request of a round; the session is that of its message, not of `near`."""
+        """Return the request of a round; the session is that of its message, not of `near`.
+
+        `give` takes what a near leader has of one partition while the round waits.
+        """
         # What is only forgotten goes by what it was asked by.
         uses_ids = all(key.topic in topic_ids for key in specs) if specs else self._uses_ids
 
@@ -93,7 +100,7 @@ class FollowerSession:
             message,
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
-            near=NearFetch(self._near_params, specs, topic_ids),
+            near=NearFetch(self._near_params, specs, topic_ids, give),
         )
 
     def _message(

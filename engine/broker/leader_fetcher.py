@@ -7,7 +7,8 @@ _next ──┼── out of range: leader's end, leader's start ──┼─> a
               └── no leader, connection lost: what was asked rests, a new link with the next round
 ```
 
-A response is worked on a turn of its own: a leader of this process answers amid its own work.
+A response is worked on a turn of its own: a leader of this process answers amid its own work. Such
+a leader's fetch may stand, and give one partition's records after the other (`StandingFetch`).
 
 Source: PART-9; Kafka's AbstractFetcherThread.doWork.
 Differs: the round that finds nothing due, and nothing to be forgotten, waits for the next that is;
@@ -26,16 +27,18 @@ from engine.broker.follower_session import (
     leader_start_call,
     offsets_of,
 )
-from engine.broker.peers import BrokerLink, Peers
+from engine.broker.peers import BrokerLink, NearLink, Peers
 from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
+from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.near_fetch import NearFetched
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
+from engine.replication.standing_fetch import StandingFetch
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -65,6 +68,8 @@ class LeaderFetcher:
         self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
         self._session = FollowerSession(ports.broker_id, ports.epoch, fetcher.config)
         self._link: BrokerLink | None = None
+        # What this round asks for; a leader that gives amid it is asked for what follows.
+        self._asked: dict[TopicPartition, FetchSpec] = {}
         self._is_busy = False
         self._is_closed = False
         self._cancel: Callable[[], None] | None = None
@@ -108,7 +113,8 @@ class LeaderFetcher:
             end = link.ask(leader_end_call(self._ports.broker_id, ends_asked))
             self._when_there(end, lambda: self._end_is_there(end, ends_asked))
         else:
-            call = self._session.call(specs, self._topic_ids(specs))
+            self._asked = specs
+            call = self._session.call(specs, self._topic_ids(specs), self._give)
             response = link.ask(call)
             self._when_there(response, lambda: self._fetched(response, specs))
 
@@ -142,6 +148,24 @@ class LeaderFetcher:
         promise.watch(lambda: self._ports.timers.call_soon(on_its_turn))
 
     # Answers
+
+    def _give(
+        self,
+        fetch: StandingFetch,
+        topic_partition: TopicPartition,
+        spec: FetchSpec,
+        answer: LeaderAnswer,
+    ) -> None:
+        def on_its_turn() -> None:
+            link = self._link
+            # Whoever is not the same any more is not told: its fetch went with it.
+            if not self._is_closed and isinstance(link, NearLink) and link.is_same:
+                following = self.fetcher.take_given(topic_partition, spec, answer)
+                if following is not None and not fetch.is_completed:
+                    self._asked[topic_partition] = following
+                fetch.took(topic_partition, following)
+
+        self._ports.timers.call_soon(on_its_turn)
 
     def _fetched(
         self,

@@ -57,10 +57,11 @@ class NearLink:
     def __init__(self, broker_id: int, brokers: Mapping[int, Serve]) -> None:
         self._broker_id = broker_id
         self._brokers = brokers
+        self._asked: Serve | None = None
 
     def ask(self, call: Call) -> Promise[Any]:
         """Serve a request at once, in the highest version that it allows."""
-        serve = self._brokers.get(self._broker_id)
+        self._asked = serve = self._brokers.get(self._broker_id)
         if serve is None:
             return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
         if call.near is not None:
@@ -69,6 +70,11 @@ class NearLink:
         version = stable.highest if call.highest is None else min(call.highest, stable.highest)
         message = call.message(version) if callable(call.message) else call.message
         return serve(call.api_name, version, message)
+
+    @property
+    def is_same(self) -> bool:
+        """Tell whether the broker runs, in the same life, that was asked last."""
+        return self._asked is not None and self._asked == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
