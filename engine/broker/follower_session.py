@@ -74,6 +74,11 @@ class FollowerSession:
         """Tell whether the next request, or the one on its way, asks for all."""
         return self._epoch == _FIRST_EPOCH
 
+    @property
+    def holds_partitions(self) -> bool:
+        """Tell whether the leader holds partitions for this follower."""
+        return bool(self._held)
+
     def call(
         self,
         specs: Mapping[TopicPartition, FetchSpec],
@@ -84,7 +89,8 @@ class FollowerSession:
 
         `give` takes what a near leader has of one partition while the round waits.
         """
-        uses_ids = all(key.topic in topic_ids for key in specs)
+        # What is only forgotten goes by what it was asked by.
+        uses_ids = all(key.topic in topic_ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
             return self._message(version, specs, topic_ids if uses_ids else None)

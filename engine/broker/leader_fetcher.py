@@ -11,7 +11,8 @@ A response is worked on a turn of its own: a leader of this process answers amid
 a leader's fetch may stand, and give one partition's records after the other (`StandingFetch`).
 
 Source: PART-9; Kafka's AbstractFetcherThread.doWork.
-Differs: the round that finds nothing due waits for the next that is; Kafka's sleeps and looks.
+Differs: the round that finds nothing due, and nothing to be forgotten, waits for the next that is;
+Kafka's sleeps and looks.
 """
 
 from __future__ import annotations
@@ -57,10 +58,14 @@ class FetcherPorts(NamedTuple):
 class LeaderFetcher:
     """Fetches what it is given from one leader, until it is closed (PART-9)."""
 
-    def __init__(self, leader_id: int, fetcher: ReplicaFetcher, ports: FetcherPorts) -> None:
+    def __init__(
+        self, leader_id: int, fetcher: ReplicaFetcher, ports: FetcherPorts, number: int = 0
+    ) -> None:
+        """`number` is that among the fetchers of the leader."""
         self.leader_id = leader_id
         self.fetcher = fetcher
         self._ports = ports
+        self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
         self._session = FollowerSession(ports.broker_id, ports.epoch, fetcher.config)
         self._link: BrokerLink | None = None
         # What this round asks for; a leader that gives amid it is asked for what follows.
@@ -97,20 +102,29 @@ class LeaderFetcher:
             return
         ends_asked = self.fetcher.ends_asked()
         specs = {} if ends_asked else self.fetcher.asked()
-        if not ends_asked and not specs:
+        if not ends_asked and not specs and not self._session.holds_partitions:
             self._rest()
             return
         link = self._link_to_leader()
         if link is None:
+            self._session.reset()
             self._unreached(ends_asked or specs, "it is not known how to reach it")
         elif ends_asked:
             end = link.ask(leader_end_call(self._ports.broker_id, ends_asked))
             self._when_there(end, lambda: self._end_is_there(end, ends_asked))
         else:
             self._asked = specs
-            call = self._session.call(specs, self._ports.metadata_cache.topic_ids, self._give)
+            call = self._session.call(specs, self._topic_ids(specs), self._give)
             response = link.ask(call)
             self._when_there(response, lambda: self._fetched(response, specs))
+
+    def _topic_ids(self, specs: Mapping[TopicPartition, FetchSpec]) -> Mapping[str, bytes]:
+        """Return the ids of topics; the order to follow comes before the metadata that tell it."""
+        known = self._ports.metadata_cache.topic_ids
+        missing = [
+            topic_partition for topic_partition in specs if topic_partition.topic not in known
+        ]
+        return {**known, **self.fetcher.topic_ids(missing)} if missing else known
 
     def _rest(self) -> None:
         self._is_busy = False
@@ -121,7 +135,9 @@ class LeaderFetcher:
     def _link_to_leader(self) -> BrokerLink | None:
         if self._link is None:
             leader = self._ports.metadata_cache.brokers.get(self.leader_id)
-            self._link = None if leader is None else self._ports.peers.link(leader)
+            self._link = (
+                None if leader is None else self._ports.peers.replica_link(leader, self._client_id)
+            )
         return self._link
 
     def _when_there(self, promise: Promise[Any], take: Callable[[], None]) -> None:

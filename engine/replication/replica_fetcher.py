@@ -102,6 +102,11 @@ class ReplicaFetcher:
         """Follow a partition no more; it may not have been followed."""
         self._states.pop(topic_partition, None)
 
+    def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
+        """Return the ids that own logs have of their topics, by name; some may have none."""
+        ids = {key.topic: self._logs.topic_id(key) for key in topic_partitions}
+        return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}
+
     # Asking
 
     def asked(self) -> dict[TopicPartition, FetchSpec]:
@@ -165,7 +170,8 @@ class ReplicaFetcher:
         """Do what a leader's answers to a round lead to; what was not asked is passed over.
 
         False if one of a partition that is followed was not all taken: passed over, or its log cut
-        first. What it told, the leader's watermark for one, is not known here then.
+        first. What it told, the leader's watermark for one, is not known here then; an error tells
+        nothing that has to be known.
         """
         is_all_known = True
         for topic_partition, answer in answers:
@@ -174,7 +180,7 @@ class ReplicaFetcher:
                 self._take(topic_partition, after_answer(answer), answer)
                 is_all_known &= answer.diverging_epoch is None
             else:
-                is_all_known &= state is None
+                is_all_known &= state is None or answer.error_code != NONE
         return is_all_known
 
     def take_given(
