@@ -21,7 +21,7 @@ not synced, and after an unclean election that is allowed: both are limits that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from engine.log.local_log import LocalLog
@@ -81,15 +81,23 @@ class Rules(NamedTuple):
 class Invariants:
     """Sees everything and keeps the first violation."""
 
-    def __init__(self, rules: Rules, nodes: Mapping[int, SimulatedBroker]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        nodes: Mapping[int, SimulatedBroker],
+        *,
+        on_broken: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run `on_broken` at the first violation."""
         self.rules = rules
+        self._on_broken = on_broken
         self.violation: Violation | None = None
         self.histories: dict[TopicPartition, History] = {}
         self.assigned: dict[TopicPartition, tuple[int, ...]] = {}
         self.controller_epoch = 0
         self.now_ms = 0
         self._nodes = nodes
-        self._seen: dict[tuple[int, TopicPartition], _Seen] = {}
+        self._seen: dict[int, dict[TopicPartition, _Seen]] = {}
         self._zxid = 0
         self._versions: dict[str, tuple[int, int]] = {}
 
@@ -99,6 +107,7 @@ class Invariants:
             return
         if self.violation is None:
             self.violation = Violation(rule, text, self.now_ms)
+            self._on_broken()
 
     def history(self, partition: TopicPartition) -> History:
         """Return what is true of a partition."""
@@ -129,10 +138,11 @@ class Invariants:
         broker = node.broker
         if broker is None:
             return
-        life, broker_id = node.machine.life, node.broker_id
+        life, seen = node.machine.life, self._seen.setdefault(node.broker_id, {})
         for key, partition in broker.storage.replica_manager.partitions.items():
             log = partition.log
-            now = _Seen(
+            # A plain tuple until something has changed: this runs for each replica and callback.
+            now = (
                 life,
                 partition.leader_id,
                 partition.leader_epoch,
@@ -140,11 +150,11 @@ class Invariants:
                 log.log_end_offset,
                 log.log_start_offset,
             )
-            before = self._seen.get((broker_id, key))
+            before = seen.get(key)
             if now != before:
-                self._seen[broker_id, key] = now
+                seen[key] = changed = _Seen._make(now)
                 is_same_life = before is not None and before.life == life
-                self._replica_changed(node, partition, before if is_same_life else None, now)
+                self._replica_changed(node, partition, before if is_same_life else None, changed)
 
     def _replica_changed(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen

@@ -11,6 +11,7 @@ reset       both ends of every connection between two machines see it break
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from engine.host.acceptor import Arrival
 from engine.host.memory_network import Carry, MemoryConnection, MemoryListener
@@ -123,4 +124,4 @@ def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], No
         elif target.has_power:
             refuse()
 
-    return lambda run: channel.send(lambda: arrived(run))
+    return lambda run: channel.send(partial(arrived, run))

@@ -65,8 +65,9 @@ class Simulation:
         self.loop = VirtualLoop()
         self.trace = Trace(self.loop, is_kept=is_traced)
         self.nodes: dict[int, SimulatedBroker] = {}
+        self._nodes_by_machine: dict[str, SimulatedBroker] = {}
         rules = Rules(plan.min_isr, plan.is_unclean_allowed, plan.is_synced)
-        self.invariants = Invariants(rules, self.nodes)
+        self.invariants = Invariants(rules, self.nodes, on_broken=self.loop.stop)
         self.ledger = Ledger(self.invariants, self.trace)
         self.links = Wires(self.loop, self._random("links"), delay_ms_max=plan.delay_ms_max)
         self.network = SimulatedNetwork(self.links)
@@ -96,7 +97,7 @@ class Simulation:
             "min.insync.replicas": str(self.plan.min_isr),
             "unclean.leader.election.enable": str(self.plan.is_unclean_allowed).lower(),
         }
-        self.nodes[broker_id] = SimulatedBroker(
+        node = self.nodes[broker_id] = SimulatedBroker(
             broker_id,
             machine,
             self.network,
@@ -105,6 +106,7 @@ class Simulation:
             random=self._random(machine.name),
             events=self,
         )
+        self._nodes_by_machine[machine.name] = node
 
     def _client(self, name: str) -> ClusterLinks:
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
@@ -125,8 +127,9 @@ class Simulation:
     def ran(self, machine: Machine) -> None:
         """Look at a broker after each of its callbacks."""
         self.invariants.now_ms = self.loop.now_ms
-        if machine.name[0] == "b":
-            self.invariants.look_at(self.nodes[int(machine.name[1:])])
+        node = self._nodes_by_machine.get(machine.name)
+        if node is not None and node.broker is not None:
+            self.invariants.look_at(node)
 
     def broke(self, machine: Machine, error: Exception) -> None:
         """Note an exception that nobody caught."""
@@ -216,7 +219,7 @@ class Simulation:
     def _until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
         """Run until it is done, looking every half second; False if it is not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
-            self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms), self._is_broken)
+            self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
             if self._is_broken():
                 return False
         return is_done()
@@ -300,15 +303,17 @@ def _buried_quietly() -> Iterator[None]:
     """Collect what a run leaves when it is over, and not before.
 
     Coroutines of processes that were killed would otherwise run their `finally` blocks amid other
-    events, or tell of it on stderr.
+    events, or tell of it on stderr. What was there before the run is not looked through again.
     """
     gc_was_on, hook = gc.isenabled(), sys.unraisablehook
     gc.disable()
+    gc.freeze()
     sys.unraisablehook = lambda _: None
     try:
         yield
     finally:
         gc.collect()
+        gc.unfreeze()
         sys.unraisablehook = hook
         if gc_was_on:
             gc.enable()
