@@ -39,6 +39,9 @@ class ControllerContext:
     """Brokers, topics and the phases of partitions and replicas."""
 
     def __init__(self) -> None:
+        # Emptied and never replaced: who looks at them looks for as long as the broker lives.
+        self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
+        self.replica_phases: dict[Replica, ReplicaPhase] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -52,8 +55,8 @@ class ControllerContext:
         self.topic_names: dict[bytes, str] = {}
         self.leaderships: dict[TopicPartition, PartitionLeadership] = {}
         self.reassigning: set[TopicPartition] = set()
-        self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
-        self.replica_phases: dict[Replica, ReplicaPhase] = {}
+        self.partition_phases.clear()
+        self.replica_phases.clear()
         #: Replicas that a broker could not open, by broker.
         self.offline_replicas: dict[int, set[TopicPartition]] = {}
         self.to_delete: set[str] = set()

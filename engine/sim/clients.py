@@ -213,6 +213,17 @@ class SimulatedProducer:
         """Make no new records; what is unanswered goes on."""
         self._is_finishing = True
 
+    def add(self, partition: TopicPartition) -> None:
+        """Send to one more partition."""
+        if partition not in self._lanes:
+            self._lanes[partition] = _Lane()
+            self._partitions.append(partition)
+
+    def give_up(self) -> None:
+        """Send nothing more, and wait for no answer: the topic is to be deleted."""
+        self._is_finishing = True
+        self._lanes.clear()
+
     @property
     def is_finished(self) -> bool:
         """Tell whether everything that was to be sent is answered."""
@@ -250,8 +261,8 @@ class SimulatedProducer:
 
     def _send(self, partition: TopicPartition) -> None:
         """Send what is in front of a partition's queue, unless some of it has no answer yet."""
-        lane = self._lanes[partition]
-        if lane.waits or not lane.queue:
+        lane = self._lanes.get(partition)
+        if lane is None or lane.waits or not lane.queue:
             return
         leader = self._links.leaders.get(partition)
         if leader is None:
@@ -283,6 +294,8 @@ class SimulatedProducer:
 
     def _answered(self, batch: SentBatch, leader: Address, response: Promise[Response]) -> None:
         batch.is_answered = True
+        if batch.partition not in self._lanes:
+            return
         if response.error is not None:
             self._failed(batch, response.error)
         else:
@@ -326,7 +339,9 @@ class SimulatedProducer:
         self._events.told(self.name, f"{batch.partition} {batch.first_number}: {error}")
 
     def _round_over(self, partition: TopicPartition) -> None:
-        lane = self._lanes[partition]
+        lane = self._lanes.get(partition)
+        if lane is None:
+            return
         lane.waits = False
         is_once = self.kind.acks != ACKS_ALL
         while lane.queue and (lane.queue[0].is_accepted or (is_once and lane.queue[0].is_answered)):
@@ -375,6 +390,12 @@ class SimulatedConsumer:
     def start(self) -> None:
         """Begin to read."""
         for partition in self.positions:
+            self._find_leader(partition)
+
+    def add(self, partition: TopicPartition) -> None:
+        """Read one more partition."""
+        if partition not in self.positions:
+            self.positions[partition] = 0
             self._find_leader(partition)
 
     def _find_leader(self, partition: TopicPartition) -> None:

@@ -10,8 +10,12 @@
 | R8 | a leader's watermark rose | enough replicas are in sync |
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
+| L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
 | C1 | a state is written | by the controller of the latest epoch |
+| C3 | a controller moves on | only in phases that follow each other (`phases.py`) |
+| C6, C8 | a topic is written, a replica is gone | `topics.py` |
 | Z1 | a transaction | transaction ids and versions rise |
+| Z2 | a transaction | ephemeral nodes go with their sessions (`sessions.py`) |
 | T5 | a response to a producer | no sequence is missing |
 
 A partition is excused from the rules on loss once all members of its in-sync set have lost what was
@@ -22,18 +26,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
+from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.histories import History
-from engine.sim.node import SimulatedBroker
+from engine.sim.node import LOG_DIR, SimulatedBroker
 from engine.sim.records import BatchId, batch_ids
+from engine.sim.sessions import Sessions
+from engine.sim.topics import Topics
 from engine.znode.paths import CONTROLLER_EPOCH
 from engine.znode.tree import Node
 from engine.znode.values import (
     PartitionStateNode,
+    decode_config,
     decode_controller_epoch,
     decode_partition_state,
     decode_topic,
@@ -41,6 +50,8 @@ from engine.znode.values import (
 
 _STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
+_DOOM_PATH = re.compile(r"/admin/delete_topics/([^/]+)")
+_CONFIG_PATH = re.compile(r"/config/topics/([^/]+)")
 
 
 class Violation(NamedTuple):
@@ -57,17 +68,24 @@ class Violation(NamedTuple):
 class _Seen(NamedTuple):
     """A replica when it was looked at last."""
 
-    life: int
+    partition: Partition
     leader_id: int
     leader_epoch: int
     high_watermark: int
     log_end_offset: int
     log_start_offset: int
+    epochs: tuple[EpochStart, ...]
 
     @property
     def role(self) -> tuple[int, int]:
         """Return who leads it in which epoch."""
         return self.leader_id, self.leader_epoch
+
+    def __str__(self) -> str:
+        return (
+            f"leader {self.leader_id} of epoch {self.leader_epoch}, log {self.log_start_offset}.."
+            f"{self.log_end_offset}, watermark {self.high_watermark}"
+        )
 
 
 class Rules(NamedTuple):
@@ -93,11 +111,14 @@ class Invariants:
         self._on_broken = on_broken
         self.violation: Violation | None = None
         self.histories: dict[TopicPartition, History] = {}
-        self.assigned: dict[TopicPartition, tuple[int, ...]] = {}
+        self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
+        self._sessions = Sessions(self.broke)
+        self._min_isrs: dict[str, int] = {}
         self.controller_epoch = 0
         self.now_ms = 0
         self._nodes = nodes
-        self._seen: dict[int, dict[TopicPartition, _Seen]] = {}
+        #: What was seen of each broker, and in which life.
+        self._seen: dict[int, tuple[int, dict[TopicPartition, _Seen]]] = {}
         self._zxid = 0
         self._versions: dict[str, tuple[int, int]] = {}
 
@@ -138,23 +159,34 @@ class Invariants:
         broker = node.broker
         if broker is None:
             return
-        life, seen = node.machine.life, self._seen.setdefault(node.broker_id, {})
-        for key, partition in broker.storage.replica_manager.partitions.items():
+        life, seen = self._seen.get(node.broker_id, (0, {}))
+        if life != node.machine.life:
+            seen = {}
+            self._seen[node.broker_id] = node.machine.life, seen
+        partitions = broker.storage.replica_manager.partitions
+        for key, partition in partitions.items():
             log = partition.log
             # A plain tuple until something has changed: this runs for each replica and callback.
             now = (
-                life,
+                partition,
                 partition.leader_id,
                 partition.leader_epoch,
                 partition.high_watermark,
                 log.log_end_offset,
                 log.log_start_offset,
+                log.epochs.entries,
             )
             before = seen.get(key)
             if now != before:
                 seen[key] = changed = _Seen._make(now)
-                is_same_life = before is not None and before.life == life
-                self._replica_changed(node, partition, before if is_same_life else None, changed)
+                if self.topics.is_of(key, log.topic_id):
+                    is_same = before is not None and before.partition is partition
+                    self._replica_changed(node, partition, before if is_same else None, changed)
+        if len(partitions) != len(seen):
+            for key in [key for key in seen if key not in partitions]:
+                del seen[key]
+                if not self._has_files(node.broker_id, key):
+                    self.topics.check_removal(key, node.broker_id)
 
     def _replica_changed(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen
@@ -164,6 +196,10 @@ class Invariants:
             self.broke("L1", f"{who} {key}: {now}")
         if partition.log.recovery_point > now.log_end_offset:
             self.broke("L1", f"{who} {key}: recovery point {partition.log.recovery_point}, {now}")
+        if before is None or now.epochs is not before.epochs:
+            self._check_epochs(who, key, now)
+        elif now.epochs and now.epochs[-1].start_offset > now.log_end_offset:
+            self.broke("L4", f"{who} {key}: {now.epochs}, {now}")
         if before is not None and now.leader_epoch < before.leader_epoch:
             self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
         history = self.history(key)
@@ -204,7 +240,7 @@ class Invariants:
         """Take what a watermark covers for the first time."""
         key = partition.topic_partition
         isr = partition.in_sync.isr
-        if len(isr) < self.rules.min_isr:
+        if len(isr) < self._min_isr(key.topic):
             self.broke("R8", f"{key}: leader {broker_id} commits with ISR {isr}", key)
         for batch in content_ids(partition, history.committed_end, high_watermark):
             if batch.base_offset >= history.committed_end:
@@ -241,22 +277,56 @@ class Invariants:
             text = f"{key}: {broker_id} {why} and ends at {end}, committed {history.committed_end}"
             self.broke("R3", text, key)
 
+    def _check_epochs(self, who: str, key: TopicPartition, now: _Seen) -> None:
+        rising = all(
+            one.epoch < next_.epoch and one.start_offset < next_.start_offset
+            for one, next_ in pairwise(now.epochs)
+        )
+        if not rising or (now.epochs and now.epochs[-1].start_offset > now.log_end_offset):
+            self.broke("L4", f"{who} {key}: {now.epochs}, {now}")
+
+    def _has_files(self, broker_id: int, key: TopicPartition) -> bool:
+        return self._nodes[broker_id].disk.files.exists(f"{LOG_DIR}/{key}")
+
+    def _min_isr(self, topic: str) -> int:
+        """Return the lowest of what a topic was told to have: brokers hear of changes late."""
+        return min(self.rules.min_isr, self._min_isrs.get(topic, self.rules.min_isr))
+
     # The store
 
-    def committed(self, zxid: int, nodes: Mapping[str, Node | None], writer: str) -> None:
+    def committed(
+        self,
+        zxid: int,
+        nodes: Mapping[str, Node | None],
+        sessions: Mapping[int, int | None],
+        writer: str,
+    ) -> None:
         """Check one transaction of the store."""
+        self._sessions.committed(nodes, sessions)
         if zxid != self._zxid + 1:
             self.broke("Z1", f"transaction {zxid} follows {self._zxid}")
         self._zxid = zxid
         for path, node in nodes.items():
             if node is None:
                 self._versions.pop(path, None)
+                self._removed(path)
                 continue
             created, version = self._versions.get(path, (node.czxid, -1))
             if created == node.czxid and node.version < version:
                 self.broke("Z1", f"{path}: version {version}, then {node.version}")
             self._versions[path] = node.czxid, node.version
             self._written(path, node, writer)
+
+    def _removed(self, path: str) -> None:
+        if match := _STATE_PATH.fullmatch(path):
+            history = self.histories.get(TopicPartition(match[1], int(match[2])))
+            if history is not None:
+                history.state = None
+        elif match := _TOPIC_PATH.fullmatch(path):
+            self.topics.remove(match[1])
+            self._min_isrs.pop(match[1], None)
+        elif match := _DOOM_PATH.fullmatch(path):
+            self.topics.pardon(match[1])
 
     def _written(self, path: str, node: Node, writer: str) -> None:
         if path == CONTROLLER_EPOCH:
@@ -270,8 +340,13 @@ class Invariants:
             partition = TopicPartition(match[1], int(match[2]))
             self._state_written(partition, decode_partition_state(node.data, path), writer)
         elif (match := _TOPIC_PATH.fullmatch(path)) and node.data is not None:
-            for index, row in decode_topic(node.data, path).partitions.items():
-                self.assigned[TopicPartition(match[1], index)] = row.replicas
+            self.topics.write(match[1], decode_topic(node.data, path))
+        elif match := _DOOM_PATH.fullmatch(path):
+            self.topics.doom(match[1])
+        elif match := _CONFIG_PATH.fullmatch(path):
+            text = decode_config(node.data, path).get("min.insync.replicas")
+            if text is not None:
+                self._min_isrs[match[1]] = min(self._min_isr(match[1]), int(text))
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
         history = self.history(key)
@@ -280,6 +355,7 @@ class Invariants:
         if state.controller_epoch != self.controller_epoch:
             self.broke("C1", f"{key}: {writer} of epoch {state.controller_epoch} writes {state}")
         self._check_state(key, state)
+        self.topics.look_at(key, state.isr)
         if before is None:
             return
         if state.leader_epoch < before.leader_epoch or (
@@ -296,7 +372,7 @@ class Invariants:
                 self._check_member(history, broker_id, key, "joined the ISR")
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
-        assigned = self.assigned.get(key, ())
+        assigned = self.topics.replicas(key)
         if not state.isr or not set(state.isr) <= set(assigned):
             self.broke("R13", f"{key}: ISR of {state}, assigned {assigned}")
         if state.leader >= 0 and state.leader not in state.isr:
@@ -316,7 +392,7 @@ class Invariants:
         if self.rules.is_synced:
             return
         for key, history in self.histories.items():
-            if broker_id in self.assigned.get(key, ()):
+            if broker_id in self.topics.replicas(key):
                 history.lost_writes(broker_id, self.controller_epoch)
 
     def may_lose_writes(self, broker_id: int) -> bool:

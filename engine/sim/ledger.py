@@ -92,6 +92,11 @@ class Ledger:
             behind = batch.last_offset + 1
         return behind
 
+    def forget(self, topic: str) -> None:
+        """Expect nothing any more of a topic that is gone."""
+        for key in [key for key in self._accepted if key[1].topic == topic]:
+            del self._accepted[key]
+
     # At rest
 
     def check_end(
@@ -100,7 +105,7 @@ class Ledger:
         """Check every partition of a cluster at rest."""
         for partition in partitions:
             contents = {}
-            for broker_id in self._invariants.assigned[partition]:
+            for broker_id in self._invariants.topics.replicas(partition):
                 broker = nodes[broker_id].broker
                 assert broker is not None
                 log = broker.storage.replica_manager.partitions[partition].log

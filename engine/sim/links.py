@@ -3,6 +3,7 @@
 ```
 channel (one direction of one connection)     FIFO, each frame with its own delay
 link (from one machine to another)            blocked: frames wait until it is healed
+orders (of a controller, within a link)       blocked alone: all else passes
 ```
 
 A blocked link loses nothing of a connection that lives on, for TCP sends again: what was on its
@@ -16,6 +17,11 @@ from collections.abc import Callable
 from random import Random
 
 from engine.sim.loop import VirtualLoop
+
+
+def orders_to(machine: str) -> str:
+    """Return the end of a link that takes a controller's orders alone."""
+    return f"{machine}/orders"
 
 
 class Wires:
@@ -79,13 +85,23 @@ class Channel:
     def __init__(self, links: Wires, source: str, target: str) -> None:
         self._links = links
         self._key = source, target
+        self._orders: tuple[str, str] | None = None
         self._last_ms = 0
+
+    def carry_orders(self) -> None:
+        """Be a channel of a controller's orders from now on."""
+        source, target = self._key
+        self._orders = source, orders_to(target)
 
     def send(self, arrive: Callable[[], None]) -> None:
         """Run at the other end, some time."""
         links, key = self._links, self._key
         if links.is_blocked(key):
             links.hold(key, lambda: self.send(arrive))
+            return
+        orders = self._orders
+        if orders is not None and links.is_blocked(orders):
+            links.hold(orders, lambda: self.send(arrive))
             return
         loop = links.loop
         due_ms = loop.now_ms + links.delay_ms(key)
