@@ -114,6 +114,8 @@ class Ledger:
             self._check_records(partition, next(iter(contents.values())))
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
+        if self._invariants.history(partition).is_rewritten:
+            return
         first_id, first = next(iter(contents.items()))
         for broker_id, content in contents.items():
             if content != first:

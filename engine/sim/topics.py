@@ -179,12 +179,20 @@ class Topics:
             if move.has_caught_up:
                 self._leaving.setdefault(key, set()).update(self.rows[key].removing_replicas)
 
+    def is_leaving(self, key: TopicPartition, broker_id: int) -> bool:
+        """Tell whether a replica is on its way out, and all that stay have been in sync.
+
+        Its leader may have been told of those that stay, and wait for them alone, a moment before
+        the state is written without it. Source: RSN-9; `moveReassignedPartitionLeaderIfRequired`.
+        """
+        return broker_id in self._leaving.get(key, ())
+
     def check_removal(self, key: TopicPartition, broker_id: int) -> None:
         """Check that a replica may be gone from its broker and its disk."""
         row = self.rows.get(key)
         if row is None or key.topic in self._doomed or broker_id not in row.replicas:
             return
-        may_go = broker_id in row.adding_replicas or broker_id in self._leaving.get(key, ())
+        may_go = broker_id in row.adding_replicas or self.is_leaving(key, broker_id)
         if not may_go or broker_id in self._isr(key):
             text = f"{key} is gone from {broker_id}, {row}, ISR {self._isr(key)}"
             self._broke("C6", text)
