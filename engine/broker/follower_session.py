@@ -77,17 +77,19 @@ class FollowerSession:
         self, specs: Mapping[TopicPartition, FetchSpec], topic_ids: Mapping[str, bytes]
     ) -> Call:
         """Return the request of a round; the session is that of its message, not of `near`."""
-        uses_ids = all(key.topic in topic_ids for key in specs)
+        # As they are now: a topic may be gone by the time the request is written.
+        ids = {key.topic: topic_ids[key.topic] for key in specs if key.topic in topic_ids}
+        uses_ids = all(key.topic in ids for key in specs)
 
         def message(version: int) -> messages.FetchRequest:
-            return self._message(version, specs, topic_ids if uses_ids else None)
+            return self._message(version, specs, ids if uses_ids else None)
 
         return Call(
             "Fetch",
             message,
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
-            near=NearFetch(self._near_params, specs, topic_ids),
+            near=NearFetch(self._near_params, specs, ids),
         )
 
     def _message(
