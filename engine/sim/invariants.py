@@ -25,7 +25,7 @@ not synced, and after an unclean election that is allowed: both are limits that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -196,9 +196,7 @@ class Invariants:
             self.broke("L1", f"{who} {key}: {now}")
         if partition.log.recovery_point > now.log_end_offset:
             self.broke("L1", f"{who} {key}: recovery point {partition.log.recovery_point}, {now}")
-        if before is None or now.epochs is not before.epochs:
-            self._check_epochs(who, key, now)
-        elif now.epochs and now.epochs[-1].start_offset > now.log_end_offset:
+        if not epochs_rise(now.epochs, now.log_end_offset):
             self.broke("L4", f"{who} {key}: {now.epochs}, {now}")
         if before is not None and now.leader_epoch < before.leader_epoch:
             self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
@@ -278,14 +276,6 @@ class Invariants:
         if end < history.committed_end:
             text = f"{key}: {broker_id} {why} and ends at {end}, committed {history.committed_end}"
             self.broke("R3", text, key)
-
-    def _check_epochs(self, who: str, key: TopicPartition, now: _Seen) -> None:
-        rising = all(
-            one.epoch < next_.epoch and one.start_offset < next_.start_offset
-            for one, next_ in pairwise(now.epochs)
-        )
-        if not rising or (now.epochs and now.epochs[-1].start_offset > now.log_end_offset):
-            self.broke("L4", f"{who} {key}: {now.epochs}, {now}")
 
     def _has_files(self, broker_id: int, key: TopicPartition) -> bool:
         return self._nodes[broker_id].disk.files.exists(f"{LOG_DIR}/{key}")
@@ -406,6 +396,14 @@ class Invariants:
             for history in self.histories.values()
             if history.state is not None and broker_id in history.state.isr
         )
+
+
+def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
+    """Tell whether epochs and their starts rise strictly, none beyond a log's end."""
+    return all(
+        one.epoch < next_.epoch and one.start_offset < next_.start_offset
+        for one, next_ in pairwise(epochs)
+    ) and not (epochs and epochs[-1].start_offset > log_end_offset)
 
 
 def content_ids(
