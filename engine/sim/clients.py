@@ -41,6 +41,8 @@ _TIMEOUT_MS = 10_000
 _PRODUCE_TIMEOUT_MS = 5_000
 _BACKOFF_MS = 150
 _FETCH_WAIT_MS = 500
+#: How long a consumer goes on with a leader before it asks who leads.
+_METADATA_AGE_MS = 10_000
 _BY_NAME_HIGHEST = 12
 
 
@@ -398,6 +400,7 @@ class SimulatedConsumer:
         self._random = random
         self._events = events
         self._pause_ms = pause_ms
+        self._found_ms: dict[TopicPartition, int] = {}
 
     def start(self) -> None:
         """Begin to read."""
@@ -411,6 +414,7 @@ class SimulatedConsumer:
             self._find_leader(partition)
 
     def _find_leader(self, partition: TopicPartition) -> None:
+        self._found_ms[partition] = self._links.timers.clock.monotonic_ms()
         self._links.find_leaders(
             [partition.topic],
             lambda: self._links.after(_BACKOFF_MS, lambda: self._fetch(partition)),
@@ -458,6 +462,11 @@ class SimulatedConsumer:
             behind = self._events.read(self.name, partition, bytes(row.records or b""))
             if behind is not None:
                 self.positions[partition] = max(self.positions[partition], behind)
+            now_ms = self._links.timers.clock.monotonic_ms()
+            if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
+                # A replica that its broker was never told to give up believes that it leads.
+                self._find_leader(partition)
+                return
             pause_ms = self._random.randrange(1, 2 * self._pause_ms)
             self._links.after(pause_ms, lambda: self._fetch(partition))
             return
