@@ -11,6 +11,7 @@
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
+| R6, R11, C2 | a watermark or a set grew, a broker heard of leaders | `epochs.py` |
 | C1 | a state is written | by the controller of the latest epoch |
 | C3 | a controller moves on | only in phases that follow each other (`phases.py`) |
 | C6, C8 | a topic is written, a replica is gone | `topics.py` |
@@ -32,7 +33,9 @@ from typing import NamedTuple
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
+from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
 from engine.sim.node import LOG_DIR, SimulatedBroker
 from engine.sim.records import BatchId, batch_ids
@@ -75,6 +78,7 @@ class _Seen(NamedTuple):
     log_end_offset: int
     log_start_offset: int
     epochs: tuple[EpochStart, ...]
+    in_sync: InSyncSet
 
     @property
     def role(self) -> tuple[int, int]:
@@ -113,6 +117,7 @@ class Invariants:
         self.histories: dict[TopicPartition, History] = {}
         self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
         self._sessions = Sessions(self.broke)
+        self._epochs = EpochRules(self.broke, nodes)
         self._min_isrs: dict[str, int] = {}
         self.controller_epoch = 0
         self.now_ms = 0
@@ -159,6 +164,7 @@ class Invariants:
         broker = node.broker
         if broker is None:
             return
+        self._epochs.look_at_metadata(broker)
         life, seen = self._seen.get(node.broker_id, (0, {}))
         if life != node.machine.life:
             seen = {}
@@ -175,6 +181,7 @@ class Invariants:
                 log.log_end_offset,
                 log.log_start_offset,
                 log.epochs.entries,
+                partition.in_sync,
             )
             before = seen.get(key)
             if now != before:
@@ -201,6 +208,7 @@ class Invariants:
         if before is not None and now.leader_epoch < before.leader_epoch:
             self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
         history = self.history(key)
+        self._epochs.replica_changed(partition)
         if now.leader_id == node.broker_id:
             self._leader_changed(node.broker_id, partition, before, now)
         if before is not None and now.log_end_offset < before.log_end_offset:
@@ -216,6 +224,7 @@ class Invariants:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
         is_same = before is not None and before.role == now.role
         if not is_same:
+            self._epochs.leader_began(partition)
             owed_end = history.owed_end(now.leader_epoch)
             missing = history.missing_from(content_ids(partition), owed_end)
             if missing is not None:
@@ -227,10 +236,20 @@ class Invariants:
                 f"{key}: watermark of leader {broker_id} from {before.high_watermark} "
                 f"to {now.high_watermark} in epoch {now.leader_epoch}",
             )
+        if is_same and before is not None:
+            self._set_changed(partition, before, now)
         if now.high_watermark > history.committed_end:
             self._commit(history, broker_id, partition, now.high_watermark)
         elif is_same and before is not None and now.high_watermark > before.high_watermark:
             self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
+
+    def _set_changed(self, partition: Partition, before: _Seen, now: _Seen) -> None:
+        if now.high_watermark > before.high_watermark:
+            self._epochs.watermark_rose(partition)
+        if now.in_sync is not before.in_sync:
+            for broker_id in now.in_sync.maximal_isr:
+                if broker_id not in before.in_sync.maximal_isr:
+                    self._epochs.is_to_join(partition, broker_id)
 
     def _commit(
         self, history: History, broker_id: int, partition: Partition, high_watermark: int
