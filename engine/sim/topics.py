@@ -107,6 +107,12 @@ class Topics:
             self._ids.add(topic.topic_id or "")
         elif before.topic_id != topic.topic_id:
             self._broke("C8", f"the id of {name} was {before.topic_id}, is {topic.topic_id}")
+        for key in self._keys(name):
+            if key.partition not in topic.partitions:
+                # Only what was added as the topic was to go already is taken back.
+                if name not in self._doomed or key in self._histories:
+                    self._broke("C8", f"{key} is gone, and its topic is not")
+                del self.rows[key]
         self.by_name[name] = topic
         for index, row in topic.partitions.items():
             self._write_row(TopicPartition(name, index), row)

@@ -175,6 +175,17 @@ def test_a_topic_keeps_its_id(noting: Noting) -> None:
     assert ["C8"] == noting.broken
 
 
+def test_partitions_go_only_when_they_came_to_a_topic_that_goes(noting: Noting) -> None:
+    rows = {0: PartitionAssignment((1, 2)), 1: PartitionAssignment((1, 2))}
+    noting.topics.doom("t")
+    noting.topics.write("t", TopicAssignment(ID, rows))
+    noting.write(1, 2)
+    assert [T0] == list(noting.topics.rows)
+    assert [] == noting.broken
+    noting.topics.write("t", TopicAssignment(ID, {}))
+    assert ["C8"] == noting.broken
+
+
 def _ephemeral(owner: int) -> Node:
     return Node(b"", owner, owner, 0, 0, 0, 0, 0, owner)
 
