@@ -2,7 +2,7 @@
 
 | rule | checked when | claim |
 |---|---|---|
-| R6 | a leader's watermark rose | each follower that it waits for has heard of its epoch |
+| R6 | a leader's watermark rose | each follower that it waits for has heard that it leads |
 | R11 | a leader wants a larger ISR | who joins is past the watermark and the epoch's start |
 | C2 | a broker heard of partitions | it takes no word of an older epoch than it knew |
 """
@@ -38,6 +38,8 @@ class EpochRules:
         self._reached: dict[tuple[int, TopicPartition, str | None], int] = {}
         #: Where the log of each leader ended as its epoch began for it.
         self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}
+        #: Since which epoch each leader leads, as far as it knows.
+        self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
         self._heard: dict[int, _Heard] = {}
 
     def replica_changed(self, partition: Partition) -> None:
@@ -45,22 +47,29 @@ class EpochRules:
         key = partition.broker_id, partition.topic_partition, partition.log.topic_id
         self._reached[key] = max(self._reached.get(key, -1), partition.leader_epoch)
 
-    def leader_began(self, partition: Partition) -> None:
-        """Take note of a leader as its epoch begins for it."""
+    def leader_began(self, partition: Partition, *, led_before: bool) -> None:
+        """Take note of a leader as its epoch begins for it.
+
+        One that led before, as far as it knows, goes on with what it knows of its followers.
+        Source: Replica.resetReplicaState.
+        """
         key = partition.topic_partition, partition.log.topic_id, partition.leader_epoch
         self._starts.setdefault(key, partition.log.log_end_offset)
+        if not led_before:
+            self._first_epochs[partition.broker_id, partition.topic_partition] = key[2]
 
     def watermark_rose(self, partition: Partition) -> None:
-        """Check that nobody counted who has never heard of the leader's epoch."""
+        """Check that nobody counted who has not heard of the leader since it leads."""
         key, topic_id = partition.topic_partition, partition.log.topic_id
+        first_epoch = self._first_epochs[partition.broker_id, key]
         for broker_id in partition.in_sync.maximal_isr:
             if broker_id not in partition.followers:
                 continue
             reached = self._reached.get((broker_id, key, topic_id), -1)
-            if reached < partition.leader_epoch:
+            if reached < first_epoch:
                 self._broke(
                     "R6",
-                    f"{key}: leader {partition.broker_id} of epoch {partition.leader_epoch} counts "
+                    f"{key}: leader {partition.broker_id} since epoch {first_epoch} counts "
                     f"{broker_id}, which has heard of epoch {reached}",
                     key,
                 )

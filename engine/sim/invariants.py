@@ -224,7 +224,8 @@ class Invariants:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
         is_same = before is not None and before.role == now.role
         if not is_same:
-            self._epochs.leader_began(partition)
+            led_before = before is not None and before.leader_id == broker_id
+            self._epochs.leader_began(partition, led_before=led_before)
             owed_end = history.owed_end(now.leader_epoch)
             missing = history.missing_from(content_ids(partition), owed_end)
             if missing is not None:
