@@ -1,10 +1,9 @@
-"""Clients of the simulated cluster: producers that try again, consumers that read from leaders.
+"""Producers of the simulated cluster, and what they share with its other clients.
 
 ```
 producer   due ──> a batch in the queue of a partition ──> the first few unanswered are sent
            all of them answered: those in front that were accepted leave the queue,
            the rest is sent again after a pause, in order, with the sequences it had
-consumer   fetch from the leader ──> what came must be what was committed ──> go on behind it
 ```
 
 A producer of acks=all never gives up, and never sends a batch before those in front of it; those
@@ -26,7 +25,6 @@ from engine.host.promise import Promise
 from engine.kafka_errors import (
     DUPLICATE_SEQUENCE_NUMBER,
     NONE,
-    OFFSET_OUT_OF_RANGE,
     OUT_OF_ORDER_SEQUENCE_NUMBER,
     kafka_error,
 )
@@ -39,11 +37,8 @@ from engine.wire import messages
 ACKS_ALL = -1
 _TIMEOUT_MS = 10_000
 _PRODUCE_TIMEOUT_MS = 5_000
-_BACKOFF_MS = 150
-_FETCH_WAIT_MS = 500
-#: How long a consumer goes on with a leader before it asks who leads.
-_METADATA_AGE_MS = 10_000
-_BY_NAME_HIGHEST = 12
+#: How long a client waits before it tries again.
+BACKOFF_MS = 150
 
 
 class ClientEvents(Protocol):
@@ -243,7 +238,7 @@ class SimulatedProducer:
         def take() -> None:
             message = None if response.error is not None else response.result().message
             if message is None or message.error_code != NONE:
-                self._links.after(_BACKOFF_MS, self._ask_for_id)
+                self._links.after(BACKOFF_MS, self._ask_for_id)
                 return
             self._sender = Sender(self.name, message.producer_id, message.producer_epoch)
             self._due()
@@ -378,102 +373,4 @@ class SimulatedProducer:
             self._send(partition)
 
         topics = sorted({each.topic for each in self._partitions})
-        self._links.find_leaders(topics, lambda: self._links.after(_BACKOFF_MS, again))
-
-
-class SimulatedConsumer:
-    """Reads every partition from its leader, from the first record on."""
-
-    def __init__(
-        self,
-        links: ClusterLinks,
-        partitions: Sequence[TopicPartition],
-        random: Random,
-        events: ClientEvents,
-        *,
-        pause_ms: int,
-    ) -> None:
-        self.name = links.name
-        #: Where each partition is read next.
-        self.positions = dict.fromkeys(partitions, 0)
-        self._links = links
-        self._random = random
-        self._events = events
-        self._pause_ms = pause_ms
-        self._found_ms: dict[TopicPartition, int] = {}
-
-    def start(self) -> None:
-        """Begin to read."""
-        for partition in self.positions:
-            self._find_leader(partition)
-
-    def add(self, partition: TopicPartition) -> None:
-        """Read one more partition."""
-        if partition not in self.positions:
-            self.positions[partition] = 0
-            self._find_leader(partition)
-
-    def _find_leader(self, partition: TopicPartition) -> None:
-        self._found_ms[partition] = self._links.timers.clock.monotonic_ms()
-        self._links.find_leaders(
-            [partition.topic],
-            lambda: self._links.after(_BACKOFF_MS, lambda: self._fetch(partition)),
-        )
-
-    def _fetch(self, partition: TopicPartition) -> None:
-        leader = self._links.leaders.get(partition)
-        if leader is None:
-            self._find_leader(partition)
-            return
-        request = messages.FetchRequest
-        row = request.FetchPartition(
-            partition=partition.partition,
-            current_leader_epoch=-1,
-            fetch_offset=self.positions[partition],
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=1 << 20,
-        )
-        message = request(
-            replica_id=-1,
-            max_wait_ms=_FETCH_WAIT_MS,
-            min_bytes=1,
-            max_bytes=1 << 20,
-            session_id=0,
-            session_epoch=-1,
-            topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
-        )
-        response = self._links.ask(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
-        response.watch(lambda: self._fetched(partition, leader, response))
-
-    def _fetched(
-        self, partition: TopicPartition, leader: Address, promise: Promise[Response]
-    ) -> None:
-        if promise.error is not None:
-            self._find_leader(partition)
-            return
-        response = promise.result().message
-        if response.error_code != NONE or not response.responses:
-            self._find_leader(partition)
-            return
-        (topic,) = response.responses
-        (row,) = topic.partitions
-        if row.error_code == NONE:
-            behind = self._events.read(self.name, partition, bytes(row.records or b""))
-            if behind is not None:
-                self.positions[partition] = max(self.positions[partition], behind)
-            now_ms = self._links.timers.clock.monotonic_ms()
-            if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
-                # A replica that its broker was never told to give up believes that it leads.
-                self._find_leader(partition)
-                return
-            pause_ms = self._random.randrange(1, 2 * self._pause_ms)
-            self._links.after(pause_ms, lambda: self._fetch(partition))
-            return
-        # A follower serves consumers too, and may be behind.
-        if row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
-            position = self.positions[partition]
-            self._events.broke(
-                "R14", f"{self.name} has read {partition} to {position}: out of range", partition
-            )
-        self._find_leader(partition)
+        self._links.find_leaders(topics, lambda: self._links.after(BACKOFF_MS, again))

@@ -26,8 +26,7 @@ not synced, and after an unclean election that is allowed: both are limits that 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from engine.log.leader_epoch_checkpoint import EpochStart
@@ -37,9 +36,9 @@ from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
 from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
+from engine.sim.logs import content_ids, epochs_rise
 from engine.sim.node import LOG_DIR, SimulatedBroker
-from engine.sim.records import BatchId, batch_ids
-from engine.sim.sessions import Sessions
+from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
 from engine.znode.paths import CONTROLLER_EPOCH
 from engine.znode.tree import Node
@@ -116,7 +115,7 @@ class Invariants:
         self.violation: Violation | None = None
         self.histories: dict[TopicPartition, History] = {}
         self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
-        self._sessions = Sessions(self.broke)
+        self._sessions = SessionRules(self.broke)
         self._epochs = EpochRules(self.broke, nodes)
         self._min_isrs: dict[str, int] = {}
         self.controller_epoch = 0
@@ -416,32 +415,3 @@ class Invariants:
             for history in self.histories.values()
             if history.state is not None and broker_id in history.state.isr
         )
-
-
-def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
-    """Tell whether epochs and their starts rise strictly, none beyond a log's end."""
-    return all(
-        one.epoch < next_.epoch and one.start_offset < next_.start_offset
-        for one, next_ in pairwise(epochs)
-    ) and not (epochs and epochs[-1].start_offset > log_end_offset)
-
-
-def content_ids(
-    partition: Partition, start: int | None = None, end: int | None = None
-) -> list[BatchId]:
-    """Return the batches of a replica, from and to an offset."""
-    log = partition.log
-    first = log.log_start_offset if start is None else max(start, log.log_start_offset)
-    if first >= log.log_end_offset:
-        return []
-    ids: list[BatchId] = []
-    bound = log.log_end_offset if end is None else end
-    while first < bound:
-        found = log.read(first, 1 << 30, bound)
-        more = [batch for batch in batch_ids(found.read()) if batch.base_offset < bound]
-        found.release()
-        if not more:
-            break
-        ids += more
-        first = more[-1].last_offset + 1
-    return ids

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from engine.znode.tree import Node
 
 
-class Sessions:
+class SessionRules:
     """The sessions of the store and the nodes that they own."""
 
     def __init__(self, broke: Callable[[str, str], None]) -> None:

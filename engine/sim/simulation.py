@@ -26,9 +26,9 @@ from engine.sim.clients import (
     ACKS_ALL,
     ClusterLinks,
     ProducerKind,
-    SimulatedConsumer,
     SimulatedProducer,
 )
+from engine.sim.consumers import SimulatedConsumer
 from engine.sim.faults import STORE, Injector
 from engine.sim.invariants import Invariants, Rules, Violation
 from engine.sim.ledger import Ledger

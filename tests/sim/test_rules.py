@@ -11,9 +11,9 @@ from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
 from engine.sim.histories import History
-from engine.sim.invariants import epochs_rise
+from engine.sim.logs import epochs_rise
 from engine.sim.phases import watch_phases
-from engine.sim.sessions import Sessions
+from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
 from engine.znode.tree import Node
 from engine.znode.values import PartitionAssignment, PartitionStateNode, TopicAssignment
@@ -192,7 +192,7 @@ def _ephemeral(owner: int) -> Node:
 
 def test_ephemeral_nodes_go_with_their_session() -> None:
     broken: list[str] = []
-    sessions = Sessions(lambda rule, _text: broken.append(rule))
+    sessions = SessionRules(lambda rule, _text: broken.append(rule))
     sessions.committed({}, {7: 6000, 8: 6000})
     sessions.committed({"/a": _ephemeral(7), "/b": _ephemeral(8)}, {})
     sessions.committed({"/a": None}, {7: None})
@@ -203,7 +203,7 @@ def test_ephemeral_nodes_go_with_their_session() -> None:
 
 def test_a_session_that_is_over_makes_no_node() -> None:
     broken: list[str] = []
-    sessions = Sessions(lambda rule, _text: broken.append(rule))
+    sessions = SessionRules(lambda rule, _text: broken.append(rule))
     sessions.committed({"/a": _ephemeral(7)}, {})
     assert ["Z2"] == broken
 
