@@ -151,8 +151,18 @@ class ControllerContext:
         return _NO_EPOCH if leadership is None else leadership.state.leader_epoch
 
     def partitions_with_leadership(self) -> list[TopicPartition]:
-        """Return the partitions that ever had a leader, but those to delete."""
-        return [p for p in self.leaderships if p.topic not in self.to_delete]
+        """Return the partitions that ever had a leader, but those that brokers are to forget."""
+        return [p for p in self.leaderships if not self.is_going(p.topic)]
+
+    def is_going(self, topic: str) -> bool:
+        """Tell whether brokers are to forget a topic.
+
+        Differs: Kafka tells them so of a topic whose deletion waits for a reassignment too. Its
+        replicas are then fetched no more by the topic's id, and neither ever ends.
+        """
+        return topic in self.to_delete and all(
+            partition.topic != topic for partition in self.reassigning
+        )
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         """Return the partitions whose leader cannot serve, but those to delete."""

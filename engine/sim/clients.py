@@ -68,6 +68,10 @@ class ClientEvents(Protocol):
         """Tell whether the broker of a machine leads, as the store has it."""
         ...
 
+    def start_of(self, partition: TopicPartition) -> int:
+        """Return below which offset old records may have been deleted."""
+        ...
+
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether the leader's log has a batch, whatever the producer was told."""
         ...

@@ -115,8 +115,11 @@ class SimulatedConsumer:
             pause_ms = self._random.randrange(1, 2 * self._pause_ms)
             self._links.after(pause_ms, lambda: self._fetch(partition))
             return
+        start = self._events.start_of(partition)
+        if row.error_code == OFFSET_OUT_OF_RANGE and self.positions[partition] < start:
+            self.positions[partition] = start
         # A follower serves consumers too, and may be behind.
-        if row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
+        elif row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
             position = self.positions[partition]
             self._events.broke(
                 "R14", f"{self.name} has read {partition} to {position}: out of range", partition

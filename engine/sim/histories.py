@@ -29,6 +29,8 @@ class History:
         #: Whether a leader that lost writes has gone on in its epoch: nothing tells its new records
         #: from those that followers have at these offsets.
         self.is_rewritten = False
+        #: Below this old records may have been deleted, in some replica.
+        self.start = 0
 
     def lost_writes(self, broker_id: int, controller_epoch: int) -> None:
         """Take note that a replica's disk lost writes."""
@@ -69,6 +71,6 @@ class History:
         """Return the first batch committed below an offset that a log lacks, None if it has all."""
         by_offset = {batch.base_offset: batch for batch in batches}
         for offset, batch in self.committed.items():
-            if offset < end and by_offset.get(offset) != batch:
+            if self.start <= offset < end and by_offset.get(offset) != batch:
                 return batch
         return None

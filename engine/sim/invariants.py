@@ -10,6 +10,7 @@
 | R8 | a leader's watermark rose | enough replicas are in sync |
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
+| L6 | a leader's log changed | its start only rises |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
 | R6, R11, C2 | a watermark or a set grew, a broker heard of leaders | `epochs.py` |
 | C1 | a state is written | by the controller of the latest epoch |
@@ -52,8 +53,11 @@ from engine.znode.values import (
 
 _STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
+_BROKER_PATH = re.compile(r"/brokers/ids/(\d+)")
 _DOOM_PATH = re.compile(r"/admin/delete_topics/([^/]+)")
 _CONFIG_PATH = re.compile(r"/config/topics/([^/]+)")
+#: What no controller's epoch is.
+_NO_CONTROLLER = -1
 
 
 class Violation(NamedTuple):
@@ -118,6 +122,9 @@ class Invariants:
         self._sessions = SessionRules(self.broke)
         self._epochs = EpochRules(self.broke, nodes)
         self._min_isrs: dict[str, int] = {}
+        #: Topics whose old records are deleted, or were for a while.
+        self._retained: set[str] = set()
+        self._registered: set[int] = set()
         self.controller_epoch = 0
         self.now_ms = 0
         self._nodes = nodes
@@ -207,6 +214,8 @@ class Invariants:
         if before is not None and now.leader_epoch < before.leader_epoch:
             self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
         history = self.history(key)
+        if key.topic in self._retained:
+            history.start = max(history.start, now.log_start_offset)
         self._epochs.replica_changed(partition)
         if now.leader_id == node.broker_id:
             self._leader_changed(node.broker_id, partition, before, now)
@@ -238,6 +247,8 @@ class Invariants:
             )
         if is_same and before is not None:
             self._set_changed(partition, before, now)
+            if now.log_start_offset < before.log_start_offset:
+                self.broke("L6", f"{key}: leader {broker_id}, {before}, then {now}", key)
         if now.high_watermark > history.committed_end:
             self._commit(history, broker_id, partition, now.high_watermark)
         elif is_same and before is not None and now.high_watermark > before.high_watermark:
@@ -336,8 +347,11 @@ class Invariants:
         elif match := _TOPIC_PATH.fullmatch(path):
             self.topics.remove(match[1])
             self._min_isrs.pop(match[1], None)
+            self._retained.discard(match[1])
         elif match := _DOOM_PATH.fullmatch(path):
             self.topics.pardon(match[1])
+        elif match := _BROKER_PATH.fullmatch(path):
+            self._registered.discard(int(match[1]))
 
     def _written(self, path: str, node: Node, writer: str) -> None:
         if path == CONTROLLER_EPOCH:
@@ -345,8 +359,10 @@ class Invariants:
             if epoch <= self.controller_epoch and self.controller_epoch:
                 self.broke("C1", f"controller epoch {epoch} follows {self.controller_epoch}")
             self.controller_epoch = epoch
-            for history in self.histories.values():
-                history.judge_unseen(epoch)
+            self._judge_unseen()
+        elif match := _BROKER_PATH.fullmatch(path):
+            self._registered.add(int(match[1]))
+            self._judge_unseen()
         elif match := _STATE_PATH.fullmatch(path):
             partition = TopicPartition(match[1], int(match[2]))
             self._state_written(partition, decode_partition_state(node.data, path), writer)
@@ -355,9 +371,11 @@ class Invariants:
         elif match := _DOOM_PATH.fullmatch(path):
             self.topics.doom(match[1])
         elif match := _CONFIG_PATH.fullmatch(path):
-            text = decode_config(node.data, path).get("min.insync.replicas")
-            if text is not None:
-                self._min_isrs[match[1]] = min(self._min_isr(match[1]), int(text))
+            config = decode_config(node.data, path)
+            least = int(config.get("min.insync.replicas", self.rules.min_isr))
+            self._min_isrs[match[1]] = min(self._min_isr(match[1]), least)
+            if {"retention.bytes", "retention.ms"} & set(config):
+                self._retained.add(match[1])
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
         history = self.history(key)
@@ -402,9 +420,27 @@ class Invariants:
         """Take note of a power cut."""
         if self.rules.is_synced:
             return
+        known_to = self.controller_epoch if self._is_known(broker_id) else _NO_CONTROLLER
         for key, history in self.histories.items():
             if broker_id in self.topics.replicas(key):
-                history.lost_writes(broker_id, self.controller_epoch)
+                history.lost_writes(broker_id, known_to)
+
+    def _is_known(self, broker_id: int) -> bool:
+        """Tell whether the controller has looked which brokers there are, and saw this one.
+
+        Then it sees that what comes back is not what was there.
+        """
+        controllers = [node.broker.controller for node in self._nodes.values() if node.broker]
+        return any(
+            controller.context.epoch == self.controller_epoch
+            and broker_id in controller.context.live_brokers
+            for controller in controllers
+        )
+
+    def _judge_unseen(self) -> None:
+        for history in self.histories.values():
+            if history.state is not None and history.state.leader in self._registered:
+                history.judge_unseen(self.controller_epoch)
 
     def may_lose_writes(self, broker_id: int) -> bool:
         """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""

@@ -221,6 +221,8 @@ class Operator:
                 ("min.insync.replicas", ("1", "2")),
                 ("segment.bytes", ("1024", "4096", "1048576")),
                 ("flush.messages", ("1", "100")),
+                ("retention.bytes", ("2048", "-1")),
+                ("retention.ms", ("3000", "-1")),
             )
         )
         request = messages.IncrementalAlterConfigsRequest

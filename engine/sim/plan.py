@@ -80,6 +80,7 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         "num.replica.fetchers": draw.choice(("1", "1", "2")),
         "log.segment.bytes": draw.choice(("1048576", "2048")),
         "log.retention.hours": "-1",
+        "log.retention.check.interval.ms": draw.choice(("2000", "300000")),
         "auto.create.topics.enable": "false",
         "controlled.shutdown.enable": draw.choice(("true", "true", "false")),
     }
