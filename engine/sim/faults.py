@@ -177,7 +177,9 @@ class Injector:
         What lay in memory when a sync failed is read from there, and is on no disk: with the power
         it goes from amid a log, below what its broker believes to be flushed.
         """
-        return not node.disk.has_failed_sync and self._invariants.may_lose_writes(node.broker_id)
+        return not node.disk.has_failed_sync and self._invariants.losses.may_lose_writes(
+            node.broker_id
+        )
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
         machine = node.machine

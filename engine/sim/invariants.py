@@ -38,6 +38,7 @@ from engine.replication.partition import Partition
 from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
 from engine.sim.logs import content_ids, epochs_rise
+from engine.sim.losses import LossRules, Rules
 from engine.sim.node import LOG_DIR, SimulatedBroker
 from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
@@ -56,8 +57,6 @@ _TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
 _BROKER_PATH = re.compile(r"/brokers/ids/(\d+)")
 _DOOM_PATH = re.compile(r"/admin/delete_topics/([^/]+)")
 _CONFIG_PATH = re.compile(r"/config/topics/([^/]+)")
-#: What no controller's epoch is.
-_NO_CONTROLLER = -1
 
 
 class Violation(NamedTuple):
@@ -95,14 +94,6 @@ class _Seen(NamedTuple):
         )
 
 
-class Rules(NamedTuple):
-    """What a plan promises."""
-
-    min_isr: int
-    is_unclean_allowed: bool
-    is_synced: bool
-
-
 class Invariants:
     """Sees everything and keeps the first violation."""
 
@@ -124,7 +115,7 @@ class Invariants:
         self._min_isrs: dict[str, int] = {}
         #: Topics whose old records are deleted, or were for a while.
         self._retained: set[str] = set()
-        self._registered: set[int] = set()
+        self.losses = LossRules(rules, self.histories, self.topics, nodes)
         self.controller_epoch = 0
         self.now_ms = 0
         self._nodes = nodes
@@ -351,7 +342,7 @@ class Invariants:
         elif match := _DOOM_PATH.fullmatch(path):
             self.topics.pardon(match[1])
         elif match := _BROKER_PATH.fullmatch(path):
-            self._registered.discard(int(match[1]))
+            self.losses.broker_left(int(match[1]))
 
     def _written(self, path: str, node: Node, writer: str) -> None:
         if path == CONTROLLER_EPOCH:
@@ -359,10 +350,9 @@ class Invariants:
             if epoch <= self.controller_epoch and self.controller_epoch:
                 self.broke("C1", f"controller epoch {epoch} follows {self.controller_epoch}")
             self.controller_epoch = epoch
-            self._judge_unseen()
+            self.losses.controller_changed(epoch)
         elif match := _BROKER_PATH.fullmatch(path):
-            self._registered.add(int(match[1]))
-            self._judge_unseen()
+            self.losses.broker_came(int(match[1]))
         elif match := _STATE_PATH.fullmatch(path):
             partition = TopicPartition(match[1], int(match[2]))
             self._state_written(partition, decode_partition_state(node.data, path), writer)
@@ -395,7 +385,7 @@ class Invariants:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
             history.excuse = history.excuse or "an unclean election"
-        self._judge_losses(history, before, state)
+        self.losses.state_changed(history, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")
@@ -406,48 +396,3 @@ class Invariants:
             self.broke("R13", f"{key}: ISR of {state}, assigned {assigned}")
         if state.leader >= 0 and state.leader not in state.isr:
             self.broke("R13", f"{key}: leader outside of the ISR, {state}")
-
-    def _judge_losses(
-        self, history: History, before: PartitionStateNode, state: PartitionStateNode
-    ) -> None:
-        for broker_id in state.isr:
-            if broker_id not in before.isr:
-                history.lossy.pop(broker_id, None)
-        history.judge_lossy()
-        history.judge_unseen(self.controller_epoch)
-
-    def lost_writes(self, broker_id: int) -> None:
-        """Take note of a power cut."""
-        if self.rules.is_synced:
-            return
-        known_to = self.controller_epoch if self._is_known(broker_id) else _NO_CONTROLLER
-        for key, history in self.histories.items():
-            if broker_id in self.topics.replicas(key):
-                history.lost_writes(broker_id, known_to)
-
-    def _is_known(self, broker_id: int) -> bool:
-        """Tell whether the controller has looked which brokers there are, and saw this one.
-
-        Then it sees that what comes back is not what was there.
-        """
-        controllers = [node.broker.controller for node in self._nodes.values() if node.broker]
-        return any(
-            controller.context.epoch == self.controller_epoch
-            and broker_id in controller.context.live_brokers
-            for controller in controllers
-        )
-
-    def _judge_unseen(self) -> None:
-        for history in self.histories.values():
-            if history.state is not None and history.state.leader in self._registered:
-                history.judge_unseen(self.controller_epoch)
-
-    def may_lose_writes(self, broker_id: int) -> bool:
-        """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""
-        if self.rules.is_synced:
-            return True
-        return all(
-            any(member != broker_id and member not in history.lossy for member in history.state.isr)
-            for history in self.histories.values()
-            if history.state is not None and broker_id in history.state.isr
-        )

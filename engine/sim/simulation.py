@@ -30,10 +30,11 @@ from engine.sim.clients import (
 )
 from engine.sim.consumers import SimulatedConsumer
 from engine.sim.faults import STORE, Injector
-from engine.sim.invariants import Invariants, Rules, Violation
+from engine.sim.invariants import Invariants, Violation
 from engine.sim.ledger import Ledger
 from engine.sim.links import Wires
 from engine.sim.loop import VirtualLoop
+from engine.sim.losses import Rules
 from engine.sim.machine import Machine
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import BROKER_PORT, SimulatedBroker
@@ -169,7 +170,7 @@ class Simulation:
 
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut."""
-        self.invariants.lost_writes(node.broker_id)
+        self.invariants.losses.lost_writes(node.broker_id)
 
     # Topics that grow, come and go
 
