@@ -101,6 +101,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     ),
     "reassign status": _rows("reassign_status.STATUS_COLUMNS"),
     "reassign verify": _rows("reassign_status.STATUS_COLUMNS"),
+    "reassign rehearse": _rows("reassign_rehearse.REHEARSAL_COLUMNS"),
     "reassign explain": _rows("reassign_explain.STEP_COLUMNS"),
     "check": _rows("check_work.FINDING_COLUMNS"),
     "explain partition": _object("explain_work.PARTITION_COLUMNS"),

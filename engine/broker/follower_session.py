@@ -89,18 +89,20 @@ class FollowerSession:
 
         `give` takes what a near leader has of one partition while the round waits.
         """
+        # As they are now: a topic may be gone by the time the request is written.
+        ids = {key.topic: topic_ids[key.topic] for key in specs if key.topic in topic_ids}
         # What is only forgotten goes by what it was asked by.
-        uses_ids = all(key.topic in topic_ids for key in specs) if specs else self._uses_ids
+        uses_ids = all(key.topic in ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
-            return self._message(version, specs, topic_ids if uses_ids else None)
+            return self._message(version, specs, ids if uses_ids else None)
 
         return Call(
             "Fetch",
             message,
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
-            near=NearFetch(self._near_params, specs, topic_ids, give),
+            near=NearFetch(self._near_params, specs, ids, give),
         )
 
     def _message(

@@ -42,7 +42,6 @@ from engine.reassign.throttles import (
 
 #: How long a cluster may be out of reach before an execution leaves it, to be resumed.
 PATIENCE_MS = 300_000
-_POLL_MS = 1000
 #: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
 _PASSING = frozenset((INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
 _REFUSED_MS = 60_000
@@ -147,8 +146,11 @@ class Execution:
         clock: Clock,
         journal: MoveJournal,
         state: JournalState,
+        *,
+        poll_ms: int = 1000,
     ) -> None:
         self._cluster = cluster
+        self._poll_ms = poll_ms
         self._clock = clock
         self._journal = journal
         self._order = state.begun.settings.order(len(state.begun.changes))
@@ -175,7 +177,7 @@ class Execution:
             self._require_targets(now)
         self._throttle()
         while not self._round(on_look):
-            self._cluster.pause(_POLL_MS)
+            self._cluster.pause(self._poll_ms)
         if self._settings.elects_leaders:
             self._elect()
         return self._finish("executed")
@@ -197,7 +199,7 @@ class Execution:
             moving = [c for c in waits if c.phase is not MovePhase.MOVING_DIRECTORY]
             if not moving:
                 break
-            self._cluster.pause(_POLL_MS)
+            self._cluster.pause(self._poll_ms)
         self._restore_order()
         for change_now in seen.changes:
             how = "cancelled" if change_now.phase not in ENDED else change_now.phase.value
@@ -274,7 +276,7 @@ class Execution:
             except EngineError:
                 if self._clock.monotonic_ms() - began_ms > PATIENCE_MS:
                     raise
-            self._cluster.pause(_POLL_MS)
+            self._cluster.pause(self._poll_ms)
 
     def _now(self, now: ClusterNow) -> ExecutionNow:
         changes = []

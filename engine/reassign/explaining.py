@@ -27,7 +27,8 @@ class MoveStep(NamedTuple):
 def steps_of(change: PartitionChange) -> list[MoveStep]:
     """Return the steps of a change, from replicas that are all in sync."""
     if change.new_replicas == change.old_replicas:
-        return _log_dir_steps(change)
+        elections = [_election(change)] if change.old_leader != change.new_leader else []
+        return [*_log_dir_steps(change), *elections]
     old, new, leader = change.old_replicas, change.new_replicas, change.old_leader
     both = (*new, *(id_ for id_ in old if id_ not in new))
     steps = [

@@ -23,7 +23,7 @@ from engine.host.ports import Clock
 from engine.kafka_errors import INCONSISTENT_TOPIC_ID, STALE_CONTROLLER_EPOCH
 from engine.log.log_manager import LogManager
 from engine.model import TopicPartition
-from engine.replication.errors import FencedLeaderEpoch
+from engine.replication.errors import FencedLeaderEpoch, ReplicaStorageFailed
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
@@ -202,7 +202,7 @@ class Leadership:
         for topic_partition, order in orders.items():
             try:
                 self._stop_one(topic_partition, order)
-            except FencedLeaderEpoch as failure:
+            except (FencedLeaderEpoch, ReplicaStorageFailed) as failure:
                 results[topic_partition] = self._failed(topic_partition, failure)
                 continue
             results[topic_partition] = None
@@ -215,7 +215,10 @@ class Leadership:
         return results
 
     def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
-        """Stop using a replica; raises FencedLeaderEpoch."""
+        """Stop using a replica; raises FencedLeaderEpoch, ReplicaStorageFailed."""
+        if self._replicas.is_offline(topic_partition):
+            # Its files are still there, and come back with their directory.
+            raise ReplicaStorageFailed(topic_partition, "its log directory is offline")
         partition = self._replicas.partitions.get(topic_partition)
         has_epoch = order.leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE)
         if partition is not None and has_epoch and order.leader_epoch < partition.leader_epoch:

@@ -177,6 +177,10 @@ class ReplicaManager:
         self._ports.moving.stop(topic_partition)
         self._check_all(topic_partition)
 
+    def is_offline(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether the directory of a replica has failed."""
+        return topic_partition in self._offline
+
     def find(self, topic_partition: TopicPartition) -> Partition:
         """Return a partition.
 

@@ -40,6 +40,23 @@ Documentation = Annotated[
     bool,
     typer.Option("--doc", "--documentation", help="With what each setting does, if brokers say."),
 ]
+Throttle = Annotated[
+    str | None,
+    typer.Option(
+        "--throttle",
+        metavar="BYTES",
+        help="What a broker sends and takes in each second for moves: 50MB.",
+    ),
+]
+MovesPerBroker = Annotated[
+    int,
+    typer.Option(
+        "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
+    ),
+]
+PlanOnly = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done; exit code 5 if anything.")
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Have it checked by the cluster; change nothing.")
 ]

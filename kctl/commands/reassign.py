@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from kctl.commands.cluster_options import Output, Yes, noun, on_cluster
+from kctl.commands.cluster_options import (
+    MovesPerBroker,
+    Output,
+    PlanOnly,
+    Throttle,
+    Yes,
+    noun,
+    on_cluster,
+)
 from kctl.connect import ClusterOptions
 
 app = noun("Moves of replicas: plan, execute, watch, cancel, roll back.")
@@ -22,26 +30,12 @@ _PlanOrJournal = Annotated[
     str | None, typer.Argument(metavar="[PLAN|JOURNAL]", help="Its partitions; else all that move.")
 ]
 _Journal = Annotated[str, typer.Argument(metavar="JOURNAL", help="What an execution has written.")]
-_Throttle = Annotated[
-    str | None,
-    typer.Option(
-        "--throttle",
-        metavar="BYTES",
-        help="What a broker sends and takes in each second for moves: 50MB, or auto.",
-    ),
-]
 _LogDirsThrottle = Annotated[
     str | None,
     typer.Option(
         "--log-dirs-throttle",
         metavar="BYTES",
         help="What a broker copies each second between its directories.",
-    ),
-]
-_MovesPerBroker = Annotated[
-    int,
-    typer.Option(
-        "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
     ),
 ]
 _JournalOption = Annotated[
@@ -112,7 +106,7 @@ def plan(
         str | None,
         typer.Option("--max-bytes-moved", metavar="BYTES", help="Copy no more than this: 20GB."),
     ] = None,
-    moves_per_broker: _MovesPerBroker = 5,
+    moves_per_broker: MovesPerBroker = 5,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Breaks ties; same seed, same plan.")
     ] = 0,
@@ -180,15 +174,13 @@ def plan(
 def execute(
     cluster: ClusterOptions,
     plan_file: _PlanFile,
-    throttle: _Throttle = None,
+    throttle: Throttle = None,
     log_dirs_throttle: _LogDirsThrottle = None,
-    moves_per_broker: _MovesPerBroker = 5,
+    moves_per_broker: MovesPerBroker = 5,
     journal: _JournalOption = None,
     no_election: _NoElection = False,
     no_pause: _NoPause = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done; exit code 5 if anything.")
-    ] = False,
+    dry_run: PlanOnly = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
@@ -248,14 +240,12 @@ def cancel(
 def rollback(
     cluster: ClusterOptions,
     journal: _Journal,
-    throttle: _Throttle = None,
+    throttle: Throttle = None,
     log_dirs_throttle: _LogDirsThrottle = None,
-    moves_per_broker: _MovesPerBroker = 5,
+    moves_per_broker: MovesPerBroker = 5,
     no_election: _NoElection = False,
     no_pause: _NoPause = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would be done; exit code 5 if anything.")
-    ] = False,
+    dry_run: PlanOnly = False,
     yes: Yes = False,
     output: Output = "table",
 ) -> int:
@@ -300,6 +290,38 @@ def verify(cluster: ClusterOptions, plan_file: _PlanFile, output: Output = "tabl
     from kctl.commands.reassign_status import verify_plan
 
     return verify_plan(cluster, plan_file, output)
+
+
+@app.command(
+    "rehearse", epilog="Example: kctl reassign rehearse plan.json --kill 2 --data-bytes 100MB"
+)
+@on_cluster
+def rehearse(
+    cluster: ClusterOptions,
+    plan_file: _PlanFile,
+    kill: Annotated[
+        int | None,
+        typer.Option("--kill", metavar="BROKER", help="Kill it on the way, start it again later."),
+    ] = None,
+    data_bytes: Annotated[
+        str,
+        typer.Option("--data-bytes", metavar="BYTES", help="What all replicas of the copy have."),
+    ] = "64MB",
+    moves_per_broker: MovesPerBroker = 5,
+    no_election: _NoElection = False,
+    output: Output = "table",
+) -> int:
+    """Execute a plan on an embedded copy of the cluster, and tell what happens; nothing is changed.
+
+    The copy has the brokers, racks, topics, assignments and settings of topics, and records in
+    proportion to what there is.
+    """
+    from kctl.commands.reassign_rehearse import RehearseRequest, rehearse_plan
+
+    request = RehearseRequest(
+        plan_file, kill, data_bytes, moves_per_broker, not no_election, output
+    )
+    return rehearse_plan(cluster, request)
 
 
 @app.command("explain", epilog="Example: kctl reassign explain plan.json")

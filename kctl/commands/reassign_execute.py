@@ -96,7 +96,7 @@ def execute_plan(options: ClusterOptions, request: ExecuteRequest) -> int:
         if request.dry_run:
             write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], request.output)
             return exits.CHANGES_PENDING
-        confirm(_question(client, changes), yes=request.yes)
+        confirm(ask_to_execute(client, changes), yes=request.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
         path = request.journal or f"{request.path}.journal"
         return _run(client, path, begun, request.output)
@@ -118,7 +118,8 @@ def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange]
     return (changes if len(done) < len(changes) else []), read.cluster_id
 
 
-def _question(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
+def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
+    """Return the question whether these changes shall be made."""
     moves = sum(len(change.added) for change in changes)
     size = size_text(sum(change.bytes_moved for change in changes))
     what = f"{counted(len(changes), 'partition')}, {counted(moves, 'replica')} to copy, {size}"
@@ -128,7 +129,7 @@ def _question(client: KafkaClient, changes: Sequence[PartitionChange]) -> str:
 def _run(client: KafkaClient, path: str, begun: Begun, output: str) -> int:
     journal = MoveJournal.create(RealFiles(), path, begun)
     say(f"journal: {path}")
-    return _go_on(client, journal, path, output, Execution.run)
+    return go_on(client, journal, path, output, Execution.run)
 
 
 def resume_journal(options: ClusterOptions, path: str, output: str) -> int:
@@ -140,10 +141,10 @@ def resume_journal(options: ClusterOptions, path: str, output: str) -> int:
         return exits.OK
     do = Execution.cancel if state.is_cancelled else Execution.run
     with connect(options) as client:
-        return _go_on(client, journal, path, output, do)
+        return go_on(client, journal, path, output, do)
 
 
-def _go_on(
+def go_on(
     client: KafkaClient,
     journal: MoveJournal,
     path: str,
@@ -253,7 +254,7 @@ def _cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: st
             yes=yes,
             can_be_tried=False,
         )
-        return _go_on(client, journal, path, output, Execution.cancel)
+        return go_on(client, journal, path, output, Execution.cancel)
 
 
 def roll_back(options: ClusterOptions, request: ExecuteRequest) -> int:
@@ -280,7 +281,7 @@ def roll_back(options: ClusterOptions, request: ExecuteRequest) -> int:
         if request.dry_run:
             write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], request.output)
             return exits.CHANGES_PENDING
-        confirm(f"roll back: {_question(client, changes)}", yes=request.yes)
+        confirm(f"roll back: {ask_to_execute(client, changes)}", yes=request.yes)
         begun = Begun(view.cluster_id, tuple(changes), settings)
         return _run(client, f"{request.path}.rollback", begun, request.output)
 

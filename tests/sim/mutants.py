@@ -9,6 +9,7 @@ python -m tests.sim.mutants NAME ... --seeds 100   some of them
 from __future__ import annotations
 
 import argparse
+import os.path
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -16,6 +17,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from engine.controller import reassignment, replica_machine
+from engine.controller.states import REPLICA_COMES_FROM, ReplicaPhase
+from engine.controller.topic_deletion import TopicDeletion
+from engine.host import memory
+from engine.host.memory import MemoryFiles
+from engine.host.ports import Files
+from engine.host.replace import TEMPORARY_SUFFIX
 from engine.log.epoch_cache import EpochCache
 from engine.replication import partition as partitions
 from engine.replication.leadership import Leadership
@@ -24,6 +32,7 @@ from engine.replication.replica_fetcher import ReplicaFetcher
 from engine.sim import node
 from engine.sim.plan import plan_of
 from engine.sim.simulation import run_plan
+from engine.znode.tree import ZnodeTree
 from tests.scripts import loss_faults
 from tests.scripts import test_scripts as planted
 
@@ -96,6 +105,53 @@ def passed_over_is_known(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReplicaFetcher, "taken", certain)
 
 
+def targets_need_not_catch_up(patch: pytest.MonkeyPatch) -> None:
+    """End a reassignment before the replicas that come are in sync."""
+    patch.setattr(reassignment, "is_caught_up", lambda assignment, isr: True)
+
+
+def dead_replicas_count_as_deleted(patch: pytest.MonkeyPatch) -> None:
+    """Remove a topic while a broker that has a replica of it is down."""
+    phases_of = TopicDeletion._phases
+
+    def without_the_dead(self: TopicDeletion, topic: str) -> set[ReplicaPhase]:
+        phases = phases_of(self, topic)
+        return phases - {ReplicaPhase.DELETION_INELIGIBLE} or phases
+
+    patch.setattr(TopicDeletion, "_phases", without_the_dead)
+
+
+def any_phase_follows_any(patch: pytest.MonkeyPatch) -> None:
+    """Move replicas from phase to phase whatever the table says."""
+    everything = dict.fromkeys(REPLICA_COMES_FROM, frozenset(ReplicaPhase))
+    patch.setattr(replica_machine, "REPLICA_COMES_FROM", everything)
+
+
+def ephemerals_outlive_their_sessions(patch: pytest.MonkeyPatch) -> None:
+    """Leave what a session owned when it ends."""
+    patch.setattr(ZnodeTree, "ephemerals", lambda self, session_id: [])
+
+
+def renamed_before_it_is_synced(patch: pytest.MonkeyPatch) -> None:
+    """Let the name of a checkpoint say that it is whole before its bytes are on the disk."""
+
+    def replace_hastily(files: Files, path: str, content: bytes) -> None:
+        handle = files.open(path + TEMPORARY_SUFFIX, write=True, create=True)
+        handle.truncate(0)
+        files.rename(path + TEMPORARY_SUFFIX, path)
+        files.sync_dir(os.path.dirname(path))
+        handle.append((content,))
+        handle.sync()
+        handle.close()
+
+    patch.setattr(memory, "replace_durably", replace_hastily)
+
+
+def folders_are_not_synced(patch: pytest.MonkeyPatch) -> None:
+    """Leave to chance whether a power cut takes back the names of files."""
+    patch.setattr(MemoryFiles, "sync_dir", lambda self, path: None)
+
+
 MUTANTS = (
     Mutant(planted.truncating_to_the_watermark, "watermark truncation", "REPL-2, R2"),
     Mutant(planted.the_end_alone, "fast double fail-over", "REPL-2, R1"),
@@ -122,6 +178,12 @@ MUTANTS = (
     Mutant(lost_requests_are_given_up, "the store is away for a moment", "C5"),
     Mutant(failed_orders_stay_secret, "a disk fails amid an order", "D20"),
     Mutant(passed_over_is_known, "an answer that comes too late", "HW-6"),
+    Mutant(renamed_before_it_is_synced, "swap crash", "L8"),
+    Mutant(folders_are_not_synced, "swap crash", "L8"),
+    Mutant(targets_need_not_catch_up, "a move that ends too early", "C6"),
+    Mutant(dead_replicas_count_as_deleted, "a topic that is gone but for one", "C8"),
+    Mutant(any_phase_follows_any, "replicas amid two events", "C3"),
+    Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )
 
 

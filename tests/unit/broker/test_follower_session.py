@@ -100,6 +100,14 @@ def test_what_went_by_name_is_forgotten_by_name() -> None:
     ]
 
 
+def test_a_topic_may_go_before_its_request_is_written() -> None:
+    ids = dict(IDS)
+    call = session().call({A: SPEC}, ids)
+    # Whoever is not connected yet writes its request later.
+    del ids["a"]
+    assert {IDS["a"]: [0]} == asked(message_of(call))
+
+
 def test_a_topic_that_was_made_anew_is_forgotten_and_asked_for() -> None:
     one = session()
     message_of(one.call({A: SPEC}, IDS))

@@ -159,6 +159,17 @@ def test_a_replica_that_is_not_here_may_be_stopped() -> None:
     assert Stage().leadership.stop({T0: StopOrder(0, True)}) == {T0: None}
 
 
+def test_a_replica_in_a_failed_directory_is_not_said_to_be_deleted() -> None:
+    # Its topic would be gone, and its files back with the disk.
+    stage = Stage()
+    stage.lead(T0)
+    stage.logs.take_offline("/a", LogDirOffline("/a", "write", "no space", 28))
+    for _ in range(2):
+        (error,) = stage.leadership.stop({T0: StopOrder(-2, True)}).values()
+        assert error is not None
+        assert 56 == error.code
+
+
 def test_a_failing_directory_is_its_partitions_error_alone() -> None:
     stage = Stage()
     stage.lead(T0, T1)
