@@ -26,7 +26,7 @@ _ANCHORS: Final = 24
 #: Neighbours by size that are tried on either side of the best one.
 _NEIGHBOURS: Final = 4
 #: Of so many moved replicas those are looked for that came from one broker.
-_LOOKED_AT_MAX: Final = 4000
+_LOOKED_AT_MAX: Final = 800
 #: Free exchanges go on until nobody holds more than this times what he should.
 _FREE_TOLERANCE: Final = 1.002
 #: Lightest brokers that are tried as partners of a heavy one, of its rack and of others each.

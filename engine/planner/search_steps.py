@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from engine.planner.byte_bound import moves_for_bytes
 from engine.planner.byte_levelling import ByteLevelling
 from engine.planner.constraints import PlanConstraints
 from engine.planner.count_levelling import level_by_moves, level_by_paths
@@ -52,11 +53,20 @@ def touched(state: PlacementState) -> list[int]:
 
 
 def level_counts(
-    state: PlacementState, notes: PlanNotes, rule: TargetRule, *, small: bool, path_cost: int
+    state: PlacementState,
+    notes: PlanNotes,
+    rule: TargetRule,
+    *,
+    small: bool,
+    path_cost: int,
+    bytes_tolerance: float | None = None,
 ) -> None:
     before = list(state.counts)
     targets = find_targets(state, rule)
     notes.bound_moves += moves_between(before, targets)
+    if bytes_tolerance is not None:
+        for_bytes = moves_for_bytes(state, targets, bytes_tolerance)
+        notes.bound_moves = max(notes.bound_moves, for_bytes)
     max_moves = state.constraints.max_moves
     if max_moves is not None:
         clamped = clamp_to_moves(before, targets, max(0, max_moves - state.moves))
