@@ -211,20 +211,25 @@ class ByteLevelling:
         for there in _anchors(moved_there):
             for back in self._of_size(moved_here, state.sizes[there] - wanted):
                 yield there, back
-        for back in _anchors(self._came_from(heavy, moved_here)):
+        for back in _anchors(self._went_between(heavy, light)):
             for there in self._of_size(state.on_broker[heavy], state.sizes[back] + wanted):
                 yield there, back
-        for there in _anchors(self._came_from(light, moved_there)):
+        for there in _anchors(self._went_between(light, heavy)):
             for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
                 yield there, back
         if max_cost > 0:
             yield from self._paid_pairs(heavy, light, wanted)
 
-    def _came_from(self, broker: int, moved: Sequence[int]) -> list[int]:
-        """Return those of moved replicas that a broker had, of very many a part."""
-        original = self._state.original
-        stride = 1 + len(moved) // _LOOKED_AT_MAX
-        return [partition for partition in moved[::stride] if broker in original[partition]]
+    def _went_between(self, source: int, target: int) -> list[int]:
+        """Return replicas that a broker had and another one has instead, of very many a part."""
+        departed = self._state.departed[source]
+        replicas, original = self._state.replicas, self._state.original
+        stride = 1 + len(departed) // _LOOKED_AT_MAX
+        return [
+            partition
+            for partition in departed[::stride]
+            if target in replicas[partition] and target not in original[partition]
+        ]
 
     def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
         state = self._state
