@@ -54,10 +54,13 @@ class Exchange(NamedTuple):
         return (wanted - self.miss) / (max(self.cost, 0) + 0.1)
 
 
-def expected_bytes(state: PlacementState) -> list[float]:
-    """Return what each broker in play should hold, as far as racks allow it to be level."""
+def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> list[float]:
+    """Return what each broker in play should hold, as far as racks allow it to be level.
+
+    `held` is what brokers hold, what they do in the search by default.
+    """
     playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
-    total = float(sum(state.held_bytes[b] for b in playing))
+    total = float(sum((held or state.held_bytes)[b] for b in playing))
     expected = [0.0] * len(state.brokers)
     groups = {state.group_of[b]: 0 for b in playing}
     for broker in playing:

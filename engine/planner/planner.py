@@ -169,7 +169,7 @@ def set_replication_factor(
                 )
         notes = PlanNotes("set-replication-factor")
         homeless = resize(state, factors)
-        rehouse(state, notes, homeless, "replication factor")
+        rehouse(state, notes, homeless, "replication factor", keep_leaders=True)
         return build_plan(state, notes)
 
     return in_budget(constraints, plan)

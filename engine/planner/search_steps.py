@@ -52,6 +52,17 @@ def touched(state: PlacementState) -> list[int]:
     ]
 
 
+def leaderless(state: PlacementState) -> list[int]:
+    """Return the partitions whose first replica went."""
+    return [
+        number
+        for number, (original, replicas) in enumerate(
+            zip(state.original, state.replicas, strict=True)
+        )
+        if original[0] not in replicas
+    ]
+
+
 def level_counts(
     state: PlacementState,
     notes: PlanNotes,
@@ -85,7 +96,14 @@ def level_counts(
             notes.bound_moves += moves_between(before, again) - unreached
 
 
-def rehouse(state: PlacementState, notes: PlanNotes, homeless: list[Homeless], goal: str) -> None:
+def rehouse(
+    state: PlacementState,
+    notes: PlanNotes,
+    homeless: list[Homeless],
+    goal: str,
+    *,
+    keep_leaders: bool = False,
+) -> None:
     """Place replicas, then make level what was placed, by nothing but other places for it."""
     before = list(state.counts)
     wanted = [item for item in homeless if state.movable[item.partition]]
@@ -104,7 +122,7 @@ def rehouse(state: PlacementState, notes: PlanNotes, homeless: list[Homeless], g
     ByteLevelling(
         state, max_moves=state.constraints.max_moves, max_bytes=state.constraints.max_bytes_moved
     ).level_free()
-    level_leaders(state, touched(state))
+    level_leaders(state, leaderless(state) if keep_leaders else touched(state))
 
 
 def _why(state: PlacementState, item: Homeless) -> str:

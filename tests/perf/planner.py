@@ -255,8 +255,10 @@ def _print(name: str, who: str, row: Row, moves: str) -> None:
 
 
 def sizes() -> None:
-    print("| partitions | brokers | verb | moves (bound) | bytes max/mean | CPU s | peak MiB |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| partitions | brokers | verb | moves (bound) | bytes max/mean | max/level | CPU s | peak MiB |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for partitions, old, new in ((10_000, 12, 15), (100_000, 60, 75), (330_000, 200, 220)):
         added = cluster(alternated(new), partitions, used=old)
         whole = cluster(alternated(old), partitions)
@@ -271,7 +273,7 @@ def sizes() -> None:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
             print(
                 f"| {partitions:,} | {old if verb != 'spread' else f'{old} → {new}'} | {verb} | {plan.moves} ({plan.bound_moves}) "
-                f"| {plan.after.bytes_max_over_mean:.3f} | {seconds:.2f} | {peak} |",
+                f"| {plan.after.bytes_max_over_mean:.3f} | {plan.after.bytes_max_over_level:.3f} | {seconds:.2f} | {peak} |",
                 flush=True,
             )
 

@@ -1,10 +1,14 @@
 """How other tools would move replicas: written anew from what their authors say of them.
 
-| peer | as described in | what it does |
-|---|---|---|
-| Kafka | its own class, `engine/planner/kafka_assignment.py` | round robin from a random start, whatever is where |
-| kafka-utils | README of kafka-cluster-manager, `rebalance` and `decommission` | racks, then brokers of a rack, one replica at a time from those with more to those with fewer, topics spread; leaders by a depth-first search |
-| topicmappr | README and guide, `rebuild` and `rebalance` | what is legal stays; else the least used broker; by storage: the largest partitions of each broker to the one with most room, the best of 98 tolerances |
+Kafka: round robin from a random start, whatever is where (`engine/planner/kafka_assignment.py`).
+
+kafka-utils (kafka-cluster-manager, `rebalance` and `decommission`): replicas of a partition over
+racks, counts over racks, then over the brokers of a rack, one replica at a time from those with
+more to those with fewer, so that topics are spread; leaders by a depth-first search.
+
+topicmappr (`rebuild` and `rebalance`): what is legal stays, the rest goes to the least used
+broker; by storage, the largest partitions of each broker go to where most is free, with each of 98
+tolerances, and the plan with the least range of free storage is taken.
 """
 
 from __future__ import annotations
@@ -294,7 +298,7 @@ class Topicmappr:
                     exhausted += 1
         return free
 
-    def _relocate_one(  # noqa: PLR0917
+    def _relocate_one(
         self,
         source: int,
         held: dict[int, list[TopicPartition]],
