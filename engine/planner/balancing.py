@@ -27,6 +27,10 @@ _ROUNDS_MAX: Final = 6
 def balance_in_rounds(
     model: ClusterModel, goals: Collection[LevelGoal], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
+    """Return the plan of a balance; with `small`, the smallest replicas move first.
+
+    What a budget cuts short is planned once: the rest is left for another time.
+    """
     notes = PlanNotes("balance")
     state = PlacementState(model, constraints)
     has_budget = constraints.max_moves is not None or constraints.max_bytes_moved is not None

@@ -38,7 +38,7 @@ _EXCHANGES_MAX: Final = 200
 _PASSES_MAX: Final = 12
 
 
-class Exchange(NamedTuple):
+class ReplicaExchange(NamedTuple):
     """Two replicas that change places; without `back` one only goes."""
 
     there: int
@@ -118,11 +118,11 @@ class ByteLevelling:
         self._playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
 
     def level_free(self) -> None:
-        """Exchange what moves anyway until bytes are level, or nothing helps."""
+        """ReplicaExchange what moves anyway until bytes are level, or nothing helps."""
         self._level(_FREE_TOLERANCE, max_cost=0)
 
     def level_paid(self, tolerance: float) -> None:
-        """Exchange anything until nobody holds more than `tolerance` times what he should."""
+        """ReplicaExchange anything until nobody holds more than `tolerance` times what he should."""
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:
@@ -160,7 +160,7 @@ class ByteLevelling:
             else:
                 self._apply(exchange)
 
-    def _relieve(self, heavy: int, max_cost: int) -> Exchange | None:
+    def _relieve(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
         """Return the exchange that helps a broker most with the lightest partner that can."""
         excess = self._excess(heavy)
         for light in self._partners(heavy, max_cost):
@@ -189,8 +189,8 @@ class ByteLevelling:
 
     def _best(
         self, heavy: int, light: int, wanted: int, room: int, max_cost: int
-    ) -> Exchange | None:
-        best: Exchange | None = None
+    ) -> ReplicaExchange | None:
+        best: ReplicaExchange | None = None
         wanted = max(wanted, 1)
         excess = self._excess(heavy)
         for there, back in self._pairs(heavy, light, wanted, max_cost):
@@ -259,7 +259,7 @@ class ByteLevelling:
 
     def _exchange(
         self, heavy: int, light: int, there: int, back: int | None, wanted: int, room: int
-    ) -> Exchange | None:
+    ) -> ReplicaExchange | None:
         """Return an exchange if it helps and is allowed."""
         state = self._state
         relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, heavy))
@@ -273,7 +273,7 @@ class ByteLevelling:
         cost = state.cost(there, heavy, light)
         if back is not None:
             cost += state.cost(back, light, heavy)
-        return Exchange(there, heavy, light, back, cost, abs(relief - wanted))
+        return ReplicaExchange(there, heavy, light, back, cost, abs(relief - wanted))
 
     def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
         """Tell whether both together are nearer to what they should hold: so the search ends."""
@@ -287,7 +287,7 @@ class ByteLevelling:
             back is None or state.may_move(back, light, heavy)
         )
 
-    def _affords(self, exchange: Exchange) -> bool:
+    def _affords(self, exchange: ReplicaExchange) -> bool:
         state = self._state
         if self._max_moves is not None and state.moves + exchange.cost > self._max_moves:
             return False
@@ -301,7 +301,7 @@ class ByteLevelling:
             )
         return added <= 0 or state.bytes_moved + added <= self._max_bytes
 
-    def _apply(self, exchange: Exchange) -> None:
+    def _apply(self, exchange: ReplicaExchange) -> None:
         state = self._state
         state.move(exchange.there, exchange.heavy, exchange.light)
         if exchange.back is not None:

@@ -72,6 +72,11 @@ def level_counts(
     path_cost: int,
     bytes_tolerance: float | None = None,
 ) -> None:
+    """Move replicas until counts are level, and note the fewest moves for it.
+
+    A path of moves over other brokers may have `path_cost` moves; with `bytes_tolerance` the fewest
+    moves are those that level bytes too.
+    """
     before = list(state.counts)
     targets = find_targets(state, rule)
     notes.bound_moves += moves_between(before, targets)
@@ -134,12 +139,14 @@ def _why(state: PlacementState, item: Homeless) -> str:
 
 
 def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderLevelling:
+    """Choose leaders of partitions, as level as their replicas allow."""
     levelling = LeaderLevelling(state, (p for p in free if state.movable[p]))
     levelling.level()
     return levelling
 
 
 def level_all_leaders(state: PlacementState, notes: PlanNotes) -> None:
+    """Choose leaders of all partitions; where they cannot be level, say so."""
     levelling = level_leaders(state, range(len(state.partitions)))
     leads = [levelling.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]
     if leads and max(leads) - min(leads) > 1:

@@ -12,6 +12,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -223,19 +224,20 @@ def measure(
     )
 
 
+def print_line(cells: Sequence[object]) -> None:
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
 def table(quick: bool) -> None:
-    print(
-        "| cluster | plan | moves (bound) | bytes moved | counts | leaders | bytes max/mean | rack faults | over capacity | s |"
-    )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    heads = ("cluster", "plan", "moves", "bytes", "counts", "leaders", "max/mean", "faults", "over")
+    print_line((*heads, "s"))
+    print_line(["---"] * (len(heads) + 1))
     for scenario in scenarios():
         start = time.process_time()
         plan = ours(scenario)
-        seconds = time.process_time() - start
-        row = measure(scenario, plan.targets(), seconds)
-        _print(
-            f"{scenario.verb}: {scenario.name}", "kctl", row, f"{row.moves} ({plan.bound_moves})"
-        )
+        row = measure(scenario, plan.targets(), time.process_time() - start)
+        name = f"{scenario.verb}: {scenario.name}"
+        print_row(name, "kctl", row, f"{row.moves} ({plan.bound_moves})")
         for peer in ("Kafka", "kafka-utils", "topicmappr"):
             if quick and peer != "Kafka" and len(scenario.model.partitions) > 3000:
                 continue
@@ -243,39 +245,37 @@ def table(quick: bool) -> None:
             placed = placed_by(scenario, peer)
             row = measure(scenario, placed, time.process_time() - start)
             ratio = f", {row.moves / plan.moves:.2f} ×" if plan.moves else ""
-            _print("", peer, row, f"{row.moves}{ratio}")
+            print_row("", peer, row, f"{row.moves}{ratio}")
 
 
-def _print(name: str, who: str, row: Row, moves: str) -> None:
-    print(
-        f"| {name} | {who} | {moves} | {100 * row.bytes_share:.0f} % | {row.count_spread} | {row.leader_spread} "
-        f"| {row.bytes_max:.3f} | {row.faults} | {row.over} | {row.seconds:.2f} |",
-        flush=True,
-    )
+def print_row(name: str, who: str, row: Row, moves: str) -> None:
+    share = f"{100 * row.bytes_share:.0f} %"
+    level = (row.count_spread, row.leader_spread, f"{row.bytes_max:.3f}", row.faults, row.over)
+    print_line((name, who, moves, share, *level, f"{row.seconds:.2f}"))
 
 
 def sizes() -> None:
-    print(
-        "| partitions | brokers | verb | moves (bound) | bytes max/mean | max/level | CPU s | peak MiB |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
+    heads = ("partitions", "brokers", "verb", "moves (bound)", "max/mean", "max/level", "CPU s")
+    print_line((*heads, "peak MiB"))
+    print_line(["---"] * (len(heads) + 1))
     for partitions, old, new in ((10_000, 12, 15), (100_000, 60, 75), (330_000, 200, 220)):
         added = cluster(alternated(new), partitions, used=old)
         whole = cluster(alternated(old), partitions)
-        for verb, make in (
-            ("spread", lambda m=added, o=old, n=new: spread(m, range(o, n))),
-            ("drain 1", lambda m=whole: drain(m, [1])),
-            ("balance", lambda m=whole: balance(m)),
-        ):
+        verbs: list[tuple[str, Callable[[], ReassignmentPlan]]] = [
+            ("spread", partial(spread, added, range(old, new))),
+            ("drain 1", partial(drain, whole, [1])),
+            ("balance", partial(balance, whole)),
+        ]
+        for verb, make in verbs:
             start = time.process_time()
             plan = make()
             seconds = time.process_time() - start
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-            print(
-                f"| {partitions:,} | {old if verb != 'spread' else f'{old} → {new}'} | {verb} | {plan.moves} ({plan.bound_moves}) "
-                f"| {plan.after.bytes_max_over_mean:.3f} | {plan.after.bytes_max_over_level:.3f} | {seconds:.2f} | {peak} |",
-                flush=True,
-            )
+            brokers = f"{old} → {new}" if verb == "spread" else old
+            moves = f"{plan.moves} ({plan.bound_moves})"
+            level = (plan.after.bytes_max_over_mean, plan.after.bytes_max_over_level)
+            figures = (*(f"{ratio:.3f}" for ratio in level), f"{seconds:.2f}", peak)
+            print_line((f"{partitions:,}", brokers, verb, moves, *figures))
 
 
 def main() -> None:
