@@ -118,11 +118,11 @@ class ByteLevelling:
         self._playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
 
     def level_free(self) -> None:
-        """ReplicaExchange what moves anyway until bytes are level, or nothing helps."""
+        """Exchange what moves anyway until bytes are level, or nothing helps."""
         self._level(_FREE_TOLERANCE, max_cost=0)
 
     def level_paid(self, tolerance: float) -> None:
-        """ReplicaExchange anything until nobody holds more than `tolerance` times what he should."""
+        """Exchange anything until nobody holds more than `tolerance` times what he should."""
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:

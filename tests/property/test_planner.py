@@ -18,6 +18,7 @@ from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_checks import broken_rules
 from engine.planner.planner import (
     balance,
+    balance_log_dirs,
     demote,
     drain,
     repair,
@@ -25,7 +26,7 @@ from engine.planner.planner import (
     set_replication_factor,
     spread,
 )
-from tests.generated_clusters import after, clusters
+from tests.generated_clusters import after, clusters, with_log_dirs
 
 Verb = Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
 
@@ -296,6 +297,31 @@ def test_demoted_brokers_lead_nothing_that_another_could(
         if str(partition.name) not in unmet:
             assert partition.replicas[0] not in demoted or partition.leader is None
     assert_settled(model, plan, verb, constraints)
+
+
+@given(clusters(), constraint_sets(), st.integers(0, 2**32))
+def test_directories_become_level_within_their_brokers(
+    model: ClusterModel, constraints: PlanConstraints, seed: int
+) -> None:
+    full = with_log_dirs(model, Random(seed))
+
+    def verb(cluster: ClusterModel, c: PlanConstraints) -> ReassignmentPlan:
+        return balance_log_dirs(cluster, constraints=c)
+
+    plan = verb(full, constraints)
+    assert 0 == plan.moves
+    assert sorted(p for batch in plan.batches for p in batch) == list(range(len(plan.changes)))
+    assert fullest_directory(after(full, plan)) <= fullest_directory(full)
+    assert [] == [c for c in plan.changes if c.topic in constraints.excluded_topics]
+    assert [] == verb(after(full, plan), constraints).changes
+
+
+def fullest_directory(model: ClusterModel) -> int:
+    held: Counter[tuple[int, str]] = Counter()
+    for partition in model.partitions:
+        for broker_id, path in zip(partition.replicas, partition.log_dirs, strict=True):
+            held[broker_id, path] += partition.size_on(broker_id)
+    return max(held.values())
 
 
 @given(clusters(), constraint_sets(), st.integers(0, 12), st.integers(0, 8000))

@@ -207,6 +207,13 @@ def test_directories_of_a_broker_become_level() -> None:
     assert len(plan.changes) == plan.log_dir_moves
 
 
+def test_time_is_that_of_the_busiest_broker() -> None:
+    plan = drain(cluster([None] * 3, [(1, 2), (1, 2), (1, 2)], [100, 100, 100]), [2])
+    by_id = {figures.broker_id: figures for figures in plan.brokers}
+    assert (300, 300) == (by_id[3].bytes_in, by_id[1].bytes_out)
+    assert 6.0 == plan.eta_s(50)
+
+
 def test_seeds_break_ties_each_in_its_way() -> None:
     model = cluster([None] * 4, ROUND * 5)
     plans = {seed: spread(model, [4], PlanConstraints(seed=seed)) for seed in range(6)}
