@@ -39,6 +39,9 @@ class ControllerContext:
     """Brokers, topics and the phases of partitions and replicas."""
 
     def __init__(self) -> None:
+        # Emptied and never replaced: who looks at them looks for as long as the broker lives.
+        self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
+        self.replica_phases: dict[Replica, ReplicaPhase] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -52,8 +55,8 @@ class ControllerContext:
         self.topic_names: dict[bytes, str] = {}
         self.leaderships: dict[TopicPartition, PartitionLeadership] = {}
         self.reassigning: set[TopicPartition] = set()
-        self.partition_phases: dict[TopicPartition, PartitionPhase] = {}
-        self.replica_phases: dict[Replica, ReplicaPhase] = {}
+        self.partition_phases.clear()
+        self.replica_phases.clear()
         #: Replicas that a broker could not open, by broker.
         self.offline_replicas: dict[int, set[TopicPartition]] = {}
         self.to_delete: set[str] = set()
@@ -148,8 +151,18 @@ class ControllerContext:
         return _NO_EPOCH if leadership is None else leadership.state.leader_epoch
 
     def partitions_with_leadership(self) -> list[TopicPartition]:
-        """Return the partitions that ever had a leader, but those to delete."""
-        return [p for p in self.leaderships if p.topic not in self.to_delete]
+        """Return the partitions that ever had a leader, but those that brokers are to forget."""
+        return [p for p in self.leaderships if not self.is_going(p.topic)]
+
+    def is_going(self, topic: str) -> bool:
+        """Tell whether brokers are to forget a topic.
+
+        Differs: Kafka tells them so of a topic whose deletion waits for a reassignment too. Its
+        replicas are then fetched no more by the topic's id, and neither ever ends.
+        """
+        return topic in self.to_delete and all(
+            partition.topic != topic for partition in self.reassigning
+        )
 
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
         """Return the partitions whose leader cannot serve, but those to delete."""

@@ -92,6 +92,8 @@ class Controller:
         self._client = ports.znodes
         self._controller_id = _NOBODY
         self._gave_up = False
+        #: Whether this broker stands for election again after a pause.
+        self._is_pausing = False
         self._queue = EventQueue(ports.timers.call_soon, self._on_failed)
         # Kept apart: it stays armed when this broker resigns.
         self._controller_watch = ArmedWatches(ports.znodes)
@@ -289,7 +291,7 @@ class Controller:
         self._ports.reporter.event_failed(name, error)
         if isinstance(error, ControllerMoved):
             try:
-                await self._look_who_leads()
+                await self._follow_controller()
             except EngineError as second:
                 self._ports.reporter.event_failed(name, second)
 
@@ -313,17 +315,37 @@ class Controller:
 
     async def _watch_controller(self) -> None:
         def on_event(event: EventType) -> None:
-            if event is EventType.DELETED and self._gave_up:
-                # What failed a moment ago would fail again at once.
-                self._gave_up = False
-                retry_ms = self._ports.clock.monotonic_ms() + CONTROLLER_RETRY_MS
-                self._ports.timers.call_at(retry_ms, self.session_began)
-            elif event is EventType.DELETED:
-                self._queue.put(Event("Reelect", self._on_reelect))
+            if event is EventType.DELETED:
+                self._stand_again()
             else:
-                self._queue.put(Event("ControllerChange", self._look_who_leads))
+                self._queue.put(Event("ControllerChange", self._follow_controller))
 
         await self._controller_watch.arm_node(CONTROLLER, on_event)
+
+    def _stand_again(self) -> None:
+        if self._gave_up:
+            # What failed a moment ago would fail again at once.
+            self._gave_up, self._is_pausing = False, True
+            retry_ms = self._ports.clock.monotonic_ms() + CONTROLLER_RETRY_MS
+            self._ports.timers.call_at(retry_ms, self._stand_after_pause)
+        elif not self._is_pausing:
+            self._queue.put(Event("Reelect", self._on_reelect))
+
+    def _stand_after_pause(self) -> None:
+        self._is_pausing = False
+        self.session_began()
+
+    async def _follow_controller(self) -> None:
+        """Look who leads after that has changed; stand for election if nobody does.
+
+        A controller may be gone before anybody looked. The watch that told of it has fired for its
+        coming, and the next one would tell of the next controller alone.
+
+        Differs: Kafka only resigns, and would wait for ever if this befell all brokers at once.
+        """
+        await self._look_who_leads()
+        if self._controller_id == _NOBODY:
+            self._stand_again()
 
     async def _look_who_leads(self) -> None:
         # Source: ZN:resign.
@@ -347,7 +369,7 @@ class Controller:
             self._ports.reporter.controller_changed(epoch)
             await self._fail_over()
         except ControllerMoved:
-            await self._look_who_leads()
+            await self._follow_controller()
         except EngineError as error:
             # Half a controller is none: let the next election find a whole one.
             self._ports.reporter.event_failed("Failover", error)

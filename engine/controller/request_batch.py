@@ -239,7 +239,7 @@ class RequestBatch:
         context = self._context
         state, partition_epoch = leadership
         leader, leader_epoch = state.leader, state.leader_epoch
-        if partition.topic in context.to_delete:
+        if context.is_going(partition.topic):
             leader, leader_epoch, partition_epoch = DELETED, 0, 0
         replicas = context.assignment(partition).replicas
         return messages.UpdateMetadataRequest.UpdateMetadataPartitionState(

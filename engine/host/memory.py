@@ -19,6 +19,7 @@ import errno
 import posixpath
 import random
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from engine.host.memory_image import (
@@ -35,6 +36,9 @@ from engine.host.memory_image import (
 from engine.host.os_errors import storage_error
 from engine.host.ports import Buffer, Clock, DiskSpace, File, LogDirOffline
 from engine.host.replace import replace_durably
+
+#: How many paths are kept parted; any number would do.
+_PATHS_KEPT = 4096
 
 
 class ManualClock:
@@ -267,7 +271,8 @@ class MemoryFiles:
     def look(self, operation: str, path: str) -> None:
         """Note an operation that changes nothing, which may be told to fail."""
         self._check_power()
-        self._check_failures(operation, path)
+        if self._failures:
+            self._check_failures(operation, path)
 
     def now_ms(self) -> int:
         """Return the time for modification stamps."""
@@ -423,8 +428,11 @@ class MemoryFiles:
             raise storage_error(failure.code, path, operation)
 
     def _find(self, path: str) -> Node | None:
+        return self._find_parts(_parts(path))
+
+    def _find_parts(self, parts: Sequence[str]) -> Node | None:
         node: Node = self._root
-        for name in _parts(path):
+        for name in parts:
             child = node.live.get(name) if isinstance(node, Folder) else None
             if child is None:
                 return None
@@ -453,11 +461,15 @@ class MemoryFiles:
         parts = _parts(path)
         if not parts:
             return self._root, ""
+        folder = self._find_parts(parts[:-1])
+        if isinstance(folder, Folder):
+            return folder, parts[-1]
         return self._folder("/".join(parts[:-1]), operation), parts[-1]
 
     def _journal(self) -> list[Write | Renaming]:
         return journal(self._root, self._renamings)
 
 
-def _parts(path: str) -> list[str]:
-    return [part for part in posixpath.normpath(path).split("/") if part not in ("", ".")]
+@lru_cache(maxsize=_PATHS_KEPT)
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(part for part in posixpath.normpath(path).split("/") if part not in ("", "."))

@@ -62,18 +62,23 @@ class TargetRow(NamedTuple):
 
 
 class PlanFile(NamedTuple):
-    """What a file holds: Kafka's rows, and the whole plan where kctl wrote it."""
+    """What a file holds: Kafka's rows, and the whole plan where kctl wrote it.
+
+    `cluster_id` is of the cluster that the plan was made for, None if the file does not say.
+    """
 
     rows: Sequence[TargetRow]
     plan: ReassignmentPlan | None
+    cluster_id: str | None = None
 
 
-def plan_to_json(plan: ReassignmentPlan) -> str:
+def plan_to_json(plan: ReassignmentPlan, cluster_id: str | None = None) -> str:
     """Return a plan as a file's text, a line for each partition."""
     rows = [json.dumps(_kafka_row(change)) for change in plan.changes]
     ours = [json.dumps(_own_row(change)) for change in plan.changes]
     rest = {
         "format": _FORMAT,
+        "cluster_id": cluster_id,
         "verb": plan.verb,
         "seed": plan.seed,
         "moves": plan.moves,
@@ -131,7 +136,9 @@ def plan_from_json(text: str) -> PlanFile:
             raise BadPlanFile(f"partitions[{number}]", f"{row.name} is there twice")
         seen.add(row.name)
     ours = document.get("kctl")
-    return PlanFile(rows, None if ours is None else _plan(rows, ours))
+    if ours is None:
+        return PlanFile(rows, None)
+    return PlanFile(rows, _plan(rows, ours), ours.get("cluster_id"))
 
 
 def changes_from_targets(model: ClusterModel, rows: Sequence[TargetRow]) -> list[PartitionChange]:

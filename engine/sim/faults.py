@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, assert_never
+from typing import Protocol
 
 from engine.errors import EngineError
 from engine.sim.invariants import Invariants
-from engine.sim.links import Wires
+from engine.sim.kinds import WORK, Direction, FaultKind
+from engine.sim.links import Wires, orders_to
 from engine.sim.loop import VirtualLoop
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import SimulatedBroker
-from engine.sim.plan import Direction, Fault, FaultKind
+from engine.sim.plan import Fault
 from engine.sim.store import StoreServer
 from engine.sim.trace import Trace
 
@@ -22,11 +23,11 @@ _BOUNCE_MS = 1_500
 _CLOCK_JUMP_MS = 1_800_000
 
 
-class Operator(Protocol):
-    """What an operator of the cluster does among the faults."""
+class OrderTaker(Protocol):
+    """Who does an operator's work among the faults."""
 
-    def elect_preferred(self) -> None:
-        """Ask for the preferred leaders."""
+    def perform(self, fault: Fault) -> None:
+        """Give one order."""
         ...
 
 
@@ -39,7 +40,7 @@ class Injector:
         network: SimulatedNetwork,
         server: StoreServer,
         invariants: Invariants,
-        operator: Operator,
+        operator: OrderTaker,
         trace: Trace,
     ) -> None:
         self._nodes = nodes
@@ -77,6 +78,10 @@ class Injector:
 
     def perform(self, fault: Fault) -> None:
         """Let one fault begin."""
+        if fault.kind in WORK:
+            self._trace.add("ORDER", f"{fault.at_ms} ms: {fault.kind.value}")
+            self._operator.perform(fault)
+            return
         node = self._whom(fault)
         self._trace.add("FAULT", f"{fault} on {node.name}")
         kind = fault.kind
@@ -98,12 +103,12 @@ class Injector:
             case FaultKind.CLOCK_JUMP:
                 jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
                 node.machine.wall_offset_ms += jump_ms
-            case FaultKind.ELECT_PREFERRED:
-                self._operator.elect_preferred()
             case FaultKind.DEPOSE:
                 self._depose(fault)
+            case FaultKind.DEAF:
+                self._deafen(fault, node)
             case _:
-                assert_never(kind)
+                raise AssertionError(f"{kind} is nobody's")
 
     # Who
 
@@ -172,7 +177,9 @@ class Injector:
         What lay in memory when a sync failed is read from there, and is on no disk: with the power
         it goes from amid a log, below what its broker believes to be flushed.
         """
-        return not node.disk.has_failed_sync and self._invariants.may_lose_writes(node.broker_id)
+        return not node.disk.has_failed_sync and self._invariants.losses.may_lose_writes(
+            node.broker_id
+        )
 
     def _pause(self, fault: Fault, node: SimulatedBroker) -> None:
         machine = node.machine
@@ -197,6 +204,14 @@ class Injector:
                 pairs.append((other, node.name))
             if fault.direction is not Direction.IN:
                 pairs.append((node.name, other))
+        self._block(fault, pairs)
+
+    def _deafen(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Let a broker hear no controller, and everything else."""
+        others = [other.name for other in self._nodes.values() if other is not node]
+        self._block(fault, [(other, orders_to(node.name)) for other in others])
+
+    def _block(self, fault: Fault, pairs: list[tuple[str, str]]) -> None:
         for source, target in pairs:
             self._links.block(source, target)
 

@@ -26,6 +26,11 @@ class History:
         self.lossy: dict[int, int] = {}
         #: Why records may be lost from now on, None if they may not.
         self.excuse: str | None = None
+        #: Whether a leader that lost writes has gone on in its epoch: nothing tells its new records
+        #: from those that followers have at these offsets.
+        self.is_rewritten = False
+        #: Below this old records may have been deleted, in some replica.
+        self.start = 0
 
     def lost_writes(self, broker_id: int, controller_epoch: int) -> None:
         """Take note that a replica's disk lost writes."""
@@ -50,6 +55,7 @@ class History:
         leader = -1 if self.state is None else self.state.leader
         epoch = self.lossy.get(leader)
         if epoch is not None and epoch != controller_epoch:
+            self.is_rewritten = True
             self.excuse = self.excuse or f"the leader {leader} lost writes unseen by its controller"
 
     def owed_end(self, leader_epoch: int) -> int:
@@ -65,6 +71,6 @@ class History:
         """Return the first batch committed below an offset that a log lacks, None if it has all."""
         by_offset = {batch.base_offset: batch for batch in batches}
         for offset, batch in self.committed.items():
-            if offset < end and by_offset.get(offset) != batch:
+            if self.start <= offset < end and by_offset.get(offset) != batch:
                 return batch
         return None

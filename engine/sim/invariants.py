@@ -10,8 +10,14 @@
 | R8 | a leader's watermark rose | enough replicas are in sync |
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
+| L6 | a leader's log changed | its start only rises |
+| L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
+| R6, R11, C2 | a watermark or a set grew, a broker heard of leaders | `epochs.py` |
 | C1 | a state is written | by the controller of the latest epoch |
+| C3 | a controller moves on | only in phases that follow each other (`phases.py`) |
+| C6, C8 | a topic is written, a replica is gone | `topics.py` |
 | Z1 | a transaction | transaction ids and versions rise |
+| Z2 | a transaction | ephemeral nodes go with their sessions (`sessions.py`) |
 | T5 | a response to a producer | no sequence is missing |
 
 A partition is excused from the rules on loss once all members of its in-sync set have lost what was
@@ -21,19 +27,26 @@ not synced, and after an unclean election that is allowed: both are limits that 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
+from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
-from engine.sim.node import SimulatedBroker
-from engine.sim.records import BatchId, batch_ids
+from engine.sim.logs import content_ids, epochs_rise
+from engine.sim.losses import LossRules, Rules
+from engine.sim.node import LOG_DIR, SimulatedBroker
+from engine.sim.sessions import SessionRules
+from engine.sim.topics import Topics
 from engine.znode.paths import CONTROLLER_EPOCH
 from engine.znode.tree import Node
 from engine.znode.values import (
     PartitionStateNode,
+    decode_config,
     decode_controller_epoch,
     decode_partition_state,
     decode_topic,
@@ -41,6 +54,9 @@ from engine.znode.values import (
 
 _STATE_PATH = re.compile(r"/brokers/topics/([^/]+)/partitions/(\d+)/state")
 _TOPIC_PATH = re.compile(r"/brokers/topics/([^/]+)")
+_BROKER_PATH = re.compile(r"/brokers/ids/(\d+)")
+_DOOM_PATH = re.compile(r"/admin/delete_topics/([^/]+)")
+_CONFIG_PATH = re.compile(r"/config/topics/([^/]+)")
 
 
 class Violation(NamedTuple):
@@ -57,39 +73,54 @@ class Violation(NamedTuple):
 class _Seen(NamedTuple):
     """A replica when it was looked at last."""
 
-    life: int
+    partition: Partition
     leader_id: int
     leader_epoch: int
     high_watermark: int
     log_end_offset: int
     log_start_offset: int
+    epochs: tuple[EpochStart, ...]
+    in_sync: InSyncSet
 
     @property
     def role(self) -> tuple[int, int]:
         """Return who leads it in which epoch."""
         return self.leader_id, self.leader_epoch
 
-
-class Rules(NamedTuple):
-    """What a plan promises."""
-
-    min_isr: int
-    is_unclean_allowed: bool
-    is_synced: bool
+    def __str__(self) -> str:
+        return (
+            f"leader {self.leader_id} of epoch {self.leader_epoch}, log {self.log_start_offset}.."
+            f"{self.log_end_offset}, watermark {self.high_watermark}"
+        )
 
 
 class Invariants:
     """Sees everything and keeps the first violation."""
 
-    def __init__(self, rules: Rules, nodes: Mapping[int, SimulatedBroker]) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        nodes: Mapping[int, SimulatedBroker],
+        *,
+        on_broken: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Run `on_broken` at the first violation."""
         self.rules = rules
+        self._on_broken = on_broken
         self.violation: Violation | None = None
         self.histories: dict[TopicPartition, History] = {}
-        self.assigned: dict[TopicPartition, tuple[int, ...]] = {}
+        self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
+        self._sessions = SessionRules(self.broke)
+        self._epochs = EpochRules(self.broke, nodes)
+        self._min_isrs: dict[str, int] = {}
+        #: Topics whose old records are deleted, or were for a while.
+        self._retained: set[str] = set()
+        self.losses = LossRules(rules, self.histories, self.topics, nodes)
         self.controller_epoch = 0
         self.now_ms = 0
         self._nodes = nodes
-        self._seen: dict[tuple[int, TopicPartition], _Seen] = {}
+        #: What was seen of each broker, and in which life.
+        self._seen: dict[int, tuple[int, dict[TopicPartition, _Seen]]] = {}
         self._zxid = 0
         self._versions: dict[str, tuple[int, int]] = {}
 
@@ -99,6 +130,7 @@ class Invariants:
             return
         if self.violation is None:
             self.violation = Violation(rule, text, self.now_ms)
+            self._on_broken()
 
     def history(self, partition: TopicPartition) -> History:
         """Return what is true of a partition."""
@@ -129,22 +161,36 @@ class Invariants:
         broker = node.broker
         if broker is None:
             return
-        life, broker_id = node.machine.life, node.broker_id
-        for key, partition in broker.storage.replica_manager.partitions.items():
+        self._epochs.look_at_metadata(broker)
+        life, seen = self._seen.get(node.broker_id, (0, {}))
+        if life != node.machine.life:
+            seen = {}
+            self._seen[node.broker_id] = node.machine.life, seen
+        partitions = broker.storage.replica_manager.partitions
+        for key, partition in partitions.items():
             log = partition.log
-            now = _Seen(
-                life,
+            # A plain tuple until something has changed: this runs for each replica and callback.
+            now = (
+                partition,
                 partition.leader_id,
                 partition.leader_epoch,
                 partition.high_watermark,
                 log.log_end_offset,
                 log.log_start_offset,
+                log.epochs.entries,
+                partition.in_sync,
             )
-            before = self._seen.get((broker_id, key))
+            before = seen.get(key)
             if now != before:
-                self._seen[broker_id, key] = now
-                is_same_life = before is not None and before.life == life
-                self._replica_changed(node, partition, before if is_same_life else None, now)
+                seen[key] = changed = _Seen._make(now)
+                if self.topics.is_of(key, log.topic_id):
+                    is_same = before is not None and before.partition is partition
+                    self._replica_changed(node, partition, before if is_same else None, changed)
+        if len(partitions) != len(seen):
+            for key in [key for key in seen if key not in partitions]:
+                del seen[key]
+                if not self._has_files(node.broker_id, key):
+                    self.topics.check_removal(key, node.broker_id)
 
     def _replica_changed(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen
@@ -154,9 +200,14 @@ class Invariants:
             self.broke("L1", f"{who} {key}: {now}")
         if partition.log.recovery_point > now.log_end_offset:
             self.broke("L1", f"{who} {key}: recovery point {partition.log.recovery_point}, {now}")
+        if not epochs_rise(now.epochs, now.log_end_offset):
+            self.broke("L4", f"{who} {key}: {now.epochs}, {now}")
         if before is not None and now.leader_epoch < before.leader_epoch:
             self.broke("R5", f"{who} {key}: epoch {before.leader_epoch}, then {now.leader_epoch}")
         history = self.history(key)
+        if key.topic in self._retained:
+            history.start = max(history.start, now.log_start_offset)
+        self._epochs.replica_changed(partition)
         if now.leader_id == node.broker_id:
             self._leader_changed(node.broker_id, partition, before, now)
         if before is not None and now.log_end_offset < before.log_end_offset:
@@ -172,6 +223,8 @@ class Invariants:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
         is_same = before is not None and before.role == now.role
         if not is_same:
+            led_before = before is not None and before.leader_id == broker_id
+            self._epochs.leader_began(partition, led_before=led_before)
             owed_end = history.owed_end(now.leader_epoch)
             missing = history.missing_from(content_ids(partition), owed_end)
             if missing is not None:
@@ -183,10 +236,22 @@ class Invariants:
                 f"{key}: watermark of leader {broker_id} from {before.high_watermark} "
                 f"to {now.high_watermark} in epoch {now.leader_epoch}",
             )
+        if is_same and before is not None:
+            self._set_changed(partition, before, now)
+            if now.log_start_offset < before.log_start_offset:
+                self.broke("L6", f"{key}: leader {broker_id}, {before}, then {now}", key)
         if now.high_watermark > history.committed_end:
             self._commit(history, broker_id, partition, now.high_watermark)
         elif is_same and before is not None and now.high_watermark > before.high_watermark:
             self._compare(history, broker_id, partition, before.high_watermark, now.high_watermark)
+
+    def _set_changed(self, partition: Partition, before: _Seen, now: _Seen) -> None:
+        if now.high_watermark > before.high_watermark:
+            self._epochs.watermark_rose(partition)
+        if now.in_sync is not before.in_sync:
+            for broker_id in now.in_sync.maximal_isr:
+                if broker_id not in before.in_sync.maximal_isr:
+                    self._epochs.is_to_join(partition, broker_id)
 
     def _commit(
         self, history: History, broker_id: int, partition: Partition, high_watermark: int
@@ -194,7 +259,7 @@ class Invariants:
         """Take what a watermark covers for the first time."""
         key = partition.topic_partition
         isr = partition.in_sync.isr
-        if len(isr) < self.rules.min_isr:
+        if len(isr) < self._min_isr(key.topic):
             self.broke("R8", f"{key}: leader {broker_id} commits with ISR {isr}", key)
         for batch in content_ids(partition, history.committed_end, high_watermark):
             if batch.base_offset >= history.committed_end:
@@ -226,21 +291,38 @@ class Invariants:
         partition = broker.storage.replica_manager.partitions.get(key)
         if partition is None or broker_id in history.lossy:
             return
+        if self.topics.is_leaving(key, broker_id):
+            return
         end = partition.log.log_end_offset
         if end < history.committed_end:
             text = f"{key}: {broker_id} {why} and ends at {end}, committed {history.committed_end}"
             self.broke("R3", text, key)
 
+    def _has_files(self, broker_id: int, key: TopicPartition) -> bool:
+        return self._nodes[broker_id].disk.files.exists(f"{LOG_DIR}/{key}")
+
+    def _min_isr(self, topic: str) -> int:
+        """Return the lowest of what a topic was told to have: brokers hear of changes late."""
+        return min(self.rules.min_isr, self._min_isrs.get(topic, self.rules.min_isr))
+
     # The store
 
-    def committed(self, zxid: int, nodes: Mapping[str, Node | None], writer: str) -> None:
+    def committed(
+        self,
+        zxid: int,
+        nodes: Mapping[str, Node | None],
+        sessions: Mapping[int, int | None],
+        writer: str,
+    ) -> None:
         """Check one transaction of the store."""
+        self._sessions.committed(nodes, sessions)
         if zxid != self._zxid + 1:
             self.broke("Z1", f"transaction {zxid} follows {self._zxid}")
         self._zxid = zxid
         for path, node in nodes.items():
             if node is None:
                 self._versions.pop(path, None)
+                self._removed(path)
                 continue
             created, version = self._versions.get(path, (node.czxid, -1))
             if created == node.czxid and node.version < version:
@@ -248,20 +330,42 @@ class Invariants:
             self._versions[path] = node.czxid, node.version
             self._written(path, node, writer)
 
+    def _removed(self, path: str) -> None:
+        if match := _STATE_PATH.fullmatch(path):
+            history = self.histories.get(TopicPartition(match[1], int(match[2])))
+            if history is not None:
+                history.state = None
+        elif match := _TOPIC_PATH.fullmatch(path):
+            self.topics.remove(match[1])
+            self._min_isrs.pop(match[1], None)
+            self._retained.discard(match[1])
+        elif match := _DOOM_PATH.fullmatch(path):
+            self.topics.pardon(match[1])
+        elif match := _BROKER_PATH.fullmatch(path):
+            self.losses.broker_left(int(match[1]))
+
     def _written(self, path: str, node: Node, writer: str) -> None:
         if path == CONTROLLER_EPOCH:
             epoch = decode_controller_epoch(node.data, path)
             if epoch <= self.controller_epoch and self.controller_epoch:
                 self.broke("C1", f"controller epoch {epoch} follows {self.controller_epoch}")
             self.controller_epoch = epoch
-            for history in self.histories.values():
-                history.judge_unseen(epoch)
+            self.losses.controller_changed(epoch)
+        elif match := _BROKER_PATH.fullmatch(path):
+            self.losses.broker_came(int(match[1]))
         elif match := _STATE_PATH.fullmatch(path):
             partition = TopicPartition(match[1], int(match[2]))
             self._state_written(partition, decode_partition_state(node.data, path), writer)
         elif (match := _TOPIC_PATH.fullmatch(path)) and node.data is not None:
-            for index, row in decode_topic(node.data, path).partitions.items():
-                self.assigned[TopicPartition(match[1], index)] = row.replicas
+            self.topics.write(match[1], decode_topic(node.data, path))
+        elif match := _DOOM_PATH.fullmatch(path):
+            self.topics.doom(match[1])
+        elif match := _CONFIG_PATH.fullmatch(path):
+            config = decode_config(node.data, path)
+            least = int(config.get("min.insync.replicas", self.rules.min_isr))
+            self._min_isrs[match[1]] = min(self._min_isr(match[1]), least)
+            if {"retention.bytes", "retention.ms"} & set(config):
+                self._retained.add(match[1])
 
     def _state_written(self, key: TopicPartition, state: PartitionStateNode, writer: str) -> None:
         history = self.history(key)
@@ -270,6 +374,7 @@ class Invariants:
         if state.controller_epoch != self.controller_epoch:
             self.broke("C1", f"{key}: {writer} of epoch {state.controller_epoch} writes {state}")
         self._check_state(key, state)
+        self.topics.look_at(key, state.isr)
         if before is None:
             return
         if state.leader_epoch < before.leader_epoch or (
@@ -280,62 +385,14 @@ class Invariants:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
             history.excuse = history.excuse or "an unclean election"
-        self._judge_losses(history, before, state)
+        self.losses.state_changed(history, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
-        assigned = self.assigned.get(key, ())
+        assigned = self.topics.replicas(key)
         if not state.isr or not set(state.isr) <= set(assigned):
             self.broke("R13", f"{key}: ISR of {state}, assigned {assigned}")
         if state.leader >= 0 and state.leader not in state.isr:
             self.broke("R13", f"{key}: leader outside of the ISR, {state}")
-
-    def _judge_losses(
-        self, history: History, before: PartitionStateNode, state: PartitionStateNode
-    ) -> None:
-        for broker_id in state.isr:
-            if broker_id not in before.isr:
-                history.lossy.pop(broker_id, None)
-        history.judge_lossy()
-        history.judge_unseen(self.controller_epoch)
-
-    def lost_writes(self, broker_id: int) -> None:
-        """Take note of a power cut."""
-        if self.rules.is_synced:
-            return
-        for key, history in self.histories.items():
-            if broker_id in self.assigned.get(key, ()):
-                history.lost_writes(broker_id, self.controller_epoch)
-
-    def may_lose_writes(self, broker_id: int) -> bool:
-        """Tell whether a power cut leaves somebody in sync who lost nothing, everywhere."""
-        if self.rules.is_synced:
-            return True
-        return all(
-            any(member != broker_id and member not in history.lossy for member in history.state.isr)
-            for history in self.histories.values()
-            if history.state is not None and broker_id in history.state.isr
-        )
-
-
-def content_ids(
-    partition: Partition, start: int | None = None, end: int | None = None
-) -> list[BatchId]:
-    """Return the batches of a replica, from and to an offset."""
-    log = partition.log
-    first = log.log_start_offset if start is None else max(start, log.log_start_offset)
-    if first >= log.log_end_offset:
-        return []
-    ids: list[BatchId] = []
-    bound = log.log_end_offset if end is None else end
-    while first < bound:
-        found = log.read(first, 1 << 30, bound)
-        more = [batch for batch in batch_ids(found.read()) if batch.base_offset < bound]
-        found.release()
-        if not more:
-            break
-        ids += more
-        first = more[-1].last_offset + 1
-    return ids

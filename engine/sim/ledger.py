@@ -31,8 +31,9 @@ class Ledger:
         self._trace = trace
         self.acknowledged_count = 0
         self._invariants = invariants
-        #: Numbers that acks=all accepted, by producer and partition.
-        self._accepted: dict[tuple[str, TopicPartition], set[int]] = {}
+        #: Numbers that acks=all accepted with their offsets (−1: not told), by producer and
+        #: partition.
+        self._accepted: dict[tuple[str, TopicPartition], dict[int, int]] = {}
         self._idempotent: set[str] = set()
 
     def told(self, subject: str, text: str) -> None:
@@ -53,7 +54,12 @@ class Ledger:
         return state is not None and host == f"b{state.leader}"
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
-        """Tell whether the leader's log has a batch, whatever the producer was told."""
+        """Tell whether the leader's log has a batch, whatever the producer was told.
+
+        Where old records are deleted it may have had it.
+        """
+        if self._invariants.history(batch.partition).start > 0:
+            return True
         log = self._invariants.leading_log(batch.partition)
         wanted = producer.name, batch.first_number
         return log is not None and any(
@@ -69,8 +75,9 @@ class Ledger:
             return
         if producer.kind.is_idempotent:
             self._idempotent.add(producer.name)
-        accepted = self._accepted.setdefault((producer.name, batch.partition), set())
-        accepted.update(range(batch.first_number, batch.first_number + batch.count))
+        accepted = self._accepted.setdefault((producer.name, batch.partition), {})
+        for index in range(batch.count):
+            accepted[batch.first_number + index] = base_offset + index if base_offset >= 0 else -1
         end = self._invariants.history(batch.partition).committed_end
         if base_offset + batch.count > end:
             self._invariants.broke(
@@ -92,6 +99,15 @@ class Ledger:
             behind = batch.last_offset + 1
         return behind
 
+    def forget(self, topic: str) -> None:
+        """Expect nothing any more of a topic that is gone."""
+        for key in [key for key in self._accepted if key[1].topic == topic]:
+            del self._accepted[key]
+
+    def start_of(self, partition: TopicPartition) -> int:
+        """Return below which offset old records may have been deleted."""
+        return self._invariants.history(partition).start
+
     # At rest
 
     def check_end(
@@ -100,7 +116,7 @@ class Ledger:
         """Check every partition of a cluster at rest."""
         for partition in partitions:
             contents = {}
-            for broker_id in self._invariants.assigned[partition]:
+            for broker_id in self._invariants.topics.replicas(partition):
                 broker = nodes[broker_id].broker
                 assert broker is not None
                 log = broker.storage.replica_manager.partitions[partition].log
@@ -109,9 +125,13 @@ class Ledger:
             self._check_records(partition, next(iter(contents.values())))
 
     def _check_same(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
-        first_id, first = next(iter(contents.items()))
+        history = self._invariants.history(partition)
+        if history.is_rewritten:
+            return
+        # Each replica deletes old records by itself.
+        first_id, first = min(contents.items(), key=lambda item: len(item[1]))
         for broker_id, content in contents.items():
-            if content != first:
+            if not content.endswith(first) or (content != first and not history.start):
                 self._invariants.broke(
                     "R1",
                     f"{partition}: {broker_id} has {batch_ids(content)[-3:]}, "
@@ -126,7 +146,9 @@ class Ledger:
             if key != partition:
                 continue
             there = found.get(name, [])
-            missing = sorted(accepted - set(there))
+            start = self._invariants.history(partition).start
+            owed = {number for number, offset in accepted.items() if offset >= start or not start}
+            missing = sorted(owed - set(there))
             if missing:
                 self._invariants.broke(
                     "R2", f"{partition}: lost {missing[:5]} of {name}, {len(missing)} in all", key

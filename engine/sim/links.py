@@ -3,6 +3,7 @@
 ```
 channel (one direction of one connection)     FIFO, each frame with its own delay
 link (from one machine to another)            blocked: frames wait until it is healed
+orders (of a controller, within a link)       blocked alone: all else passes
 ```
 
 A blocked link loses nothing of a connection that lives on, for TCP sends again: what was on its
@@ -16,6 +17,11 @@ from collections.abc import Callable
 from random import Random
 
 from engine.sim.loop import VirtualLoop
+
+
+def orders_to(machine: str) -> str:
+    """Return the end of a link that takes a controller's orders alone."""
+    return f"{machine}/orders"
 
 
 class Wires:
@@ -36,7 +42,8 @@ class Wires:
 
     def delay_ms(self, key: tuple[str, str]) -> int:
         """Return how long the next frame takes."""
-        delay_ms = self._random.randrange(self._delay_ms_max + 1)
+        # Not `randrange`, which takes longer than the rest of a frame's way.
+        delay_ms = int(self._random.random() * (self._delay_ms_max + 1))
         slow_ms = self._slow_ms.get(key)
         return delay_ms if slow_ms is None else delay_ms + self._random.randrange(slow_ms)
 
@@ -78,7 +85,13 @@ class Channel:
     def __init__(self, links: Wires, source: str, target: str) -> None:
         self._links = links
         self._key = source, target
+        self._orders: tuple[str, str] | None = None
         self._last_ms = 0
+
+    def carry_orders(self) -> None:
+        """Be a channel of a controller's orders from now on."""
+        source, target = self._key
+        self._orders = source, orders_to(target)
 
     def send(self, arrive: Callable[[], None]) -> None:
         """Run at the other end, some time."""
@@ -86,6 +99,12 @@ class Channel:
         if links.is_blocked(key):
             links.hold(key, lambda: self.send(arrive))
             return
-        due_ms = max(links.loop.now_ms + links.delay_ms(key), self._last_ms)
+        orders = self._orders
+        if orders is not None and links.is_blocked(orders):
+            links.hold(orders, lambda: self.send(arrive))
+            return
+        loop = links.loop
+        due_ms = loop.now_ms + links.delay_ms(key)
+        due_ms = max(due_ms, self._last_ms)
         self._last_ms = due_ms
-        links.loop.at(due_ms, arrive)
+        loop.at(due_ms, arrive)

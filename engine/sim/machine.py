@@ -13,6 +13,7 @@ when it goes on, in its order: to the process it all happens at once, as after a
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from engine.host.ports import Clock
@@ -87,10 +88,10 @@ class Machine:
 
     def enter(self, life: int, callback: Callable[[], None]) -> None:
         """Run a callback of a life, later if the process stands still, never if it has ended."""
-        if not self.is_alive(life):
+        if self.life != life or not self.is_running:
             return
         if self.is_paused:
-            self._held.append(lambda: self.enter(life, callback))
+            self._held.append(partial(self.enter, life, callback))
             return
         try:
             callback()
@@ -139,13 +140,13 @@ class MachineTimers:
             cancel_timer()
 
         machine, life = self.machine, self.life
-        cancel_timer = machine.loop.at(monotonic_ms, lambda: machine.enter(life, run))
+        cancel_timer = machine.loop.at(monotonic_ms, partial(machine.enter, life, run))
         return cancel
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run after everything that is due now."""
-        machine, life = self.machine, self.life
-        machine.loop.soon(lambda: machine.enter(life, callback))
+        machine = self.machine
+        machine.loop.soon(partial(machine.enter, self.life, callback))
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
         """The same: there is one thread."""

@@ -10,13 +10,21 @@ reset       both ends of every connection between two machines see it break
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from engine.host.acceptor import Arrival
 from engine.host.memory_network import Carry, MemoryConnection, MemoryListener
-from engine.host.ports import Connection, ListenOptions
+from engine.host.ports import Connection, ListenOptions, SendPart
+from engine.host.send_parts import part_bytes
 from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine, MachineTimers
+
+_API_KEY = struct.Struct(">h")
+_API_VERSIONS = 18
+#: LeaderAndIsr, StopReplica, UpdateMetadata.
+_ORDERS = (4, 5, 6)
 
 
 class SimulatedNetwork:
@@ -68,8 +76,8 @@ class MachineNetwork:
         if life == self.timers.life:
             del self._network.listeners[key]
 
-    def connect(self, host: str, port: int) -> MemoryConnection:
-        """Open a connection; a machine that does not answer is waited for."""
+    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> MemoryConnection:
+        """Open a connection, whose buffers have no bounds; a silent machine is waited for."""
         network, source = self._network, self.timers.machine
         target = network.machines[host]
         there = network.links.channel(source.name, target.name)
@@ -86,8 +94,8 @@ class MachineNetwork:
                 lambda: target.enter(target_life, lambda: theirs.close("connection reset by peer"))
             )
 
-        ours = MemoryConnection(
-            self.timers, f"{host}:{port}", carry=_carry(there, target, target_life, refuse)
+        ours = _AskingConnection(
+            self.timers, f"{host}:{port}", there, (target, target_life, refuse)
         )
         theirs = MemoryConnection(
             MachineTimers(target, target_life),
@@ -114,6 +122,31 @@ class MachineNetwork:
         return host
 
 
+class _AskingConnection(MemoryConnection):
+    """The end of a connection that asks; the first order of a controller makes it one of orders."""
+
+    def __init__(
+        self,
+        timers: MachineTimers,
+        peer: str,
+        channel: Channel,
+        end: tuple[Machine, int, Callable[[], None]],
+    ) -> None:
+        super().__init__(timers, peer, carry=_carry(channel, *end))
+        self._channel = channel
+        self._is_undecided = True
+
+    def send(self, parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
+        """Queue one frame for the other end."""
+        if self._is_undecided:
+            api_key = _API_KEY.unpack_from(b"".join(part_bytes(part) for part in parts))[0]
+            if api_key != _API_VERSIONS:
+                self._is_undecided = False
+                if api_key in _ORDERS:
+                    self._channel.carry_orders()
+        super().send(parts, on_sent)
+
+
 def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], None]) -> Carry:
     """Return what brings things to one life of a machine; another life refuses them."""
 
@@ -123,4 +156,4 @@ def _carry(channel: Channel, target: Machine, life: int, refuse: Callable[[], No
         elif target.has_power:
             refuse()
 
-    return lambda run: channel.send(lambda: arrived(run))
+    return lambda run: channel.send(partial(arrived, run))

@@ -43,6 +43,10 @@ class NodeEvents(Protocol):
         """Take note of something that a reader of the trace wants to know."""
         ...
 
+    def opened(self, node: SimulatedBroker) -> None:
+        """Take note of a broker that has begun to serve."""
+        ...
+
     def gave_up(self, node: SimulatedBroker, reason: str) -> None:
         """Take note of a broker that says it cannot go on."""
         ...
@@ -147,6 +151,7 @@ class SimulatedBroker:
             self._end_after_callback()
             return
         self.broker = opening.result()
+        self._events.opened(self)
         self._events.told(self.name, f"is up, epoch {self.broker.epoch}")
 
     def _gave_up(self, reason: str) -> None:

@@ -9,11 +9,19 @@ Source: Groce and others, "Swarm Testing" (2012); facts on faults in `docs/inter
 
 from __future__ import annotations
 
-from enum import Enum
 from random import Random
 from typing import NamedTuple
 
 from engine.sim.clients import ACKS_ALL, ProducerKind
+from engine.sim.kinds import (
+    COMPANIONS,
+    DURATIONS,
+    HARM,
+    THEMES,
+    WORK,
+    Direction,
+    FaultKind,
+)
 
 #: When the first fault may come: the cluster stands by then.
 _FIRST_MS = 1_000
@@ -21,41 +29,11 @@ _SESSION_MS = 6_000
 _LAG_MS = 4_000
 
 
-class FaultKind(Enum):
-    """What can happen to a cluster."""
-
-    KILL = "kill"
-    POWER_CUT = "power-cut"
-    STOP = "stop"
-    PAUSE = "pause"
-    BOUNCE = "bounce"
-    ISOLATE = "isolate"
-    CUT = "cut"
-    RESET = "reset"
-    SLOW = "slow"
-    CUT_STORE = "cut-store"
-    RESET_STORE = "reset-store"
-    EXPIRE = "expire"
-    DISK_FULL = "disk-full"
-    SYNC_ERROR = "sync-error"
-    CLOCK_JUMP = "clock-jump"
-    STORE_RESTART = "store-restart"
-    ELECT_PREFERRED = "elect-preferred"
-    DEPOSE = "depose"
-
-
-class Direction(Enum):
-    """Which way of a link is cut."""
-
-    BOTH = "both ways"
-    IN = "inwards"
-    OUT = "outwards"
-
-
 class Fault(NamedTuple):
     """One fault. `whom` is `1`, `2`, …, `leader`, `follower` or `controller`, found when it comes.
 
-    `other` is a broker's number among the others; times in ms from the begin of the load.
+    `other` is a number from which all the rest is chosen: which peer, which partition, which
+    replicas. Times are in ms from the begin of the load.
     """
 
     at_ms: int
@@ -89,29 +67,6 @@ class Plan(NamedTuple):
     faults: tuple[Fault, ...]
 
 
-#: How long each kind lasts, in ms, from and to; instants last 0.
-_DURATIONS = {
-    FaultKind.KILL: (0, 15_000),
-    FaultKind.POWER_CUT: (0, 15_000),
-    FaultKind.STOP: (0, 10_000),
-    FaultKind.PAUSE: (100, 14_000),
-    FaultKind.BOUNCE: (0, 1),
-    FaultKind.ISOLATE: (500, 15_000),
-    FaultKind.CUT: (500, 15_000),
-    FaultKind.RESET: (0, 1),
-    FaultKind.SLOW: (1_000, 10_000),
-    FaultKind.CUT_STORE: (500, 12_000),
-    FaultKind.RESET_STORE: (0, 1),
-    FaultKind.EXPIRE: (0, 1),
-    FaultKind.DISK_FULL: (1_000, 10_000),
-    FaultKind.SYNC_ERROR: (0, 1),
-    FaultKind.CLOCK_JUMP: (0, 3_600_000),
-    FaultKind.STORE_RESTART: (100, 4_000),
-    FaultKind.ELECT_PREFERRED: (0, 1),
-    FaultKind.DEPOSE: (0, 1),
-}
-
-
 def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
     """Return the plan of a seed; the same for the same arguments."""
     draw = Random(f"{seed}/plan")
@@ -119,35 +74,37 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
     settings = {
         "zookeeper.session.timeout.ms": str(_SESSION_MS),
         "replica.lag.time.max.ms": str(_LAG_MS),
-        "replica.fetch.wait.max.ms": "300",
+        "replica.fetch.wait.max.ms": draw.choice(("300", "500", "1000")),
         "replica.fetch.backoff.ms": "300",
         "replica.high.watermark.checkpoint.interval.ms": draw.choice(("500", "5000")),
         "num.replica.fetchers": draw.choice(("1", "1", "2")),
         "log.segment.bytes": draw.choice(("1048576", "2048")),
         "log.retention.hours": "-1",
+        "log.retention.check.interval.ms": draw.choice(("2000", "300000")),
         "auto.create.topics.enable": "false",
         "controlled.shutdown.enable": draw.choice(("true", "true", "false")),
     }
     if is_synced:
         settings["log.flush.interval.messages"] = "1"
+    is_unclean_allowed = draw.random() < 0.1
     return Plan(
         seed,
         broker_count=draw.choice((3, 3, 3, 4)),
         topics=draw.choice(((1,), (1,), (2,), (3,), (2, 1))),
         min_isr=draw.choice((2, 2, 2, 1)),
-        is_unclean_allowed=draw.random() < 0.1,
+        is_unclean_allowed=is_unclean_allowed,
         is_synced=is_synced,
         settings=tuple(settings.items()),
         producers=_producers(draw),
         consumer_count=draw.choice((0, 1)),
         delay_ms_max=draw.choice((1, 3, 10, 30)),
         duration_ms=duration_ms,
-        faults=_faults(draw, duration_ms),
+        faults=_faults(draw, duration_ms, _kinds(draw, is_unclean_allowed=is_unclean_allowed)),
     )
 
 
 def _producers(draw: Random) -> tuple[ProducerKind, ...]:
-    period_ms = draw.choice((100, 200, 400))
+    period_ms = draw.choice((100, 200, 400, 1_500))
     kinds = [
         ProducerKind(ACKS_ALL, True, draw.choice((1, 3, 5)), period_ms),
         ProducerKind(ACKS_ALL, False, 1, period_ms),
@@ -157,10 +114,22 @@ def _producers(draw: Random) -> tuple[ProducerKind, ...]:
     return tuple(kinds)
 
 
-def _faults(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
-    kinds = list(FaultKind)
-    chosen = draw.sample(kinds, draw.choice((1, 2, 2, 3, 4, 6)))
-    mean_ms = draw.choice((1_500, 3_000, 5_000, 8_000))
+def _kinds(draw: Random, *, is_unclean_allowed: bool) -> list[FaultKind]:
+    """Return the kinds of one seed: a theme, or some harm and perhaps an operator at work."""
+    if draw.random() < 0.3:
+        return list(draw.choice(THEMES))
+    chosen = draw.sample(HARM, draw.choice((1, 2, 2, 3, 4, 6)))
+    if draw.random() < 0.6:
+        work = [kind for kind in WORK if is_unclean_allowed or kind is not FaultKind.ELECT_UNCLEAN]
+        chosen += draw.sample(work, draw.choice((1, 2, 4)))
+    for kind, companion in COMPANIONS.items():
+        if kind in chosen and companion not in chosen:
+            chosen.append(companion)
+    return chosen
+
+
+def _faults(draw: Random, duration_ms: int, chosen: list[FaultKind]) -> tuple[Fault, ...]:
+    mean_ms = draw.choice((700, 1_500, 3_000, 5_000, 8_000))
     whoms = draw.choice(
         (
             ("1", "2", "3"),
@@ -174,7 +143,7 @@ def _faults(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
     at_ms = _FIRST_MS
     while at_ms < duration_ms:
         kind = draw.choice(chosen)
-        low, high = _DURATIONS[kind]
+        low, high = DURATIONS[kind]
         # Short ones and long ones, not mostly middling ones.
         length_ms = low + int((high - low) * draw.random() ** 2)
         faults.append(
@@ -183,7 +152,7 @@ def _faults(draw: Random, duration_ms: int) -> tuple[Fault, ...]:
                 kind,
                 draw.choice(whoms),
                 length_ms,
-                draw.randrange(8),
+                draw.randrange(1 << 16),
                 draw.choice(list(Direction)),
             )
         )

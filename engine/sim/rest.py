@@ -1,9 +1,21 @@
-"""Whether a cluster is at rest: everybody up, every replica in sync and equal."""
+"""Whether a cluster is at rest: everybody up and of one mind, every replica in sync and equal.
+
+| who | says the same as the store about |
+|---|---|
+| each replica | who leads it in which epoch |
+| each broker's metadata cache | leader, epoch and in-sync set of each partition; which there are |
+| the controller | assignments, leaders, in-sync sets; every phase is online (C4, C7) |
+
+No reassignment is under way and no topic is to be deleted (C6, C8).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from engine.broker.broker import Broker
+from engine.controller.context import ControllerContext
+from engine.controller.states import PartitionPhase, ReplicaPhase
 from engine.model import TopicPartition
 from engine.sim.invariants import Invariants
 from engine.sim.node import SimulatedBroker
@@ -12,15 +24,27 @@ from engine.sim.node import SimulatedBroker
 def unrest(
     nodes: Mapping[int, SimulatedBroker],
     invariants: Invariants,
-    partitions: Iterable[TopicPartition],
+    wanted: Iterable[TopicPartition],
 ) -> list[str]:
-    """Return what keeps a cluster from rest, in words; empty at rest."""
+    """Return what keeps a cluster from rest, in words; empty at rest.
+
+    `wanted` are partitions that have to be there; all that are there are looked at.
+    """
     causes = [f"{node.name} is down" for node in nodes.values() if not node.is_up]
-    active = [n.name for n in nodes.values() if n.broker and n.broker.controller.is_active]
+    active = [n.broker for n in nodes.values() if n.broker and n.broker.controller.is_active]
     if len(active) != 1:
-        causes.append(f"controllers: {active}")
-    for key in partitions:
+        causes.append(f"controllers: {[broker.broker_id for broker in active]}")
+    topics = invariants.topics
+    causes += [f"{key} is not there" for key in wanted if key not in topics.rows]
+    causes += [f"{name} is to be deleted" for name in topics.doomed()]
+    causes += [f"{key} is being reassigned" for key in topics.moving()]
+    for key in topics.rows:
         causes += _partition_unrest(key, nodes, invariants)
+    if not causes:
+        for node in nodes.values():
+            if node.broker is not None:
+                causes += _metadata_unrest(node.broker, invariants)
+        causes += _controller_unrest(active[0].controller.context, invariants)
     return causes
 
 
@@ -29,8 +53,8 @@ def _partition_unrest(
 ) -> list[str]:
     history = invariants.histories.get(key)
     if history is None or history.state is None:
-        return [f"{key} is not there"]
-    state, assigned = history.state, invariants.assigned[key]
+        return [f"{key} has no state"]
+    state, assigned = history.state, invariants.topics.replicas(key)
     if state.leader < 0 or set(state.isr) != set(assigned):
         return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
     ends = set()
@@ -45,3 +69,38 @@ def _partition_unrest(
     if len(ends) > 1 or any(end != watermark for end, watermark in ends):
         return [f"{key}: ends and watermarks {sorted(ends)}"]
     return []
+
+
+def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:
+    """Return where the metadata cache of a broker is not what is stored."""
+    cache, who = broker.metadata_cache, f"broker {broker.broker_id}"
+    causes = []
+    for key in invariants.topics.rows:
+        state, cached = invariants.history(key).state, cache.partition(key)
+        if state is None or cached is None:
+            causes.append(f"{who} does not know {key}")
+        elif (cached.leader_id, cached.leader_epoch, set(cached.isr)) != (
+            state.leader,
+            state.leader_epoch,
+            set(state.isr),
+        ):
+            causes.append(f"{who} takes {key} for {cached}, stored {state}")
+    unknown = sorted(set(cache.topics) - set(invariants.topics.by_name))
+    return causes + [f"{who} believes in {name}" for name in unknown]
+
+
+def _controller_unrest(context: ControllerContext, invariants: Invariants) -> list[str]:
+    """Return where the controller's memory is not what is stored."""
+    topics, causes = invariants.topics, []
+    if sorted(context.partitions()) != sorted(topics.rows):
+        causes.append(f"the controller knows {sorted(context.partitions())}")
+    for key, row in topics.rows.items():
+        leadership = context.leaderships.get(key)
+        if leadership is None or leadership.state != invariants.history(key).state:
+            causes.append(f"the controller takes {key} for {leadership}")
+        if context.assignment(key) != row:
+            causes.append(f"the controller assigns {key} to {context.assignment(key)}, not {row}")
+    waiting: list[object] = [*context.reassigning, *context.to_delete]
+    waiting += [p for p, at in context.partition_phases.items() if at is not PartitionPhase.ONLINE]
+    waiting += [r for r, at in context.replica_phases.items() if at is not ReplicaPhase.ONLINE]
+    return causes + [f"the controller is not done with {what}" for what in waiting]

@@ -20,28 +20,35 @@ from contextlib import contextmanager
 from random import Random
 from typing import NamedTuple
 
-from engine.client.connection import Call
 from engine.client.settings import Address
-from engine.kafka_errors import NONE
 from engine.model import TopicPartition
-from engine.sim.clients import ClusterLinks, SimulatedConsumer, SimulatedProducer
+from engine.sim.clients import (
+    ACKS_ALL,
+    ClusterLinks,
+    ProducerKind,
+    SimulatedProducer,
+)
+from engine.sim.consumers import SimulatedConsumer
 from engine.sim.faults import STORE, Injector
-from engine.sim.invariants import Invariants, Rules, Violation
+from engine.sim.invariants import Invariants, Violation
 from engine.sim.ledger import Ledger
 from engine.sim.links import Wires
 from engine.sim.loop import VirtualLoop
+from engine.sim.losses import Rules
 from engine.sim.machine import Machine
 from engine.sim.network import SimulatedNetwork
 from engine.sim.node import BROKER_PORT, SimulatedBroker
+from engine.sim.operator import Operator
+from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.rest import unrest
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
-from engine.wire import messages
 
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
 _LOOK_MS = 500
+_PASSING_PERIOD_MS = 400
 
 
 class RunResult(NamedTuple):
@@ -65,8 +72,9 @@ class Simulation:
         self.loop = VirtualLoop()
         self.trace = Trace(self.loop, is_kept=is_traced)
         self.nodes: dict[int, SimulatedBroker] = {}
+        self._nodes_by_machine: dict[str, SimulatedBroker] = {}
         rules = Rules(plan.min_isr, plan.is_unclean_allowed, plan.is_synced)
-        self.invariants = Invariants(rules, self.nodes)
+        self.invariants = Invariants(rules, self.nodes, on_broken=self.loop.stop)
         self.ledger = Ledger(self.invariants, self.trace)
         self.links = Wires(self.loop, self._random("links"), delay_ms_max=plan.delay_ms_max)
         self.network = SimulatedNetwork(self.links)
@@ -77,10 +85,20 @@ class Simulation:
             self._add_node(broker_id)
         self._client_machine = self._machine("clients")
         self._client_timers = self._client_machine.start()
-        self._admin = self._client("admin")
-        self.injector = Injector(
-            self.nodes, self.network, self.server, self.invariants, self, self.trace
+        self.operator = Operator(
+            self._client("admin"),
+            self.invariants,
+            self.trace,
+            broker_ids=tuple(self.nodes),
+            min_isr=plan.min_isr,
         )
+        self.injector = Injector(
+            self.nodes, self.network, self.server, self.invariants, self.operator, self.trace
+        )
+        #: Producers to topics that come and go, by name and id.
+        self._passing: dict[tuple[str, str | None], SimulatedProducer] = {}
+        self._is_healing = False
+        self.invariants.topics.on_change = self._topic_changed_soon
 
     def _random(self, purpose: str) -> Random:
         return Random(f"{self.plan.seed}/{purpose}")
@@ -96,7 +114,7 @@ class Simulation:
             "min.insync.replicas": str(self.plan.min_isr),
             "unclean.leader.election.enable": str(self.plan.is_unclean_allowed).lower(),
         }
-        self.nodes[broker_id] = SimulatedBroker(
+        node = self.nodes[broker_id] = SimulatedBroker(
             broker_id,
             machine,
             self.network,
@@ -105,6 +123,7 @@ class Simulation:
             random=self._random(machine.name),
             events=self,
         )
+        self._nodes_by_machine[machine.name] = node
 
     def _client(self, name: str) -> ClusterLinks:
         addresses = [Address(node.name, BROKER_PORT) for node in self.nodes.values()]
@@ -125,8 +144,9 @@ class Simulation:
     def ran(self, machine: Machine) -> None:
         """Look at a broker after each of its callbacks."""
         self.invariants.now_ms = self.loop.now_ms
-        if machine.name[0] == "b":
-            self.invariants.look_at(self.nodes[int(machine.name[1:])])
+        node = self._nodes_by_machine.get(machine.name)
+        if node is not None and node.broker is not None:
+            self.invariants.look_at(node)
 
     def broke(self, machine: Machine, error: Exception) -> None:
         """Note an exception that nobody caught."""
@@ -137,6 +157,11 @@ class Simulation:
         """Put a line into the trace."""
         self.trace.add(subject, text)
 
+    def opened(self, node: SimulatedBroker) -> None:
+        """Look at the phases of a broker that may become the controller."""
+        if node.broker is not None:
+            watch_phases(node.broker.controller.context, self.invariants.broke)
+
     def gave_up(self, node: SimulatedBroker, reason: str) -> None:
         """Note a broker that cannot go on; for its disk's sake it may."""
         self.trace.add(node.name, f"gives up: {reason}")
@@ -145,48 +170,55 @@ class Simulation:
 
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut."""
-        self.invariants.lost_writes(node.broker_id)
+        self.invariants.losses.lost_writes(node.broker_id)
 
-    # The operator
+    # Topics that grow, come and go
 
-    def elect_preferred(self) -> None:
-        """Ask the controller for the preferred leaders."""
+    def _topic_changed_soon(self, name: str) -> None:
+        if self.producers:
+            self._client_timers.call_soon(lambda: self._topic_changed(name))
 
-        def ask() -> None:
-            if self._admin.controller is not None:
-                request = messages.ElectLeadersRequest(
-                    election_type=0, topic_partitions=None, timeout_ms=5_000
-                )
-                self._admin.ask(self._admin.controller, Call("ElectLeaders", request))
+    def _topic_changed(self, name: str) -> None:
+        topics = self.invariants.topics
+        topic = topics.by_name.get(name)
+        partitions = [key for key in topics.rows if key.topic == name]
+        if name.startswith("t"):
+            for partition in partitions:
+                for producer in self.producers:
+                    producer.add(partition)
+                for consumer in self.consumers:
+                    consumer.add(partition)
+            return
+        if topic is None:
+            self.ledger.forget(name)
+        for (passing, topic_id), producer in self._passing.items():
+            is_gone = topic is None or topics.is_doomed(name) or topic_id != topic.topic_id
+            if passing == name and is_gone:
+                producer.give_up()
+        if topic is not None and not topics.is_doomed(name):
+            self._produce_to(name, topic.topic_id, partitions)
 
-        self._admin.find_leaders([], ask)
+    def _produce_to(
+        self, name: str, topic_id: str | None, partitions: list[TopicPartition]
+    ) -> None:
+        producer = self._passing.get((name, topic_id))
+        if producer is not None:
+            for partition in partitions:
+                producer.add(partition)
+            return
+        number = len(self._passing)
+        # A new one for each topic: what an old one has on its way may arrive at a new topic.
+        kind = ProducerKind(ACKS_ALL, number % 2 == 0, 1 + number % 3, _PASSING_PERIOD_MS)
+        producer = self._passing[name, topic_id] = self._producer(f"x{number}", kind, partitions)
+        producer.start()
+        if self._is_healing:
+            producer.finish()
 
-    def _create_topics(self) -> None:
-        """Create what the plan has, again and again until the controller has done it."""
-        admin, create = self._admin, messages.CreateTopicsRequest
-        topics = [
-            create.CreatableTopic(name=f"t{number}", num_partitions=count, replication_factor=3)
-            for number, count in enumerate(self.plan.topics)
-        ]
-
-        def ask() -> None:
-            controller = admin.controller
-            if controller is None:
-                admin.after(_LOOK_MS, self._create_topics)
-                return
-            request = create(topics=topics, timeout_ms=5_000)
-            response = admin.ask(controller, Call("CreateTopics", request))
-
-            def take() -> None:
-                if response.error is not None or any(
-                    topic.error_code != NONE for topic in response.result().message.topics
-                ):
-                    admin.after(_LOOK_MS, self._create_topics)
-
-            response.watch(take)
-
-        if not all(partition in self.invariants.histories for partition in self.partitions):
-            admin.find_leaders([], ask)
+    def _producer(
+        self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
+    ) -> SimulatedProducer:
+        random = self._random(f"producer {name}")
+        return SimulatedProducer(self._client(name), kind, partitions, random, self.ledger)
 
     # The run
 
@@ -194,7 +226,7 @@ class Simulation:
         """Run to the end, or to the first violation."""
         with logging_into(self.trace):
             if self._boot() and self._load() and self._rest():
-                self.ledger.check_end(self.nodes, self.partitions)
+                self.ledger.check_end(self.nodes, list(self.invariants.topics.rows))
         violation = self.invariants.violation
         if violation is not None:
             self.trace.add("BROKEN", str(violation))
@@ -216,7 +248,7 @@ class Simulation:
     def _until(self, end_ms: int, is_done: Callable[[], bool]) -> bool:
         """Run until it is done, looking every half second; False if it is not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
-            self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms), self._is_broken)
+            self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
             if self._is_broken():
                 return False
         return is_done()
@@ -224,7 +256,8 @@ class Simulation:
     def _boot(self) -> bool:
         for node in self.nodes.values():
             node.start()
-        self._client_timers.call_soon(self._create_topics)
+        topics = {f"t{number}": (count, 3) for number, count in enumerate(self.plan.topics)}
+        self._client_timers.call_soon(lambda: self.operator.create(topics))
         if not self._until(_BOOT_MS_MAX, lambda: not self._unrest()):
             self.invariants.broke("LIVE", f"no cluster in time: {'; '.join(self._unrest())}")
             return False
@@ -238,11 +271,7 @@ class Simulation:
         start_ms = self.loop.now_ms
         for number, kind in enumerate(self.plan.producers):
             name = f"p{number}"
-            self.producers.append(
-                SimulatedProducer(
-                    self._client(name), kind, self.partitions, self._random(name), self.ledger
-                )
-            )
+            self.producers.append(self._producer(name, kind, self.partitions))
         for number in range(self.plan.consumer_count):
             name = f"c{number}"
             self.consumers.append(
@@ -265,7 +294,8 @@ class Simulation:
     def _rest(self) -> bool:
         self.trace.add("", "every fault is taken back")
         self.injector.heal_all()
-        for producer in self.producers:
+        self._is_healing = True
+        for producer in (*self.producers, *self._passing.values()):
             producer.finish()
         deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
         if not self._until(deadline_ms, lambda: not self._unrest() and not self._unanswered()):
@@ -276,7 +306,8 @@ class Simulation:
         return True
 
     def _unanswered(self) -> list[str]:
-        waiting = [f"{p.name} has records unanswered" for p in self.producers if not p.is_finished]
+        producers = (*self.producers, *self._passing.values())
+        waiting = [f"{p.name} has records unanswered" for p in producers if not p.is_finished]
         for consumer in self.consumers:
             for partition, position in consumer.positions.items():
                 end = self.invariants.history(partition).committed_end
@@ -300,15 +331,17 @@ def _buried_quietly() -> Iterator[None]:
     """Collect what a run leaves when it is over, and not before.
 
     Coroutines of processes that were killed would otherwise run their `finally` blocks amid other
-    events, or tell of it on stderr.
+    events, or tell of it on stderr. What was there before the run is not looked through again.
     """
     gc_was_on, hook = gc.isenabled(), sys.unraisablehook
     gc.disable()
+    gc.freeze()
     sys.unraisablehook = lambda _: None
     try:
         yield
     finally:
         gc.collect()
+        gc.unfreeze()
         sys.unraisablehook = hook
         if gc_was_on:
             gc.enable()

@@ -56,8 +56,14 @@ _OPERATOR_MS = 1 << 30
 class StoreObserver(Protocol):
     """Who is shown each transaction of the store."""
 
-    def committed(self, zxid: int, nodes: Mapping[str, Node | None], writer: str) -> None:
-        """Take note of nodes as a transaction leaves them, and of the machine that wrote."""
+    def committed(
+        self,
+        zxid: int,
+        nodes: Mapping[str, Node | None],
+        sessions: Mapping[int, int | None],
+        writer: str,
+    ) -> None:
+        """Take note of nodes and sessions as a transaction leaves them, and of who wrote."""
         ...
 
 
@@ -78,7 +84,7 @@ class WatchedJournal:
     ) -> None:
         """Take one transaction."""
         self._journal.commit(zxid, nodes, sessions)
-        self._observer.committed(zxid, nodes, self.writer)
+        self._observer.committed(zxid, nodes, sessions, self.writer)
 
     def close(self) -> None:
         """Keep everything."""

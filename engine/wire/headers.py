@@ -89,15 +89,19 @@ def apis(release: str = ENGINE_RELEASE) -> dict[int, Api]:
 
 def api(key_or_name: int | str, release: str = ENGINE_RELEASE) -> Api:
     """Return an API by its key or its name; raises UnknownMessage."""
-    by_key = apis(release)
-    if isinstance(key_or_name, int):
-        if key_or_name in by_key:
-            return by_key[key_or_name]
-    else:
-        for row in by_key.values():
-            if row.name == key_or_name:
-                return row
-    raise UnknownMessage(f"API {key_or_name}", release)
+    row = (
+        apis(release).get(key_or_name)
+        if isinstance(key_or_name, int)
+        else _apis_by_name(release).get(key_or_name)
+    )
+    if row is None:
+        raise UnknownMessage(f"API {key_or_name}", release)
+    return row
+
+
+@cache
+def _apis_by_name(release: str) -> dict[str, Api]:
+    return {row.name: row for row in apis(release).values()}
 
 
 @lru_cache(maxsize=HEADER_FORMS_KEPT)

@@ -68,6 +68,17 @@ def test_a_deleted_controller_node_forces_an_election() -> None:
     assert [] == cluster.failures()
 
 
+def test_a_controller_node_that_is_gone_before_anybody_looked_forces_an_election() -> None:
+    cluster = Cluster(2)
+    data, _ = now(cluster.admin.get("/controller"))
+    # The watches fire for this, and what follows before they are set again tells nobody.
+    now(cluster.admin.set("/controller", data))
+    now(cluster.admin.delete("/controller"))
+    cluster.settle()
+    assert 2 == cluster.controller.epoch
+    assert [] == cluster.failures()
+
+
 def test_another_broker_takes_over_when_the_controller_dies() -> None:
     cluster = Cluster(2)
     cluster.create_topic("t", (1, 2))

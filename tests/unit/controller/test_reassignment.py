@@ -235,6 +235,23 @@ def test_a_deletion_waits_until_the_last_partition_of_the_topic_has_moved() -> N
     assert [] == cluster.failures()
 
 
+def test_brokers_know_a_topic_whose_deletion_waits_for_a_move() -> None:
+    # Replicas are fetched by topic ids: where nobody knows the topic the move would never end.
+    cluster, told = started((1, 2), catch_up=False)
+    reassign(cluster, {T0: (3, 2)})
+    now(cluster.admin.create("/admin/delete_topics/t"))
+    told.settle()
+    cluster.active.channel.take()
+    cluster.start(5)
+    states = [
+        state
+        for _, _, request in cluster.active.channel.take("UpdateMetadataRequest")
+        for topic in request.topic_states
+        for state in topic.partition_states
+    ]
+    assert {1} == {state.leader for state in states}
+
+
 def test_a_broker_that_comes_back_does_not_let_a_deletion_overtake_a_move() -> None:
     cluster, told = started((1, 2), catch_up=False)
     reassign(cluster, {T0: (3, 2)})

@@ -1,0 +1,127 @@
+"""Consumers of the simulated cluster, which read from leaders.
+
+```
+fetch from the leader ──> what came must be what was committed ──> go on behind it
+                     └──> an error, or long with one leader: who leads?
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from engine.client.connection import Call, Response
+from engine.client.settings import Address
+from engine.host.promise import Promise
+from engine.kafka_errors import NONE, OFFSET_OUT_OF_RANGE
+from engine.model import TopicPartition
+from engine.sim.clients import BACKOFF_MS, ClientEvents, ClusterLinks
+from engine.wire import messages
+
+_FETCH_WAIT_MS = 500
+#: How long a consumer goes on with a leader before it asks who leads.
+_METADATA_AGE_MS = 10_000
+#: The last version that names topics.
+_BY_NAME_HIGHEST = 12
+
+
+class SimulatedConsumer:
+    """Reads every partition from its leader, from the first record on."""
+
+    def __init__(
+        self,
+        links: ClusterLinks,
+        partitions: Sequence[TopicPartition],
+        random: Random,
+        events: ClientEvents,
+        *,
+        pause_ms: int,
+    ) -> None:
+        self.name = links.name
+        #: Where each partition is read next.
+        self.positions = dict.fromkeys(partitions, 0)
+        self._links = links
+        self._random = random
+        self._events = events
+        self._pause_ms = pause_ms
+        self._found_ms: dict[TopicPartition, int] = {}
+
+    def start(self) -> None:
+        """Begin to read."""
+        for partition in self.positions:
+            self._find_leader(partition)
+
+    def add(self, partition: TopicPartition) -> None:
+        """Read one more partition."""
+        if partition not in self.positions:
+            self.positions[partition] = 0
+            self._find_leader(partition)
+
+    def _find_leader(self, partition: TopicPartition) -> None:
+        self._found_ms[partition] = self._links.timers.clock.monotonic_ms()
+        self._links.find_leaders(
+            [partition.topic],
+            lambda: self._links.after(BACKOFF_MS, lambda: self._fetch(partition)),
+        )
+
+    def _fetch(self, partition: TopicPartition) -> None:
+        leader = self._links.leaders.get(partition)
+        if leader is None:
+            self._find_leader(partition)
+            return
+        request = messages.FetchRequest
+        row = request.FetchPartition(
+            partition=partition.partition,
+            current_leader_epoch=-1,
+            fetch_offset=self.positions[partition],
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=1 << 20,
+        )
+        message = request(
+            replica_id=-1,
+            max_wait_ms=_FETCH_WAIT_MS,
+            min_bytes=1,
+            max_bytes=1 << 20,
+            session_id=0,
+            session_epoch=-1,
+            topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
+        )
+        response = self._links.ask(leader, Call("Fetch", message, highest=_BY_NAME_HIGHEST))
+        response.watch(lambda: self._fetched(partition, leader, response))
+
+    def _fetched(
+        self, partition: TopicPartition, leader: Address, promise: Promise[Response]
+    ) -> None:
+        if promise.error is not None:
+            self._find_leader(partition)
+            return
+        response = promise.result().message
+        if response.error_code != NONE or not response.responses:
+            self._find_leader(partition)
+            return
+        (topic,) = response.responses
+        (row,) = topic.partitions
+        if row.error_code == NONE:
+            behind = self._events.read(self.name, partition, bytes(row.records or b""))
+            if behind is not None:
+                self.positions[partition] = max(self.positions[partition], behind)
+            now_ms = self._links.timers.clock.monotonic_ms()
+            if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
+                # A replica that its broker was never told to give up believes that it leads.
+                self._find_leader(partition)
+                return
+            pause_ms = self._random.randrange(1, 2 * self._pause_ms)
+            self._links.after(pause_ms, lambda: self._fetch(partition))
+            return
+        start = self._events.start_of(partition)
+        if row.error_code == OFFSET_OUT_OF_RANGE and self.positions[partition] < start:
+            self.positions[partition] = start
+        # A follower serves consumers too, and may be behind.
+        elif row.error_code == OFFSET_OUT_OF_RANGE and self._events.leads(leader.host, partition):
+            position = self.positions[partition]
+            self._events.broke(
+                "R14", f"{self.name} has read {partition} to {position}: out of range", partition
+            )
+        self._find_leader(partition)

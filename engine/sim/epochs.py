@@ -1,0 +1,112 @@
+"""What counts in which epoch, looked at from outside.
+
+| rule | checked when | claim |
+|---|---|---|
+| R6 | a leader's watermark rose | each follower that it waits for has heard that it leads |
+| R11 | a leader wants a larger ISR | who joins is past the watermark and the epoch's start |
+| C2 | a broker heard of partitions | it takes no word of an older epoch than it knew |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.broker.broker import Broker
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.sim.node import SimulatedBroker
+
+Broke = Callable[[str, str, TopicPartition], None]
+
+
+class _Heard:
+    """What one life of a broker has heard of partitions."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.version = -1
+        self.epochs: dict[tuple[TopicPartition, bytes], int] = {}
+
+
+class EpochRules:
+    """Sees which broker has heard of which epochs."""
+
+    def __init__(self, broke: Broke, nodes: Mapping[int, SimulatedBroker]) -> None:
+        self._broke = broke
+        self._nodes = nodes
+        #: The latest epoch of each replica, whatever became of its process since.
+        self._reached: dict[tuple[int, TopicPartition, str | None], int] = {}
+        #: Where the log of each leader ended as its epoch began for it.
+        self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}
+        #: Since which epoch each leader leads, as far as it knows.
+        self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
+        self._heard: dict[int, _Heard] = {}
+
+    def replica_changed(self, partition: Partition) -> None:
+        """Take note of a replica's epoch."""
+        key = partition.broker_id, partition.topic_partition, partition.log.topic_id
+        self._reached[key] = max(self._reached.get(key, -1), partition.leader_epoch)
+
+    def leader_began(self, partition: Partition, *, led_before: bool) -> None:
+        """Take note of a leader as its epoch begins for it.
+
+        One that led before, as far as it knows, goes on with what it knows of its followers.
+        Source: Replica.resetReplicaState.
+        """
+        key = partition.topic_partition, partition.log.topic_id, partition.leader_epoch
+        self._starts.setdefault(key, partition.log.log_end_offset)
+        if not led_before:
+            self._first_epochs[partition.broker_id, partition.topic_partition] = key[2]
+
+    def watermark_rose(self, partition: Partition) -> None:
+        """Check that nobody counted who has not heard of the leader since it leads."""
+        key, topic_id = partition.topic_partition, partition.log.topic_id
+        first_epoch = self._first_epochs[partition.broker_id, key]
+        for broker_id in partition.in_sync.maximal_isr:
+            if broker_id not in partition.followers:
+                continue
+            reached = self._reached.get((broker_id, key, topic_id), -1)
+            if reached < first_epoch:
+                self._broke(
+                    "R6",
+                    f"{key}: leader {partition.broker_id} since epoch {first_epoch} counts "
+                    f"{broker_id}, which has heard of epoch {reached}",
+                    key,
+                )
+
+    def is_to_join(self, partition: Partition, broker_id: int) -> None:
+        """Check a follower that a leader takes for in sync."""
+        key, epoch = partition.topic_partition, partition.leader_epoch
+        broker = self._nodes[broker_id].broker
+        follower = None if broker is None else broker.storage.replica_manager.partitions.get(key)
+        if follower is None or follower.leader_epoch != epoch:
+            # It has ended since it fetched, or follows another leader by now.
+            return
+        end = follower.log.log_end_offset
+        least = self._starts.get((key, partition.log.topic_id, epoch), 0)
+        if end < max(least, partition.high_watermark):
+            self._broke(
+                "R11",
+                f"{key}: {broker_id} ends at {end} and is to join leader {partition.broker_id}, "
+                f"epoch {epoch} from {least} on, watermark {partition.high_watermark}",
+                key,
+            )
+
+    def look_at_metadata(self, broker: Broker) -> None:
+        """Check what a broker has heard of the leaders of partitions."""
+        cache = broker.metadata_cache
+        heard = self._heard.get(broker.broker_id)
+        if heard is None or heard.broker is not broker:
+            heard = self._heard[broker.broker_id] = _Heard(broker)
+        if heard.version == cache.version:
+            return
+        heard.version = cache.version
+        for topic, partitions in cache.topics.items():
+            topic_id = cache.topic_ids.get(topic, b"")
+            for index, partition in partitions.items():
+                key = TopicPartition(topic, index)
+                before = heard.epochs.get((key, topic_id), -1)
+                if partition.leader_epoch < before:
+                    who = f"broker {broker.broker_id}"
+                    self._broke("C2", f"{who} knew epoch {before} of {key}, hears {partition}", key)
+                heard.epochs[key, topic_id] = partition.leader_epoch

@@ -1,0 +1,121 @@
+"""What can happen to a cluster: kinds of faults and of an operator's work, and how long each lasts.
+
+Some kinds find what they can find only together, and one after the other within a few seconds.
+`THEMES` has those; the other seeds draw their kinds one by one.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class FaultKind(Enum):
+    """What can happen to a cluster."""
+
+    KILL = "kill"
+    POWER_CUT = "power-cut"
+    STOP = "stop"
+    PAUSE = "pause"
+    BOUNCE = "bounce"
+    ISOLATE = "isolate"
+    CUT = "cut"
+    DEAF = "deaf"
+    RESET = "reset"
+    SLOW = "slow"
+    CUT_STORE = "cut-store"
+    RESET_STORE = "reset-store"
+    EXPIRE = "expire"
+    DISK_FULL = "disk-full"
+    SYNC_ERROR = "sync-error"
+    CLOCK_JUMP = "clock-jump"
+    STORE_RESTART = "store-restart"
+    DEPOSE = "depose"
+    # An operator at work.
+    ELECT_PREFERRED = "elect-preferred"
+    ELECT_UNCLEAN = "elect-unclean"
+    HAND_OVER = "hand-over"
+    MOVE = "move"
+    CANCEL_MOVE = "cancel-move"
+    CREATE_TOPIC = "create-topic"
+    DELETE_TOPIC = "delete-topic"
+    GROW_TOPIC = "grow-topic"
+    CONFIGURE_TOPIC = "configure-topic"
+
+
+class Direction(Enum):
+    """Which way of a link is cut."""
+
+    BOTH = "both ways"
+    IN = "inwards"
+    OUT = "outwards"
+
+
+#: What an operator does, with leave of the cluster.
+WORK = (
+    FaultKind.ELECT_PREFERRED,
+    FaultKind.ELECT_UNCLEAN,
+    FaultKind.HAND_OVER,
+    FaultKind.MOVE,
+    FaultKind.CANCEL_MOVE,
+    FaultKind.CREATE_TOPIC,
+    FaultKind.DELETE_TOPIC,
+    FaultKind.GROW_TOPIC,
+    FaultKind.CONFIGURE_TOPIC,
+)
+#: What goes wrong by itself.
+HARM = tuple(kind for kind in FaultKind if kind not in WORK)
+
+#: Kinds that never come without another: there would be nothing to take back or to delete.
+COMPANIONS = {
+    FaultKind.CANCEL_MOVE: FaultKind.MOVE,
+    FaultKind.DELETE_TOPIC: FaultKind.CREATE_TOPIC,
+}
+
+#: How long each kind lasts, in ms, from and to; instants last 0.
+DURATIONS = {
+    FaultKind.KILL: (0, 15_000),
+    FaultKind.POWER_CUT: (0, 15_000),
+    FaultKind.STOP: (0, 10_000),
+    FaultKind.PAUSE: (100, 14_000),
+    FaultKind.BOUNCE: (0, 1),
+    FaultKind.ISOLATE: (500, 15_000),
+    FaultKind.CUT: (500, 15_000),
+    FaultKind.DEAF: (500, 12_000),
+    FaultKind.RESET: (0, 1),
+    FaultKind.SLOW: (1_000, 10_000),
+    FaultKind.CUT_STORE: (500, 12_000),
+    FaultKind.RESET_STORE: (0, 1),
+    FaultKind.EXPIRE: (0, 1),
+    FaultKind.DISK_FULL: (1_000, 10_000),
+    FaultKind.SYNC_ERROR: (0, 1),
+    FaultKind.CLOCK_JUMP: (0, 3_600_000),
+    FaultKind.STORE_RESTART: (100, 4_000),
+    FaultKind.DEPOSE: (0, 1),
+    FaultKind.ELECT_PREFERRED: (0, 1),
+    FaultKind.ELECT_UNCLEAN: (0, 1),
+    FaultKind.HAND_OVER: (0, 1),
+    FaultKind.MOVE: (0, 1),
+    FaultKind.CANCEL_MOVE: (0, 1),
+    FaultKind.CREATE_TOPIC: (0, 1),
+    FaultKind.DELETE_TOPIC: (0, 1),
+    FaultKind.GROW_TOPIC: (0, 1),
+    FaultKind.CONFIGURE_TOPIC: (0, 1),
+}
+
+#: Kinds that are drawn together, each for the stories that need them.
+THEMES = (
+    # Two elections that somebody hears of late: unfenced fetch, fast double fail-over.
+    (FaultKind.DEAF, FaultKind.HAND_OVER),
+    (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.SLOW),
+    # A new leader whose watermark lags, a follower that was away: early ISR growth.
+    (FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.CUT),
+    # Orders of two controllers at once: zombie controller.
+    (FaultKind.DEAF, FaultKind.DEPOSE, FaultKind.HAND_OVER),
+    (FaultKind.DEAF, FaultKind.EXPIRE, FaultKind.PAUSE, FaultKind.MOVE),
+    # Logs that are made and removed while disks fail.
+    (FaultKind.DISK_FULL, FaultKind.SYNC_ERROR, FaultKind.GROW_TOPIC, FaultKind.MOVE),
+    (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
+    # Reassignments that their controller does not live to see the end of.
+    (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.DEPOSE, FaultKind.KILL),
+    (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.BOUNCE, FaultKind.RESET),
+)

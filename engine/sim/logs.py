@@ -1,0 +1,39 @@
+"""What is read of a replica's log from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.replication.partition import Partition
+from engine.sim.records import BatchId, batch_ids
+
+
+def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
+    """Tell whether epochs and their starts rise strictly, none beyond a log's end."""
+    return all(
+        one.epoch < next_.epoch and one.start_offset < next_.start_offset
+        for one, next_ in pairwise(epochs)
+    ) and not (epochs and epochs[-1].start_offset > log_end_offset)
+
+
+def content_ids(
+    partition: Partition, start: int | None = None, end: int | None = None
+) -> list[BatchId]:
+    """Return the batches of a replica, from and to an offset."""
+    log = partition.log
+    first = log.log_start_offset if start is None else max(start, log.log_start_offset)
+    if first >= log.log_end_offset:
+        return []
+    ids: list[BatchId] = []
+    bound = log.log_end_offset if end is None else end
+    while first < bound:
+        found = log.read(first, 1 << 30, bound)
+        more = [batch for batch in batch_ids(found.read()) if batch.base_offset < bound]
+        found.release()
+        if not more:
+            break
+        ids += more
+        first = more[-1].last_offset + 1
+    return ids

@@ -1,0 +1,255 @@
+"""An operator at work among the faults: moves, elections, topics, configurations.
+
+```
+order ── who is the controller? ──> the request ──> its outcome in the trace
+```
+
+What an order is about is chosen from the cluster as it is then and from the number of its fault
+alone, so that faults can be left out before it. An order that fails is not given again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+from engine.client.connection import Call
+from engine.kafka_errors import NONE, kafka_error
+from engine.model import TopicPartition
+from engine.sim.clients import ClusterLinks
+from engine.sim.invariants import Invariants
+from engine.sim.kinds import FaultKind
+from engine.sim.plan import Fault
+from engine.sim.trace import Trace
+from engine.wire import messages
+
+_TIMEOUT_MS = 5_000
+_AGAIN_MS = 500
+_PARTITIONS_MAX = 4
+#: How many topics come and go beside those of the plan, by name.
+_PASSING_TOPICS = 3
+_TOPIC, _SET = 2, 0
+_PREFERRED, _UNCLEAN = 0, 1
+
+
+class Operator:
+    """One client with the rights to everything."""
+
+    def __init__(
+        self,
+        links: ClusterLinks,
+        invariants: Invariants,
+        trace: Trace,
+        *,
+        broker_ids: tuple[int, ...],
+        min_isr: int,
+    ) -> None:
+        self._links = links
+        self._invariants = invariants
+        self._topics = invariants.topics
+        self._trace = trace
+        self._broker_ids = broker_ids
+        self._min_isr = min_isr
+
+    # Talking to the cluster
+
+    def _ask(self, name: str, request: Any, done: Callable[[Any], None] | None = None) -> None:
+        """Ask the controller once; `done` is given the response, None if there was none."""
+        links = self._links
+
+        def ask() -> None:
+            if links.controller is None:
+                take(None)
+                return
+            response = links.ask(links.controller, Call(name, request))
+            response.watch(
+                lambda: take(None if response.error is not None else response.result().message)
+            )
+
+        def take(message: Any) -> None:
+            self._trace.add("operator", f"{name}: {_outcome(message)}")
+            if done is not None:
+                done(message)
+
+        links.find_leaders([], ask)
+
+    def create(self, topics: Mapping[str, tuple[int, int]]) -> None:
+        """Create topics with so many partitions and replicas, again until they are there."""
+        row = messages.CreateTopicsRequest.CreatableTopic
+        rows = [
+            row(name=name, num_partitions=partitions, replication_factor=replicas)
+            for name, (partitions, replicas) in topics.items()
+        ]
+
+        def done(message: Any) -> None:
+            if message is None or any(topic.error_code != NONE for topic in message.topics):
+                self._links.after(_AGAIN_MS, lambda: self.create(topics))
+
+        if not all(name in self._topics.by_name for name in topics):
+            request = messages.CreateTopicsRequest(topics=rows, timeout_ms=_TIMEOUT_MS)
+            self._ask("CreateTopics", request, done)
+
+    # Orders
+
+    def perform(self, fault: Fault) -> None:
+        """Give one order."""
+        draw = Random(f"{fault.other}/operator")
+        match fault.kind:
+            case FaultKind.ELECT_PREFERRED:
+                self._elect(_PREFERRED, None)
+            case FaultKind.ELECT_UNCLEAN:
+                self._elect(_UNCLEAN, None)
+            case FaultKind.HAND_OVER:
+                self._hand_over(draw)
+            case FaultKind.MOVE:
+                self._move(draw)
+            case FaultKind.CANCEL_MOVE:
+                self._cancel(draw)
+            case FaultKind.CREATE_TOPIC:
+                self._create_one(draw)
+            case FaultKind.DELETE_TOPIC:
+                self._delete_one(draw)
+            case FaultKind.GROW_TOPIC:
+                self._grow_one(draw)
+            case FaultKind.CONFIGURE_TOPIC:
+                self._configure_one(draw)
+            case _:
+                raise AssertionError(f"{fault.kind} is no operator's")
+
+    def _any_partition(self, draw: Random) -> TopicPartition | None:
+        keys = sorted(key for key in self._topics.rows if not self._topics.is_doomed(key.topic))
+        return draw.choice(keys) if keys else None
+
+    def _elect(self, kind: int, partition: TopicPartition | None) -> None:
+        row = messages.ElectLeadersRequest.TopicPartitions
+        rows = None
+        if partition is not None:
+            rows = [row(topic=partition.topic, partitions=[partition.partition])]
+        request = messages.ElectLeadersRequest(
+            election_type=kind, topic_partitions=rows, timeout_ms=_TIMEOUT_MS
+        )
+        self._ask("ElectLeaders", request)
+
+    def _reassign(
+        self,
+        partition: TopicPartition,
+        replicas: list[int] | None,
+        done: Callable[[Any], None] | None = None,
+    ) -> None:
+        what = "its replicas of before" if replicas is None else replicas
+        self._trace.add("operator", f"{partition} is to have {what}")
+        request = messages.AlterPartitionReassignmentsRequest
+        row = request.ReassignablePartition(partition_index=partition.partition, replicas=replicas)
+        topic = request.ReassignableTopic(name=partition.topic, partitions=[row])
+        self._ask(
+            "AlterPartitionReassignments",
+            request(timeout_ms=_TIMEOUT_MS, topics=[topic]),
+            done,
+        )
+
+    def _hand_over(self, draw: Random) -> None:
+        """Let another replica lead, as the first of the same ones."""
+        partition = self._any_partition(draw)
+        state = None if partition is None else self._invariants.history(partition).state
+        if partition is None or state is None:
+            return
+        row = self._topics.rows[partition]
+        others = [broker_id for broker_id in state.isr if broker_id != state.leader]
+        if not others or row.adding_replicas or row.removing_replicas:
+            return
+        first = draw.choice(others)
+        replicas = [first, *(broker_id for broker_id in row.replicas if broker_id != first)]
+        self._reassign(partition, replicas, lambda _: self._elect(_PREFERRED, partition))
+
+    def _move(self, draw: Random) -> None:
+        partition = self._any_partition(draw)
+        if partition is not None:
+            least = max(2, self._min_isr)
+            count = draw.randint(least, min(len(self._broker_ids), 3))
+            self._reassign(partition, draw.sample(self._broker_ids, count))
+
+    def _cancel(self, draw: Random) -> None:
+        moving = sorted(
+            key
+            for key, row in self._topics.rows.items()
+            if row.adding_replicas or row.removing_replicas
+        )
+        partition = draw.choice(moving) if moving else self._any_partition(draw)
+        if partition is not None:
+            self._reassign(partition, None)
+
+    def _create_one(self, draw: Random) -> None:
+        name = f"x{draw.randrange(_PASSING_TOPICS)}"
+        request = messages.CreateTopicsRequest
+        row = request.CreatableTopic(
+            name=name,
+            num_partitions=draw.choice((1, 2)),
+            replication_factor=draw.choice((2, 3)),
+        )
+        self._ask("CreateTopics", request(topics=[row], timeout_ms=_TIMEOUT_MS))
+
+    def _delete_one(self, draw: Random) -> None:
+        names = sorted(
+            name
+            for name in self._topics.by_name
+            if name.startswith("x") and not self._topics.is_doomed(name)
+        )
+        if names:
+            name = draw.choice(names)
+            row = messages.DeleteTopicsRequest.DeleteTopicState(name=name)
+            request = messages.DeleteTopicsRequest(topics=[row], timeout_ms=_TIMEOUT_MS)
+            self._ask("DeleteTopics", request)
+
+    def _grow_one(self, draw: Random) -> None:
+        names = sorted(name for name in self._topics.by_name if not self._topics.is_doomed(name))
+        if not names:
+            return
+        name = draw.choice(names)
+        count = len(self._topics.by_name[name].partitions) + 1
+        if count <= _PARTITIONS_MAX:
+            request = messages.CreatePartitionsRequest
+            row = request.CreatePartitionsTopic(name=name, count=count, assignments=None)
+            self._ask("CreatePartitions", request(topics=[row], timeout_ms=_TIMEOUT_MS))
+
+    def _configure_one(self, draw: Random) -> None:
+        names = sorted(name for name in self._topics.by_name if not self._topics.is_doomed(name))
+        if not names:
+            return
+        key, values = draw.choice(
+            (
+                ("min.insync.replicas", ("1", "2")),
+                ("segment.bytes", ("1024", "4096", "1048576")),
+                ("flush.messages", ("1", "100")),
+                ("retention.bytes", ("2048", "-1")),
+                ("retention.ms", ("3000", "-1")),
+            )
+        )
+        request = messages.IncrementalAlterConfigsRequest
+        config = request.AlterableConfig(name=key, config_operation=_SET, value=draw.choice(values))
+        resource = request.AlterConfigsResource(
+            resource_type=_TOPIC, resource_name=draw.choice(names), configs=[config]
+        )
+        self._ask("IncrementalAlterConfigs", request(resources=[resource]))
+
+
+def _outcome(message: Any) -> str:
+    """Return in words what a response says: done, or the errors in it."""
+    if message is None:
+        return "no response"
+    names = sorted({kafka_error(code).name for code in _codes(message) if code != NONE})
+    return ", ".join(names) or "done"
+
+
+def _codes(message: Any) -> list[int]:
+    """Return every error code of a response, at whatever depth."""
+    codes = []
+    for name in message.__slots__:
+        value = getattr(message, name)
+        if name == "error_code":
+            codes.append(value)
+        elif isinstance(value, list):
+            for element in value:
+                if hasattr(element, "__slots__"):
+                    codes += _codes(element)
+    return codes

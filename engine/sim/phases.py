@@ -1,0 +1,69 @@
+"""C3: partitions and replicas of a controller go from phase to phase as the tables say.
+
+What a controller finds when it takes over it may note as it is: online, offline, not deletable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
+from typing import TypeVar
+
+from engine.controller.context import ControllerContext
+from engine.controller.states import (
+    PARTITION_COMES_FROM,
+    REPLICA_COMES_FROM,
+    PartitionPhase,
+    ReplicaPhase,
+)
+
+K = TypeVar("K")
+P = TypeVar("P", bound=Enum)
+
+_FIRST_OF_PARTITIONS = (
+    PartitionPhase.NEW,
+    PartitionPhase.ONLINE,
+    PartitionPhase.OFFLINE,
+)
+_FIRST_OF_REPLICAS = (
+    ReplicaPhase.NEW,
+    ReplicaPhase.ONLINE,
+    ReplicaPhase.DELETION_INELIGIBLE,
+)
+
+
+class WatchedPhases(dict[K, P]):
+    """Phases by partition or replica; tells of a change that no table has."""
+
+    def __init__(
+        self,
+        content: dict[K, P],
+        comes_from: Mapping[P, frozenset[P]],
+        first: Iterable[P],
+        broke: Callable[[str, str], None],
+    ) -> None:
+        super().__init__(content)
+        self._comes_from = comes_from
+        self._first = frozenset(first)
+        self._broke = broke
+
+    def __setitem__(self, key: K, phase: P) -> None:
+        before = self.get(key)
+        # What does not exist is as good as unknown.
+        if before is None or before.value == "non-existent":
+            is_tabled = phase in self._first
+        else:
+            is_tabled = before in self._comes_from[phase]
+        if not is_tabled:
+            self._broke("C3", f"{key} from {before} to {phase}")
+        super().__setitem__(key, phase)
+
+
+def watch_phases(context: ControllerContext, broke: Callable[[str, str], None]) -> None:
+    """Look at each change of a phase from now on."""
+    context.partition_phases = WatchedPhases(
+        context.partition_phases, PARTITION_COMES_FROM, _FIRST_OF_PARTITIONS, broke
+    )
+    context.replica_phases = WatchedPhases(
+        context.replica_phases, REPLICA_COMES_FROM, _FIRST_OF_REPLICAS, broke
+    )

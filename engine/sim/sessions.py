@@ -1,0 +1,35 @@
+"""Z2: an ephemeral node is there while its session lives, and goes with it in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from engine.znode.tree import Node
+
+
+class SessionRules:
+    """The sessions of the store and the nodes that they own."""
+
+    def __init__(self, broke: Callable[[str, str], None]) -> None:
+        self._broke = broke
+        self._live: set[int] = set()
+        self._owners: dict[str, int] = {}
+
+    def committed(
+        self, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
+    ) -> None:
+        """Check one transaction: what it leaves of nodes; sessions with None have ended."""
+        ended = {session_id for session_id, timeout_ms in sessions.items() if timeout_ms is None}
+        self._live |= set(sessions)
+        self._live -= ended
+        for path, node in nodes.items():
+            if node is None or not node.ephemeral_owner:
+                self._owners.pop(path, None)
+                continue
+            self._owners[path] = node.ephemeral_owner
+            if node.ephemeral_owner not in self._live:
+                self._broke("Z2", f"{path} belongs to {node.ephemeral_owner:#x}, which is over")
+        if ended:
+            left = sorted(path for path, owner in self._owners.items() if owner in ended)
+            if left:
+                self._broke("Z2", f"sessions {sorted(ended)} are over, and {left} are there")

@@ -1,0 +1,216 @@
+"""What the store has of topics, and the rules of their ids, their moves and their end.
+
+| rule | checked when | claim |
+|---|---|---|
+| C6 | a topic or a state is written | ISR ⊆ replicas; replicas change by a move alone |
+| C6 | a move ends | in its target, whose replicas have all been in sync, or where it began |
+| C6 | a replica is gone from its disk | it left or came, and is not in sync |
+| C8 | a topic is created | its id is new, and stays |
+| C8 | a topic is gone | it was to be, nothing of it moves, no replica of it is left |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from engine.model import TopicPartition
+from engine.sim.histories import History
+from engine.znode.values import PartitionAssignment, TopicAssignment
+
+Broke = Callable[[str, str], None]
+
+
+class _Move:
+    """One partition on its way from some replicas to others."""
+
+    def __init__(self, row: PartitionAssignment) -> None:
+        self.original, self.target = _original(row), _target(row)
+        #: Whether all target replicas have been in sync at once.
+        self.has_caught_up = False
+
+    def look_at(self, isr: Iterable[int]) -> None:
+        """Take note of an in-sync set."""
+        self.has_caught_up = self.has_caught_up or self.target <= set(isr)
+
+
+class Topics:
+    """All topics that there are."""
+
+    def __init__(
+        self,
+        broke: Broke,
+        histories: dict[TopicPartition, History],
+        *,
+        has_files: Callable[[int, TopicPartition], bool],
+    ) -> None:
+        """`has_files` tells whether a broker's disk has a replica."""
+        self.by_name: dict[str, TopicAssignment] = {}
+        self.rows: dict[TopicPartition, PartitionAssignment] = {}
+        #: Told of each topic when its partitions have changed.
+        self.on_change: Callable[[str], None] = lambda _name: None
+        self._broke = broke
+        self._histories = histories
+        self._has_files = has_files
+        #: Topics that are to be deleted, with their ids as that was asked for.
+        self._doomed: dict[str, str | None] = {}
+        self._ids: set[str] = set()
+        self._moves: dict[TopicPartition, _Move] = {}
+        #: Replicas whose files may go, since those of the target have all been in sync.
+        self._leaving: dict[TopicPartition, set[int]] = {}
+
+    def is_doomed(self, name: str) -> bool:
+        """Tell whether a topic is to be deleted."""
+        topic = self.by_name.get(name)
+        return topic is not None and name in self._doomed and topic.topic_id == self._doomed[name]
+
+    def doomed(self) -> list[str]:
+        """Return the topics of which a wish to delete them is stored."""
+        return sorted(self._doomed)
+
+    def moving(self) -> list[TopicPartition]:
+        """Return the partitions that are being reassigned."""
+        return sorted(key for key, row in self.rows.items() if _is_moving(row))
+
+    def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
+        """Return the assigned replicas of a partition, none if it is not there."""
+        row = self.rows.get(partition)
+        return () if row is None else row.replicas
+
+    def is_of(self, partition: TopicPartition, topic_id: str | None) -> bool:
+        """Tell whether a log belongs to the topic that has its name now."""
+        topic = self.by_name.get(partition.topic)
+        return topic is not None and topic_id == topic.topic_id
+
+    # What is written
+
+    def doom(self, name: str) -> None:
+        """Take note that a topic is to be deleted: its records are nobody's any more."""
+        topic = self.by_name.get(name)
+        self._doomed[name] = None if topic is None else topic.topic_id
+        for key in self._keys(name):
+            if key in self._histories:
+                self._histories[key].excuse = "its topic is to be deleted"
+        self.on_change(name)
+
+    def pardon(self, name: str) -> None:
+        """Take note that a topic is not to be deleted, for it is not there any more."""
+        if self.is_doomed(name):
+            self._broke("C8", f"{name} is not to be deleted any more, and still there")
+        self._doomed.pop(name, None)
+
+    def write(self, name: str, topic: TopicAssignment) -> None:
+        """Take the assignment of a topic."""
+        before = self.by_name.get(name)
+        if before is None:
+            if topic.topic_id is None or topic.topic_id in self._ids:
+                self._broke("C8", f"{name} is created with the id {topic.topic_id}")
+            self._ids.add(topic.topic_id or "")
+        elif before.topic_id != topic.topic_id:
+            self._broke("C8", f"the id of {name} was {before.topic_id}, is {topic.topic_id}")
+        for key in self._keys(name):
+            if key.partition not in topic.partitions:
+                # Only what was added as the topic was to go already is taken back.
+                if name not in self._doomed or key in self._histories:
+                    self._broke("C8", f"{key} is gone, and its topic is not")
+                del self.rows[key]
+        self.by_name[name] = topic
+        for index, row in topic.partitions.items():
+            self._write_row(TopicPartition(name, index), row)
+        if before is None or set(before.partitions) != set(topic.partitions):
+            self.on_change(name)
+
+    def remove(self, name: str) -> None:
+        """Take note that a topic is gone."""
+        if name not in self._doomed:
+            self._broke("C8", f"{name} is gone, and nobody asked for that")
+        for key in self._keys(name):
+            row = self.rows.pop(key)
+            if _is_moving(row):
+                self._broke("C8", f"{key} is gone amid a reassignment, {row}")
+            left = [broker_id for broker_id in row.replicas if self._has_files(broker_id, key)]
+            if left:
+                self._broke("C8", f"{key} is gone, and brokers {left} have its log")
+            self._histories.pop(key, None)
+            self._moves.pop(key, None)
+            self._leaving.pop(key, None)
+        del self.by_name[name]
+        self.on_change(name)
+
+    def _keys(self, name: str) -> list[TopicPartition]:
+        topic = self.by_name.get(name)
+        return [] if topic is None else [TopicPartition(name, index) for index in topic.partitions]
+
+    def _isr(self, key: TopicPartition) -> tuple[int, ...]:
+        history = self._histories.get(key)
+        return () if history is None or history.state is None else history.state.isr
+
+    # Moves
+
+    def _write_row(self, key: TopicPartition, row: PartitionAssignment) -> None:
+        before = self.rows.get(key)
+        if before == row:
+            return
+        self.rows[key] = row
+        if not set(self._isr(key)) <= set(row.replicas):
+            self._broke("C6", f"{key}: ISR {self._isr(key)}, assigned {row}")
+        if before is not None:
+            self._check_move(key, before, row)
+        if not _is_moving(row):
+            self._moves.pop(key, None)
+            self._leaving.pop(key, None)
+            return
+        self._moves[key] = _Move(row)
+        self.look_at(key, self._isr(key))
+
+    def _check_move(
+        self, key: TopicPartition, before: PartitionAssignment, row: PartitionAssignment
+    ) -> None:
+        move = self._moves.get(key)
+        if _is_moving(row):
+            if _original(row) != _original(before):
+                self._broke("C6", f"{key} moves from other replicas, {before}, then {row}")
+        elif move is None:
+            if set(row.replicas) != set(before.replicas):
+                self._broke("C6", f"{key}: {before}, then {row} without a move")
+        elif set(row.replicas) == move.target and move.has_caught_up:
+            pass
+        elif set(row.replicas) != move.original:
+            self._broke("C6", f"{key}: {before} ends as {row}, caught up: {move.has_caught_up}")
+
+    def look_at(self, key: TopicPartition, isr: Iterable[int]) -> None:
+        """Take note of an in-sync set that is stored."""
+        move = self._moves.get(key)
+        if move is not None:
+            move.look_at(isr)
+            if move.has_caught_up:
+                self._leaving.setdefault(key, set()).update(self.rows[key].removing_replicas)
+
+    def is_leaving(self, key: TopicPartition, broker_id: int) -> bool:
+        """Tell whether a replica is on its way out, and all that stay have been in sync.
+
+        Its leader may have been told of those that stay, and wait for them alone, a moment before
+        the state is written without it. Source: RSN-9; `moveReassignedPartitionLeaderIfRequired`.
+        """
+        return broker_id in self._leaving.get(key, ())
+
+    def check_removal(self, key: TopicPartition, broker_id: int) -> None:
+        """Check that a replica may be gone from its broker and its disk."""
+        row = self.rows.get(key)
+        if row is None or key.topic in self._doomed or broker_id not in row.replicas:
+            return
+        may_go = broker_id in row.adding_replicas or self.is_leaving(key, broker_id)
+        if not may_go or broker_id in self._isr(key):
+            text = f"{key} is gone from {broker_id}, {row}, ISR {self._isr(key)}"
+            self._broke("C6", text)
+
+
+def _is_moving(row: PartitionAssignment) -> bool:
+    return bool(row.adding_replicas or row.removing_replicas)
+
+
+def _original(row: PartitionAssignment) -> frozenset[int]:
+    return frozenset(row.replicas) - frozenset(row.adding_replicas)
+
+
+def _target(row: PartitionAssignment) -> frozenset[int]:
+    return frozenset(row.replicas) - frozenset(row.removing_replicas)

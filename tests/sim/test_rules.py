@@ -1,0 +1,244 @@
+"""The rules that a simulation looks for: each is seen broken where it is broken, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from engine.controller.context import ControllerContext
+from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.model import TopicPartition
+from engine.sim.histories import History
+from engine.sim.logs import epochs_rise
+from engine.sim.phases import watch_phases
+from engine.sim.sessions import SessionRules
+from engine.sim.topics import Topics
+from engine.znode.tree import Node
+from engine.znode.values import PartitionAssignment, PartitionStateNode, TopicAssignment
+
+T0 = TopicPartition("t", 0)
+ID, OTHER_ID = "A" * 22, "B" * 21 + "A"
+
+
+class Noting:
+    """Topics with what they say is broken, and the replicas that are on disks."""
+
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+        self.files: set[int] = set()
+        self.histories: dict[TopicPartition, History] = {}
+        self.topics = Topics(
+            lambda rule, _text: self.broken.append(rule),
+            self.histories,
+            has_files=lambda broker_id, _key: broker_id in self.files,
+        )
+
+    def write(
+        self, *replicas: int, adding: tuple[int, ...] = (), removing: tuple[int, ...] = ()
+    ) -> None:
+        """Write the assignment of the one partition."""
+        row = PartitionAssignment(replicas, adding, removing)
+        self.topics.write("t", TopicAssignment(ID, {0: row}))
+
+    def sync(self, *isr: int) -> None:
+        """Write the in-sync set."""
+        history = self.histories.setdefault(T0, History("t-0"))
+        history.state = PartitionStateNode(isr[0], 0, isr, 1)
+        self.topics.look_at(T0, isr)
+
+
+@pytest.fixture
+def noting() -> Noting:
+    made = Noting()
+    made.write(1, 2)
+    made.sync(1, 2)
+    return made
+
+
+def test_a_move_whose_target_was_in_sync_breaks_nothing(noting: Noting) -> None:
+    noting.write(3, 2, 1, adding=(3,), removing=(1,))
+    noting.sync(1, 2, 3)
+    noting.sync(2, 3)
+    noting.topics.check_removal(T0, 1)
+    noting.write(3, 2)
+    assert [] == noting.broken
+
+
+def test_a_move_that_is_cancelled_breaks_nothing(noting: Noting) -> None:
+    noting.write(3, 2, 1, adding=(3,), removing=(1,))
+    noting.topics.check_removal(T0, 3)
+    noting.write(2, 1)
+    assert [] == noting.broken
+
+
+def _ends_early(noting: Noting) -> None:
+    noting.sync(2)
+    noting.write(3, 2)
+
+
+def _is_removed_early(noting: Noting) -> None:
+    noting.sync(2)
+    noting.topics.check_removal(T0, 1)
+
+
+def _is_removed_in_sync(noting: Noting) -> None:
+    noting.sync(1, 2, 3)
+    noting.topics.check_removal(T0, 1)
+
+
+def _ends_elsewhere(noting: Noting) -> None:
+    noting.sync(1, 2, 3)
+    noting.write(1, 2, 3)
+
+
+def _forgets_where_it_began(noting: Noting) -> None:
+    noting.write(3, 2, adding=(3,))
+
+
+def _leaves_somebody_in_sync(noting: Noting) -> None:
+    noting.sync(1, 2, 3)
+    noting.write(3, 2)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        _ends_early,
+        _is_removed_early,
+        _is_removed_in_sync,
+        _ends_elsewhere,
+        _forgets_where_it_began,
+        _leaves_somebody_in_sync,
+    ],
+)
+def test_a_move_that_goes_wrong_is_seen(noting: Noting, wrong: Callable[[Noting], None]) -> None:
+    noting.write(3, 2, 1, adding=(3,), removing=(1,))
+    assert [] == noting.broken
+    wrong(noting)
+    assert {"C6"} == set(noting.broken)
+
+
+def test_replicas_that_change_without_a_move_are_seen(noting: Noting) -> None:
+    noting.write(1, 2, 3)
+    assert ["C6"] == noting.broken
+
+
+def test_replicas_may_change_their_order(noting: Noting) -> None:
+    noting.write(2, 1)
+    assert [] == noting.broken
+
+
+def test_a_topic_that_is_deleted_everywhere_breaks_nothing(noting: Noting) -> None:
+    noting.topics.doom("t")
+    assert noting.topics.is_doomed("t")
+    assert noting.histories[T0].excuse is not None
+    noting.topics.remove("t")
+    noting.topics.pardon("t")
+    assert [] == noting.broken + noting.topics.doomed()
+    assert {} == noting.histories
+
+
+def test_a_topic_that_goes_before_its_replicas_is_seen(noting: Noting) -> None:
+    noting.files = {2}
+    noting.topics.doom("t")
+    noting.topics.remove("t")
+    assert ["C8"] == noting.broken
+
+
+def test_a_topic_that_goes_unasked_is_seen(noting: Noting) -> None:
+    noting.topics.remove("t")
+    assert ["C8"] == noting.broken
+
+
+def test_a_topic_that_goes_amid_a_move_is_seen(noting: Noting) -> None:
+    noting.write(3, 2, 1, adding=(3,), removing=(1,))
+    noting.topics.doom("t")
+    noting.topics.remove("t")
+    assert ["C8"] == noting.broken
+
+
+@pytest.mark.parametrize(("topic_id", "broken"), [(ID, ["C8"]), (OTHER_ID, []), (None, ["C8"])])
+def test_the_id_of_a_deleted_topic_never_returns(
+    noting: Noting, topic_id: str | None, broken: list[str]
+) -> None:
+    noting.topics.doom("t")
+    noting.topics.remove("t")
+    noting.topics.pardon("t")
+    noting.topics.write("t", TopicAssignment(topic_id, {0: PartitionAssignment((1,))}))
+    assert broken == noting.broken
+
+
+def test_a_topic_keeps_its_id(noting: Noting) -> None:
+    noting.topics.write("t", TopicAssignment(OTHER_ID, {0: PartitionAssignment((1, 2))}))
+    assert ["C8"] == noting.broken
+
+
+def test_partitions_go_only_when_they_came_to_a_topic_that_goes(noting: Noting) -> None:
+    rows = {0: PartitionAssignment((1, 2)), 1: PartitionAssignment((1, 2))}
+    noting.topics.doom("t")
+    noting.topics.write("t", TopicAssignment(ID, rows))
+    noting.write(1, 2)
+    assert [T0] == list(noting.topics.rows)
+    assert [] == noting.broken
+    noting.topics.write("t", TopicAssignment(ID, {}))
+    assert ["C8"] == noting.broken
+
+
+def _ephemeral(owner: int) -> Node:
+    return Node(b"", owner, owner, 0, 0, 0, 0, 0, owner)
+
+
+def test_ephemeral_nodes_go_with_their_session() -> None:
+    broken: list[str] = []
+    sessions = SessionRules(lambda rule, _text: broken.append(rule))
+    sessions.committed({}, {7: 6000, 8: 6000})
+    sessions.committed({"/a": _ephemeral(7), "/b": _ephemeral(8)}, {})
+    sessions.committed({"/a": None}, {7: None})
+    assert [] == broken
+    sessions.committed({}, {8: None})
+    assert ["Z2"] == broken
+
+
+def test_a_session_that_is_over_makes_no_node() -> None:
+    broken: list[str] = []
+    sessions = SessionRules(lambda rule, _text: broken.append(rule))
+    sessions.committed({"/a": _ephemeral(7)}, {})
+    assert ["Z2"] == broken
+
+
+def test_phases_that_do_not_follow_each_other_are_seen() -> None:
+    broken: list[str] = []
+    context, replica = ControllerContext(), Replica(T0, 1)
+    watch_phases(context, lambda rule, _text: broken.append(rule))
+    for phase in (ReplicaPhase.NEW, ReplicaPhase.ONLINE, ReplicaPhase.OFFLINE):
+        context.replica_phases[replica] = phase
+    context.partition_phases[T0] = PartitionPhase.ONLINE
+    assert [] == broken
+    context.replica_phases[replica] = ReplicaPhase.DELETION_SUCCESSFUL
+    context.partition_phases[T0] = PartitionPhase.NEW
+    assert ["C3", "C3"] == broken
+    # The next controller of this broker begins anew.
+    context.reset()
+    context.replica_phases[replica] = ReplicaPhase.DELETION_INELIGIBLE
+    context.replica_phases[Replica(T0, 2)] = ReplicaPhase.OFFLINE
+    assert ["C3"] * 3 == broken
+
+
+@pytest.mark.parametrize(
+    ("epochs", "rise"),
+    [
+        ((), True),
+        (((0, 0), (3, 5)), True),
+        (((0, 0), (3, 10)), True),
+        (((0, 0), (3, 11)), False),
+        (((3, 0), (3, 5)), False),
+        (((0, 5), (3, 5)), False),
+        (((4, 0), (3, 5)), False),
+    ],
+)
+def test_epochs_rise_up_to_the_end_of_the_log(
+    epochs: tuple[tuple[int, int], ...], rise: bool
+) -> None:
+    assert rise == epochs_rise([EpochStart(*each) for each in epochs], 10)
