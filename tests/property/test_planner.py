@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
+from itertools import combinations
 from random import Random
 
 from hypothesis import given
@@ -251,6 +252,12 @@ def test_replication_factors_become_what_was_asked_for(
         assert len(set(change.new_replicas)) == len(change.new_replicas)
         assert set(change.added) <= alive
         assert not (change.added and change.removed)
+        if constraints.racks is RackRule.STRICT:
+            # Of fewer replicas racks may hold fewer: then the best that stay.
+            kept = combinations(change.old_replicas, len(change.new_replicas))
+            least = min((rack_faults(model, few, ()) for few in kept), default=0)
+            before = rack_faults(model, change.old_replicas, ())
+            assert rack_faults(model, change.new_replicas, ()) <= max(before, least)
     assert_never_over_capacity(model, plan)
     for partition in after(model, plan).partitions:
         if partition.topic == "t0" and str(partition.name) not in unmet:

@@ -128,6 +128,12 @@ def test_replication_factor_grows_into_other_racks_and_shrinks_without_moves() -
     assert all(replicas[0] == 1 and len(replicas) == 2 for replicas in moved(less).values())
 
 
+def test_fewer_replicas_stay_in_different_racks_though_one_of_them_lags() -> None:
+    model = cluster(["a", "a", "b"], [(1, 2, 3)])
+    lagging = ClusterModel(model.brokers, [model.partitions[0]._replace(isr=(1, 2))])
+    assert {0: (1, 3)} == moved(set_replication_factor(lagging, {"t": 2}))
+
+
 def test_balance_is_level_in_counts_and_leaders() -> None:
     model = cluster([None] * 3, [(1, 2)] * 6)
     plan = balance(model)
