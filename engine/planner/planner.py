@@ -174,7 +174,7 @@ def set_replication_factor(
         shared = sum(state.fault_count(p) > 0 for p in touched(state))
         if shared:
             notes.warnings.append(
-                f"{shared} partitions have replicas that share a rack needlessly; a repair moves them"
+                f"{shared} partitions have replicas that share racks needlessly: repair moves them"
             )
         return build_plan(state, notes)
 
