@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from engine.planner.byte_bound import moves_for_bytes
 from engine.planner.byte_levelling import ByteLevelling
 from engine.planner.cluster_model import ClusterModel, PartitionModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
@@ -26,6 +27,10 @@ _ROUNDS_MAX: Final = 6
 def balance_in_rounds(
     model: ClusterModel, goals: Collection[LevelGoal], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
+    """Return the plan of a balance; with `small`, the smallest replicas move first.
+
+    What a budget cuts short is planned once: the rest is left for another time.
+    """
     notes = PlanNotes("balance")
     state = PlacementState(model, constraints)
     has_budget = constraints.max_moves is not None or constraints.max_bytes_moved is not None
@@ -47,14 +52,25 @@ def _balance_once(
     state: PlacementState, notes: PlanNotes, goals: Collection[LevelGoal], small: bool
 ) -> None:
     constraints = state.constraints
+    tolerance = constraints.bytes_tolerance
     if LevelGoal.COUNTS in goals:
-        level_counts(state, notes, TargetRule.ALL_LEVEL, small=small, path_cost=2)
+        level_counts(
+            state,
+            notes,
+            TargetRule.ALL_LEVEL,
+            small=small,
+            path_cost=2,
+            bytes_tolerance=tolerance if LevelGoal.BYTES in goals else None,
+        )
+    elif LevelGoal.BYTES in goals:
+        held = {b: count for b, count in enumerate(state.counts) if state.in_play[b]}
+        notes.bound_moves = moves_for_bytes(state, held, tolerance)
     levelling = ByteLevelling(
         state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
     )
     levelling.level_free()
     if LevelGoal.BYTES in goals:
-        levelling.level_paid(constraints.bytes_tolerance)
+        levelling.level_paid(tolerance)
     if LevelGoal.LEADERS in goals:
         level_all_leaders(state, notes)
     else:

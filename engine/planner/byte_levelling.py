@@ -26,7 +26,7 @@ _ANCHORS: Final = 24
 #: Neighbours by size that are tried on either side of the best one.
 _NEIGHBOURS: Final = 4
 #: Of so many moved replicas those are looked for that came from one broker.
-_LOOKED_AT_MAX: Final = 4000
+_LOOKED_AT_MAX: Final = 800
 #: Free exchanges go on until nobody holds more than this times what he should.
 _FREE_TOLERANCE: Final = 1.002
 #: Lightest brokers that are tried as partners of a heavy one, of its rack and of others each.
@@ -38,7 +38,7 @@ _EXCHANGES_MAX: Final = 200
 _PASSES_MAX: Final = 12
 
 
-class Exchange(NamedTuple):
+class ReplicaExchange(NamedTuple):
     """Two replicas that change places; without `back` one only goes."""
 
     there: int
@@ -54,10 +54,13 @@ class Exchange(NamedTuple):
         return (wanted - self.miss) / (max(self.cost, 0) + 0.1)
 
 
-def expected_bytes(state: PlacementState) -> list[float]:
-    """Return what each broker in play should hold, as far as racks allow it to be level."""
+def expected_bytes(state: PlacementState, held: Sequence[int] | None = None) -> list[float]:
+    """Return what each broker in play should hold, as far as racks allow it to be level.
+
+    `held` is what brokers hold, what they do in the search by default.
+    """
     playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
-    total = float(sum(state.held_bytes[b] for b in playing))
+    total = float(sum((held or state.held_bytes)[b] for b in playing))
     expected = [0.0] * len(state.brokers)
     groups = {state.group_of[b]: 0 for b in playing}
     for broker in playing:
@@ -157,7 +160,7 @@ class ByteLevelling:
             else:
                 self._apply(exchange)
 
-    def _relieve(self, heavy: int, max_cost: int) -> Exchange | None:
+    def _relieve(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
         """Return the exchange that helps a broker most with the lightest partner that can."""
         excess = self._excess(heavy)
         for light in self._partners(heavy, max_cost):
@@ -186,8 +189,8 @@ class ByteLevelling:
 
     def _best(
         self, heavy: int, light: int, wanted: int, room: int, max_cost: int
-    ) -> Exchange | None:
-        best: Exchange | None = None
+    ) -> ReplicaExchange | None:
+        best: ReplicaExchange | None = None
         wanted = max(wanted, 1)
         excess = self._excess(heavy)
         for there, back in self._pairs(heavy, light, wanted, max_cost):
@@ -211,20 +214,25 @@ class ByteLevelling:
         for there in _anchors(moved_there):
             for back in self._of_size(moved_here, state.sizes[there] - wanted):
                 yield there, back
-        for back in _anchors(self._came_from(heavy, moved_here)):
+        for back in _anchors(self._went_between(heavy, light)):
             for there in self._of_size(state.on_broker[heavy], state.sizes[back] + wanted):
                 yield there, back
-        for there in _anchors(self._came_from(light, moved_there)):
+        for there in _anchors(self._went_between(light, heavy)):
             for back in self._of_size(state.on_broker[light], state.sizes[there] - wanted):
                 yield there, back
         if max_cost > 0:
             yield from self._paid_pairs(heavy, light, wanted)
 
-    def _came_from(self, broker: int, moved: Sequence[int]) -> list[int]:
-        """Return those of moved replicas that a broker had, of very many a part."""
-        original = self._state.original
-        stride = 1 + len(moved) // _LOOKED_AT_MAX
-        return [partition for partition in moved[::stride] if broker in original[partition]]
+    def _went_between(self, source: int, target: int) -> list[int]:
+        """Return replicas that a broker had and another one has instead, of very many a part."""
+        departed = self._state.departed[source]
+        replicas, original = self._state.replicas, self._state.original
+        stride = 1 + len(departed) // _LOOKED_AT_MAX
+        return [
+            partition
+            for partition in departed[::stride]
+            if target in replicas[partition] and target not in original[partition]
+        ]
 
     def _paid_pairs(self, heavy: int, light: int, wanted: int) -> Iterator[tuple[int, int | None]]:
         state = self._state
@@ -251,7 +259,7 @@ class ByteLevelling:
 
     def _exchange(
         self, heavy: int, light: int, there: int, back: int | None, wanted: int, room: int
-    ) -> Exchange | None:
+    ) -> ReplicaExchange | None:
         """Return an exchange if it helps and is allowed."""
         state = self._state
         relief = state.size_at(there, heavy) - (0 if back is None else state.size_at(back, heavy))
@@ -265,7 +273,7 @@ class ByteLevelling:
         cost = state.cost(there, heavy, light)
         if back is not None:
             cost += state.cost(back, light, heavy)
-        return Exchange(there, heavy, light, back, cost, abs(relief - wanted))
+        return ReplicaExchange(there, heavy, light, back, cost, abs(relief - wanted))
 
     def _helps(self, heavy: int, light: int, relief: int, burden: int) -> bool:
         """Tell whether both together are nearer to what they should hold: so the search ends."""
@@ -279,7 +287,7 @@ class ByteLevelling:
             back is None or state.may_move(back, light, heavy)
         )
 
-    def _affords(self, exchange: Exchange) -> bool:
+    def _affords(self, exchange: ReplicaExchange) -> bool:
         state = self._state
         if self._max_moves is not None and state.moves + exchange.cost > self._max_moves:
             return False
@@ -293,7 +301,7 @@ class ByteLevelling:
             )
         return added <= 0 or state.bytes_moved + added <= self._max_bytes
 
-    def _apply(self, exchange: Exchange) -> None:
+    def _apply(self, exchange: ReplicaExchange) -> None:
         state = self._state
         state.move(exchange.there, exchange.heavy, exchange.light)
         if exchange.back is not None:

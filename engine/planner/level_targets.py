@@ -81,14 +81,14 @@ def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
         return [(0, UNBOUNDED)]
     groups = range(len(state.members))
     lows, highs = [0] * len(groups), [0] * len(groups)
-    odd = _odd_partitions(state)
+    beyond = _partitions_beyond_limits(state)
     factors = Counter(map(len, state.replicas))
-    factors.subtract(len(state.replicas[number]) for number in odd)
+    factors.subtract(len(state.replicas[number]) for number in beyond)
     for factor, count in factors.items():
         for group, (low, high) in enumerate(state.limits.bounds(factor)):
             lows[group] += low * count
             highs[group] += high * count
-    for number in odd:
+    for number in beyond:
         replicas = state.replicas[number]
         held = [state.group_of[broker] for broker in replicas]
         bounds = state.limits.bounds(len(replicas))
@@ -104,7 +104,7 @@ def _group_bounds(state: PlacementState) -> list[tuple[int, int]]:
     return list(zip(lows, highs, strict=True))
 
 
-def _odd_partitions(state: PlacementState) -> list[int]:
+def _partitions_beyond_limits(state: PlacementState) -> list[int]:
     """Return the partitions that cannot move, break the racks' limit, or stand on dead brokers."""
     unusable = {broker for broker, usable in enumerate(state.usable) if not usable}
     return [

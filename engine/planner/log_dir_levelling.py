@@ -7,7 +7,7 @@ capacities are known, room is needed in the target while both copies are there.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
@@ -17,6 +17,9 @@ from engine.planner.plan import PartitionChange
 
 #: How many replicas about the right size are tried.
 _NEIGHBOURS = 8
+#: The fuller directory must stand above the other by this much of what moves: else a large replica
+#: would go for next to nothing.
+_WORTH = 9 / 8
 
 
 class _Replica(NamedTuple):
@@ -32,21 +35,24 @@ class _Directories:
         self._broker = broker
         self._capacity = {d.path: d.capacity_bytes for d in broker.log_dirs}
         self.held = {d.path: d.foreign_bytes for d in broker.log_dirs}
-        self._fixed: dict[str, list[_Replica]] = {d.path: [] for d in broker.log_dirs}
+        #: With all that comes and nothing that goes: whatever the order, no more is there.
+        self._peak = dict(self.held)
+        self._movable: dict[str, list[_Replica]] = {d.path: [] for d in broker.log_dirs}
         self.moved: dict[tuple[str, int], str] = {}
 
     def add(self, path: str, replica: _Replica, *, movable: bool) -> None:
         """Take note of a replica; one in a directory that is not known stays out of it."""
         if path in self.held:
             self.held[path] += replica.size
+            self._peak[path] += replica.size
             if movable and replica.size:
-                self._fixed[path].append(replica)
+                self._movable[path].append(replica)
 
     def level(self, tolerance: float) -> None:
         """Move replicas until directories are level."""
         if len(self.held) < 2:
             return
-        for replicas in self._fixed.values():
+        for replicas in self._movable.values():
             replicas.sort()
         mean = sum(self.held.values()) / len(self.held)
         helpless: set[str] = set()
@@ -54,7 +60,9 @@ class _Directories:
             full = max((p for p in self.held if p not in helpless), key=self._order, default=None)
             if full is None or self.held[full] <= mean * tolerance:
                 return
-            if not self._relieve(full, mean):
+            if self._relieve(full, mean):
+                helpless.clear()
+            else:
                 helpless.add(full)
 
     def _order(self, path: str) -> tuple[int, str]:
@@ -68,22 +76,25 @@ class _Directories:
                 return False
             replica = self._near(full, target, int(wanted), gap)
             if replica is not None:
-                self._fixed[full].remove(replica)
+                self._movable[full].remove(replica)
+                insort(self._movable[target], replica)
                 self.held[full] -= replica.size
                 self.held[target] += replica.size
+                self._peak[target] += replica.size
                 self.moved[replica.topic, replica.partition] = target
                 return True
         return False
 
     def _near(self, full: str, target: str, wanted: int, gap: int) -> _Replica | None:
         """Return the replica nearest to a size that makes both directories more alike."""
-        replicas = self._fixed[full]
+        replicas = self._movable[full]
         at = bisect_left(replicas, (wanted,))
         bound = self._capacity[target]
         near = [
             replica
             for replica in replicas[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
-            if replica.size < gap and (bound is None or self.held[target] + replica.size <= bound)
+            if replica.size * _WORTH <= gap
+            and (bound is None or self._peak[target] + replica.size <= bound)
         ]
         return min(near, key=lambda r: (abs(r.size - wanted), r), default=None)
 

@@ -113,6 +113,8 @@ class PlacementState:
         self.counts = [len(held) for held in self.on_broker]
         #: Replicas that a broker did not have, in order.
         self.arrived: list[list[int]] = [[] for _ in range(count)]
+        #: Replicas that a broker had and has no longer, in order.
+        self.departed: list[list[int]] = [[] for _ in range(count)]
         self.moves = 0
         self.bytes_moved = 0
 
@@ -244,6 +246,8 @@ class PlacementState:
             insort(self.arrived[broker], partition)
             self.moves += 1
             self.bytes_moved += self.sizes[partition]
+        else:
+            _discard(self.departed[broker], partition)
 
     def _left(self, partition: int, broker: int) -> None:
         self.counts[broker] -= 1
@@ -252,6 +256,8 @@ class PlacementState:
             _discard(self.arrived[broker], partition)
             self.moves -= 1
             self.bytes_moved -= self.sizes[partition]
+        else:
+            insort(self.departed[broker], partition)
 
 
 def _discard(ordered: list[int], item: int) -> None:

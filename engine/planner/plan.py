@@ -97,6 +97,9 @@ class LevelFigures(NamedTuple):
     leader_spread: int
     #: Most bytes of a broker by the mean; 1.0 where there are none.
     bytes_max_over_mean: float
+    #: Most bytes of a broker by what it must hold, racks being what they are: where each rack has
+    #: a copy of everything, brokers of a small rack hold more.
+    bytes_max_over_level: float
     rack_faults: int
     offline_replicas: int
 

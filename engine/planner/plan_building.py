@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.planner.batch_order import batch_changes, without
+from engine.planner.byte_levelling import expected_bytes
 from engine.planner.cluster_model import PartitionModel
 from engine.planner.placement_state import UNBOUNDED, PlacementState
 from engine.planner.plan import (
@@ -151,11 +152,15 @@ class _Loads:
         in_racks = [[self.counts[b] for b in m if state.in_play[b]] for m in state.members]
         held = [self.sizes[b] for b in playing]
         mean = sum(held) / len(held) if held else 0.0
+        expected = expected_bytes(state, self.sizes)
         return LevelFigures(
             count_spread_in_rack=max(map(_spread, in_racks), default=0),
             count_spread=_spread([self.counts[b] for b in playing]),
             leader_spread=_spread([self.leads[b] for b in playing]),
             bytes_max_over_mean=max(held) / mean if mean else 1.0,
+            bytes_max_over_level=max(
+                (self.sizes[b] / expected[b] for b in playing if expected[b]), default=1.0
+            ),
             rack_faults=self.faults,
             offline_replicas=self.offline,
         )

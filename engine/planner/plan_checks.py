@@ -132,7 +132,7 @@ def _of_capacity(model: ClusterModel, plan: ReassignmentPlan) -> Iterator[Broken
     sizes = {partition.name: partition for partition in model.partitions}
     capacity = {b.broker_id: b.capacity_bytes for b in model.brokers}
     for number, batch in enumerate(plan.batches):
-        changes = [plan.changes[position] for position in batch]
+        changes = [c for position in batch if (c := plan.changes[position]).name in sizes]
         touched = set()
         for change in changes:
             for broker_id in change.added:

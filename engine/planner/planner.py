@@ -37,6 +37,7 @@ from engine.planner.search_steps import (
     level_all_leaders,
     level_counts,
     rehouse,
+    touched,
 )
 
 
@@ -169,7 +170,12 @@ def set_replication_factor(
                 )
         notes = PlanNotes("set-replication-factor")
         homeless = resize(state, factors)
-        rehouse(state, notes, homeless, "replication factor")
+        rehouse(state, notes, homeless, "replication factor", keep_leaders=True)
+        shared = sum(state.fault_count(p) > 0 for p in touched(state))
+        if shared:
+            notes.warnings.append(
+                f"{shared} partitions have replicas that share racks needlessly: repair moves them"
+            )
         return build_plan(state, notes)
 
     return in_budget(constraints, plan)

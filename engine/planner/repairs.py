@@ -85,9 +85,9 @@ def _least_missed(state: PlacementState, number: int) -> int:
         replicas,
         key=lambda b: (
             not state.brokers[b].is_alive,
+            groups.count(state.group_of[b]) if state.has_racks else 0,
             (number, b) in state.lagging,
             b != replicas[0],
-            groups.count(state.group_of[b]) if state.has_racks else 0,
             state.counts[b],
             state.held_bytes[b],
             b,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from engine.planner.byte_bound import moves_for_bytes
 from engine.planner.byte_levelling import ByteLevelling
 from engine.planner.constraints import PlanConstraints
 from engine.planner.count_levelling import level_by_moves, level_by_paths
@@ -51,12 +52,37 @@ def touched(state: PlacementState) -> list[int]:
     ]
 
 
+def leaderless(state: PlacementState) -> list[int]:
+    """Return the partitions whose first replica went."""
+    return [
+        number
+        for number, (original, replicas) in enumerate(
+            zip(state.original, state.replicas, strict=True)
+        )
+        if original[0] not in replicas
+    ]
+
+
 def level_counts(
-    state: PlacementState, notes: PlanNotes, rule: TargetRule, *, small: bool, path_cost: int
+    state: PlacementState,
+    notes: PlanNotes,
+    rule: TargetRule,
+    *,
+    small: bool,
+    path_cost: int,
+    bytes_tolerance: float | None = None,
 ) -> None:
+    """Move replicas until counts are level, and note the fewest moves for it.
+
+    A path of moves over other brokers may have `path_cost` moves; with `bytes_tolerance` the fewest
+    moves are those that level bytes too.
+    """
     before = list(state.counts)
     targets = find_targets(state, rule)
     notes.bound_moves += moves_between(before, targets)
+    if bytes_tolerance is not None:
+        for_bytes = moves_for_bytes(state, targets, bytes_tolerance)
+        notes.bound_moves = max(notes.bound_moves, for_bytes)
     max_moves = state.constraints.max_moves
     if max_moves is not None:
         clamped = clamp_to_moves(before, targets, max(0, max_moves - state.moves))
@@ -75,7 +101,14 @@ def level_counts(
             notes.bound_moves += moves_between(before, again) - unreached
 
 
-def rehouse(state: PlacementState, notes: PlanNotes, homeless: list[Homeless], goal: str) -> None:
+def rehouse(
+    state: PlacementState,
+    notes: PlanNotes,
+    homeless: list[Homeless],
+    goal: str,
+    *,
+    keep_leaders: bool = False,
+) -> None:
     """Place replicas, then make level what was placed, by nothing but other places for it."""
     before = list(state.counts)
     wanted = [item for item in homeless if state.movable[item.partition]]
@@ -94,7 +127,7 @@ def rehouse(state: PlacementState, notes: PlanNotes, homeless: list[Homeless], g
     ByteLevelling(
         state, max_moves=state.constraints.max_moves, max_bytes=state.constraints.max_bytes_moved
     ).level_free()
-    level_leaders(state, touched(state))
+    level_leaders(state, leaderless(state) if keep_leaders else touched(state))
 
 
 def _why(state: PlacementState, item: Homeless) -> str:
@@ -106,12 +139,14 @@ def _why(state: PlacementState, item: Homeless) -> str:
 
 
 def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderLevelling:
+    """Choose leaders of partitions, as level as their replicas allow."""
     levelling = LeaderLevelling(state, (p for p in free if state.movable[p]))
     levelling.level()
     return levelling
 
 
 def level_all_leaders(state: PlacementState, notes: PlanNotes) -> None:
+    """Choose leaders of all partitions; where they cannot be level, say so."""
     levelling = level_leaders(state, range(len(state.partitions)))
     leads = [levelling.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]
     if leads and max(leads) - min(leads) > 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection
+from itertools import combinations
 from random import Random
 
 from hypothesis import given
@@ -18,6 +19,7 @@ from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_checks import broken_rules
 from engine.planner.planner import (
     balance,
+    balance_log_dirs,
     demote,
     drain,
     repair,
@@ -25,7 +27,7 @@ from engine.planner.planner import (
     set_replication_factor,
     spread,
 )
-from tests.generated_clusters import after, clusters
+from tests.generated_clusters import after, clusters, with_log_dirs
 
 Verb = Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
 
@@ -250,6 +252,12 @@ def test_replication_factors_become_what_was_asked_for(
         assert len(set(change.new_replicas)) == len(change.new_replicas)
         assert set(change.added) <= alive
         assert not (change.added and change.removed)
+        if constraints.racks is RackRule.STRICT:
+            # Of fewer replicas racks may hold fewer: then the best that stay.
+            kept = combinations(change.old_replicas, len(change.new_replicas))
+            least = min((rack_faults(model, few, ()) for few in kept), default=0)
+            before = rack_faults(model, change.old_replicas, ())
+            assert rack_faults(model, change.new_replicas, ()) <= max(before, least)
     assert_never_over_capacity(model, plan)
     for partition in after(model, plan).partitions:
         if partition.topic == "t0" and str(partition.name) not in unmet:
@@ -296,6 +304,31 @@ def test_demoted_brokers_lead_nothing_that_another_could(
         if str(partition.name) not in unmet:
             assert partition.replicas[0] not in demoted or partition.leader is None
     assert_settled(model, plan, verb, constraints)
+
+
+@given(clusters(), constraint_sets(), st.integers(0, 2**32))
+def test_directories_become_level_within_their_brokers(
+    model: ClusterModel, constraints: PlanConstraints, seed: int
+) -> None:
+    full = with_log_dirs(model, Random(seed))
+
+    def verb(cluster: ClusterModel, c: PlanConstraints) -> ReassignmentPlan:
+        return balance_log_dirs(cluster, constraints=c)
+
+    plan = verb(full, constraints)
+    assert 0 == plan.moves
+    assert sorted(p for batch in plan.batches for p in batch) == list(range(len(plan.changes)))
+    assert fullest_directory(after(full, plan)) <= fullest_directory(full)
+    assert [] == [c for c in plan.changes if c.topic in constraints.excluded_topics]
+    assert [] == verb(after(full, plan), constraints).changes
+
+
+def fullest_directory(model: ClusterModel) -> int:
+    held: Counter[tuple[int, str]] = Counter()
+    for partition in model.partitions:
+        for broker_id, path in zip(partition.replicas, partition.log_dirs, strict=True):
+            held[broker_id, path] += partition.size_on(broker_id)
+    return max(held.values())
 
 
 @given(clusters(), constraint_sets(), st.integers(0, 12), st.integers(0, 8000))
