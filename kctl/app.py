@@ -48,6 +48,7 @@ NOUNS: dict[str, Noun] = {
     "spark-sql": Noun("spark_sql", "Ask SQL of log directories on Spark", _OFFLINE),
     "context": Noun("context", "Keep clusters by name, choose the one to talk to", _SHELL),
     "schema": Noun("schema", "Print the JSON schema of what a command writes", _SHELL),
+    "compat": Noun("compat", "Stand in for tools of Apache Kafka, by their names", _SHELL),
     "completions": Noun("completions", "Print the completion script of a shell", _SHELL),
 }
 

@@ -29,17 +29,20 @@ class Election(IntEnum):
 
 
 def elect_leaders(
-    client: KafkaClient, election: Election, partitions: Sequence[TopicPartition]
+    client: KafkaClient, election: Election, partitions: Sequence[TopicPartition] | None
 ) -> dict[TopicPartition, ApiError | None]:
     """Have leaders elected; returns what failed at each, ELECTION_NOT_NEEDED among that.
 
+    None stands for all partitions: those that need no election are then left out of the results.
     Raises the error of the request as a whole.
     """
     request = messages.ElectLeadersRequest
-    topics = [
-        request.TopicPartitions(topic=name, partitions=[p.partition for p in of_topic])
-        for name, of_topic in by_topic(partitions).items()
-    ]
+    topics = None
+    if partitions is not None:
+        topics = [
+            request.TopicPartitions(topic=name, partitions=[p.partition for p in of_topic])
+            for name, of_topic in by_topic(partitions).items()
+        ]
 
     def message(version: int) -> messages.ElectLeadersRequest:
         asked = request(topic_partitions=topics, timeout_ms=client.timeout_ms)

@@ -1,0 +1,180 @@
+"""`kafka-leader-election`: its options, which go together, and what it prints.
+
+Source: LeaderElectionCommand of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from engine.client.blocking import KafkaClient
+from engine.client.errors import TimedOut
+from engine.client.leader_admin import Election, elect_leaders
+from engine.errors import ApiError, EngineError
+from engine.host.ports import Files
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    ELECTION_NOT_NEEDED,
+    REQUEST_TIMED_OUT,
+)
+from engine.model import TopicPartition
+from kctl import exits
+from kctl.compat.java_failures import (
+    ADMIN_COMMAND_FAILED,
+    ADMIN_OPERATION,
+    ToolFailure,
+    java_text,
+)
+from kctl.compat.java_options import (
+    HELP,
+    VERSION,
+    GivenOptions,
+    OptionsRefused,
+    ToolOption,
+)
+from kctl.compat.plan_json import read_text
+
+SUMMARY = "Has leaders of partitions elected: the preferred ones, or any replica that is left."
+_TYPE = "election-type"
+_FILE = "path-to-json-file"
+_ALL = "all-topic-partitions"
+
+OPTIONS = (
+    ToolOption("bootstrap-server", "Brokers to ask first. Required.", "HOST:PORT,..."),
+    ToolOption("admin.config", "Client properties.", "FILE"),
+    ToolOption(_TYPE, "preferred, or unclean where nobody leads. Required.", "TYPE"),
+    ToolOption("topic", "The topic, with --partition.", "NAME"),
+    ToolOption("partition", "The partition of --topic.", "NUMBER", is_number=True),
+    ToolOption(_FILE, 'Several: {"partitions":[{"topic":"a","partition":1}]}.', "FILE"),
+    ToolOption(_ALL, "All partitions."),
+    HELP,
+    VERSION,
+)
+_SCOPES = ("topic", _ALL, _FILE)
+_ELECTIONS = {"preferred": Election.PREFERRED, "unclean": Election.UNCLEAN}
+
+
+def check_options(given: GivenOptions) -> str:
+    """Return the name of the election that is asked for; raises OptionsRefused, ToolFailure."""
+    missing = [name for name in ("bootstrap-server", _TYPE) if not given.has(name)]
+    if missing:
+        _refuse(f"Missing required option(s): {', '.join(missing)}")
+    if sum(given.has(name) for name in _SCOPES) != 1:
+        _refuse(f"One and only one of the following options is required: {', '.join(_SCOPES)}")
+    if given.has("topic") and not given.has("partition"):
+        _refuse("Missing required option(s): partition")
+    if given.has("partition") and not given.has("topic"):
+        _refuse("Option partition is only allowed if topic is used")
+    kind = given.needed(_TYPE).lower()
+    if kind not in _ELECTIONS:
+        raise OptionsRefused(f"Cannot parse argument '{given.text(_TYPE)}' of option {_TYPE}")
+    return kind
+
+
+def _refuse(message: str) -> None:
+    raise ToolFailure(ADMIN_COMMAND_FAILED, message)
+
+
+def perform(
+    given: GivenOptions,
+    kind: str,
+    connect: Callable[[], KafkaClient],
+    files: Files,
+    out: TextIO,
+    err: TextIO,
+) -> int:
+    """Have leaders elected and print what came of it; returns the exit code."""
+    try:
+        partitions = _partitions(given, files)
+        with connect() as client:
+            _elect(client, _ELECTIONS[kind], partitions, out)
+    except ToolFailure as failure:
+        err.write(f"{failure}\n{failure.trace()}\n")
+        return exits.FAILED
+    except EngineError as error:
+        err.write(f"{java_text(error)}\n")
+        return exits.FAILED
+    return exits.OK
+
+
+def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | None:
+    """Return the partitions that are named, None for all."""
+    if given.has(_ALL):
+        return None
+    if given.has("topic"):
+        return [TopicPartition(given.needed("topic"), given.number("partition", 0))]
+    return read_partitions(read_text(files, given.needed(_FILE)))
+
+
+def read_partitions(text: str) -> list[TopicPartition]:
+    """Return the partitions of a file; raises ToolFailure."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise ToolFailure(ADMIN_OPERATION, "Replica election data is empty") from None
+    if not isinstance(document, dict) or "partitions" not in document:
+        message = 'Replica election data is missing "partitions" field'
+        raise ToolFailure(ADMIN_OPERATION, message)
+    try:
+        keys = [
+            TopicPartition(str(row["topic"]), int(row["partition"]))
+            for row in document["partitions"]
+        ]
+    except (TypeError, KeyError, ValueError) as error:
+        message = f"Replica election data has a row without a topic and a partition: {error}"
+        raise ToolFailure(ADMIN_OPERATION, message) from None
+    twice = sorted({key for key in keys if keys.count(key) > 1})
+    if twice:
+        named = ",".join(map(str, twice))
+        message = f"Replica election data contains duplicate partitions: [{named}]"
+        raise ToolFailure(ADMIN_OPERATION, message)
+    return keys
+
+
+def _elect(
+    client: KafkaClient,
+    election: Election,
+    partitions: Sequence[TopicPartition] | None,
+    out: TextIO,
+) -> None:
+    try:
+        results = elect_leaders(client, election, partitions)
+    except (ApiError, TimedOut) as error:
+        raise _as_a_whole(error, out) from error
+    done = sorted(key for key, failure in results.items() if failure is None)
+    failed = {key: failure for key, failure in sorted(results.items()) if failure is not None}
+    needless = [key for key, failure in failed.items() if failure.code == ELECTION_NOT_NEEDED]
+    if done:
+        out.write(
+            f"Successfully completed leader election ({election.name}) for partitions "
+            f"{_joined(done)}\n"
+        )
+    if needless:
+        out.write(f"Valid replica already elected for partitions {_joined(needless)}\n")
+    broken = {key: failure for key, failure in failed.items() if key not in needless}
+    for key, failure in broken.items():
+        out.write(
+            f"Error completing leader election ({election.name}) for partition: {key}: "
+            f"{java_text(failure)}\n"
+        )
+    if broken:
+        message = f"{len(broken)} replica(s) could not be elected"
+        raise ToolFailure(ADMIN_COMMAND_FAILED, message, *map(java_text, broken.values()))
+
+
+def _as_a_whole(error: ApiError | TimedOut, out: TextIO) -> ToolFailure:
+    """Return the failure of an election that none of the partitions got an answer to."""
+    if isinstance(error, TimedOut) or error.code == REQUEST_TIMED_OUT:
+        message = "Timeout waiting for election results"
+    elif error.code == CLUSTER_AUTHORIZATION_FAILED:
+        message = "Not authorized to perform leader election"
+    else:
+        raise error
+    out.write(f"{message}\n")
+    return ToolFailure(ADMIN_COMMAND_FAILED, message, java_text(error))
+
+
+def _joined(keys: Sequence[TopicPartition]) -> str:
+    return ", ".join(map(str, keys))

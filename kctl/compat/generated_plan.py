@@ -1,0 +1,67 @@
+"""What --generate proposes: all replicas of topics placed anew, each topic from a random start.
+
+Source: ReassignPartitionsCommand.calculateAssignment, AdminUtils.assignReplicasToBrokers of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.host.ports import Entropy
+from engine.model import TopicPartition
+from engine.planner.kafka_assignment import place_round_robin
+from kctl.compat.java_failures import ADMIN_OPERATION, ToolFailure
+
+_TOO_FEW = "org.apache.kafka.common.errors.InvalidReplicationFactorException"
+_MIXED_RACKS = (
+    "Not all brokers have rack information. Add --disable-rack-aware in command line to make "
+    "replica assignment without rack information."
+)
+
+
+class UsableBroker(NamedTuple):
+    """A broker that may get replicas."""
+
+    broker_id: int
+    rack: str | None
+
+
+def usable_brokers(brokers: Sequence[UsableBroker], *, is_rack_aware: bool) -> list[UsableBroker]:
+    """Return brokers by id, without racks unless these count; raises ToolFailure."""
+    ordered = sorted(brokers)
+    if not is_rack_aware:
+        return [UsableBroker(broker.broker_id, None) for broker in ordered]
+    rackless = [broker for broker in ordered if broker.rack is None]
+    if rackless and len(rackless) < len(ordered):
+        raise ToolFailure(ADMIN_OPERATION, _MIXED_RACKS)
+    return ordered
+
+
+def generated_plan(
+    current: Mapping[TopicPartition, Sequence[int]],
+    brokers: Sequence[UsableBroker],
+    entropy: Entropy,
+) -> dict[TopicPartition, tuple[int, ...]]:
+    """Return new replicas of topics, as many as their first partition has; raises ToolFailure."""
+    broker_ids = [broker.broker_id for broker in brokers]
+    racks = {broker.broker_id: broker.rack for broker in brokers if broker.rack is not None}
+    proposed: dict[TopicPartition, tuple[int, ...]] = {}
+    for topic in sorted({key.topic for key in current}):
+        keys = sorted(key for key in current if key.topic == topic)
+        factor = len(current[keys[0]])
+        if factor > len(broker_ids):
+            raise ToolFailure(
+                _TOO_FEW,
+                f"Replication factor: {factor} larger than available brokers: {len(broker_ids)}.",
+            )
+        placed = place_round_robin(
+            broker_ids,
+            racks,
+            range(len(keys)),
+            factor,
+            start_index=entropy.random_below(len(broker_ids)),
+            shift=entropy.random_below(len(broker_ids)),
+        )
+        proposed |= {TopicPartition(topic, number): ids for number, ids in placed.items()}
+    return proposed

@@ -1,0 +1,59 @@
+"""Scripts with the names of Kafka's tools that run kctl in their place."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+
+from engine.errors import EngineError
+from kctl.compat.tools import TOOLS
+
+
+class ScriptInTheWay(EngineError):
+    """A file that kctl did not write stands where a script would go."""
+
+    hint = "choose an empty directory, or add --force to replace it"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{path}: there is a file already that is not of kctl; nothing is written")
+        self.path = path
+
+
+class CannotInstall(EngineError):
+    """A script cannot be written; `reason` is the host's word for it."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: cannot be written: {reason}")
+        self.path = path
+
+
+_MARK = "# Written by kctl compat install."
+
+
+def script_of(tool: str) -> str:
+    """Return a script that runs a tool of ours with the interpreter that runs this."""
+    python = shlex.quote(sys.executable)
+    return f'#!/bin/sh\n{_MARK}\nexec {python} -m kctl compat {tool} "$@"\n'
+
+
+def install_scripts(directory: str, *, is_forced: bool) -> list[str]:
+    """Write a script for each tool into a directory, made if need be; returns their paths."""
+    paths = {tool: os.path.join(directory, f"{tool}.sh") for tool in TOOLS}
+    try:
+        for path in paths.values():
+            if not is_forced and os.path.exists(path) and not _is_ours(path):
+                raise ScriptInTheWay(path)
+        os.makedirs(directory, exist_ok=True)
+        for tool, path in paths.items():
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(script_of(tool))
+            os.chmod(path, 0o755)
+    except OSError as error:
+        raise CannotInstall(error.filename or directory, error.strerror or str(error)) from error
+    return list(paths.values())
+
+
+def _is_ours(path: str) -> bool:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return _MARK in file.read(1000)

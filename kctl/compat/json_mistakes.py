@@ -1,0 +1,54 @@
+"""What is wrong with a text that is no JSON, as Jackson says it where the text ends too early.
+
+Other mistakes are told in our words with Jackson's place: line and column, both from 1.
+
+Source: JsonEOFException of Jackson 2.16.
+"""
+
+from __future__ import annotations
+
+import json
+
+_PLACE = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled); "
+_OPENERS = {"[": "Array", "{": "Object"}
+_CLOSERS = "]}"
+
+
+def mistake_of(text: str) -> str:
+    """Return the message about a text that `json.loads` does not read."""
+    opened = _still_open(text)
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        if opened and error.pos >= len(text.rstrip()):
+            start = opened[-1]
+            return (
+                f"Unexpected end-of-input: expected close marker for {_OPENERS[text[start]]} "
+                f"(start marker at {_place(text, start)})\n at {_place(text, len(text))}"
+            )
+        return f"{error.msg}\n at {_place(text, error.pos)}"
+    return "No content to map due to end-of-input"
+
+
+def _still_open(text: str) -> list[int]:
+    """Return where arrays and objects begin that do not end; none if a string does not end."""
+    opened: list[int] = []
+    in_string = False
+    is_escaped = False
+    for index, letter in enumerate(text):
+        if in_string:
+            in_string = is_escaped or letter != '"'
+            is_escaped = letter == "\\" and not is_escaped
+        elif letter == '"':
+            in_string = True
+        elif letter in _OPENERS:
+            opened.append(index)
+        elif letter in _CLOSERS and opened:
+            opened.pop()
+    return [] if in_string else opened
+
+
+def _place(text: str, index: int) -> str:
+    line = text.count("\n", 0, index) + 1
+    column = index - (text.rfind("\n", 0, index) + 1) + 1
+    return f"{_PLACE}line: {line}, column: {column}]"

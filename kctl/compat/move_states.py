@@ -1,0 +1,58 @@
+"""How --verify tells of moves: of a partition between brokers, of a replica between directories.
+
+Source: partitionReassignmentStatesToString, replicaMoveStatesToString, LogDirMoveState of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+from kctl.compat.plan_json import Replica
+
+
+class LogDirMove(NamedTuple):
+    """The log directory that a replica shall have, has, and is being copied to."""
+
+    target: str
+    current: str | None = None
+    future: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether nothing is left to wait for, be it because nobody moves the replica."""
+        return self.current is not None and self.future is None
+
+
+def state_line(key: TopicPartition, target: Sequence[int], current: Sequence[int] | None) -> str:
+    """Return the line of a partition; `current` is None while it moves."""
+    if current is None:
+        return f"Reassignment of partition {key} is still in progress."
+    if tuple(current) == tuple(target):
+        return f"Reassignment of partition {key} is completed."
+    return (
+        f"There is no active reassignment of partition {key}, but replica set is "
+        f"{_joined(current)} rather than {_joined(target)}."
+    )
+
+
+def move_line(replica: Replica, move: LogDirMove) -> str:
+    """Return the line of a replica that shall have a log directory."""
+    where = f"Partition {replica.partition} on broker {replica.broker_id}"
+    if move.current is None:
+        return (
+            f"Partition {replica.partition} is not found in any live log dir on broker "
+            f"{replica.broker_id}. There is likely an offline log directory on the broker."
+        )
+    if move.future == move.target:
+        return f"Reassignment of replica {replica} is still in progress."
+    if move.future is not None:
+        return f"{where} is being moved to log dir {move.future} instead of {move.target}."
+    if move.current == move.target:
+        return f"Reassignment of replica {replica} completed successfully."
+    return f"{where} is not being moved from log dir {move.current} to {move.target}."
+
+
+def _joined(ids: Sequence[int]) -> str:
+    return ",".join(map(str, ids))

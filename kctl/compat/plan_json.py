@@ -1,0 +1,168 @@
+"""The JSON files of kafka-reassign-partitions: what they may say, and how assignments are printed.
+
+Source: ReassignPartitionsCommand.parsePartitionReassignmentData, parseTopicsData,
+formatAsReassignmentJson of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, NoReturn
+
+from engine.errors import StorageError
+from engine.host.ports import Files
+from engine.model import TopicPartition
+from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
+from kctl.compat.json_mistakes import mistake_of
+
+#: The word for a log directory that the broker chooses.
+ANY_LOG_DIR = "any"
+_VERSION = 1
+_JSON_MAPPING = "com.fasterxml.jackson.databind.JsonMappingException"
+
+
+class Replica(NamedTuple):
+    """One replica of a partition, which prints as `topic-partition-broker`."""
+
+    partition: TopicPartition
+    broker_id: int
+
+    def __str__(self) -> str:
+        return f"{self.partition}-{self.broker_id}"
+
+
+class Proposal(NamedTuple):
+    """What a file asks for: targets in its order, log directories of replicas that name one."""
+
+    targets: tuple[tuple[TopicPartition, tuple[int, ...]], ...]
+    log_dirs: Mapping[Replica, str]
+
+
+def read_text(files: Files, path: str) -> str:
+    """Return a file; raises ToolFailure where it cannot be read."""
+    try:
+        return bytes(files.read_bytes(path)).decode()
+    except (StorageError, UnicodeDecodeError) as error:
+        cause = f"java.nio.file.NoSuchFileException: {path}"
+        raise ToolFailure("java.io.IOException", f"Unable to read file {path}", cause) from error
+
+
+def read_proposal(text: str) -> Proposal:
+    """Return what a reassignment file asks for; raises ToolFailure."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise ToolFailure(ADMIN_OPERATION, mistake_of(text)) from None
+    if not isinstance(document, dict) or "version" not in document:
+        raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON")
+    _check_version(document["version"])
+    targets = []
+    log_dirs: dict[Replica, str] = {}
+    for row in document.get("partitions") or ():
+        key = TopicPartition(str(_field(row, "topic")), int(_field(row, "partition")))
+        replicas = tuple(int(id_) for id_ in _field(row, "replicas"))
+        wanted = row.get("log_dirs") or [ANY_LOG_DIR] * len(replicas)
+        if len(wanted) != len(replicas):
+            raise ToolFailure(
+                ADMIN_COMMAND_FAILED,
+                f"Size of replicas list {_listed(replicas)} is different from size of log dirs "
+                f"list {_listed(wanted)} for partition {key}",
+            )
+        targets.append((key, replicas))
+        log_dirs |= {
+            Replica(key, id_): path
+            for id_, path in zip(replicas, wanted, strict=True)
+            if path != ANY_LOG_DIR
+        }
+    return Proposal(tuple(targets), log_dirs)
+
+
+def read_proposal_to_execute(text: str) -> Proposal:
+    """Return what a file asks for, once it is found to make sense; raises ToolFailure."""
+    proposal = read_proposal(text)
+    if not proposal.targets:
+        _refuse("Partition reassignment list cannot be empty")
+    if any(not replicas for _, replicas in proposal.targets):
+        _refuse("Partition replica list cannot be empty")
+    twice = _repeated(key for key, _ in proposal.targets)
+    if twice:
+        named = ",".join(map(str, twice))
+        _refuse(f"Partition reassignment contains duplicate topic partitions: {named}")
+    several = [(key, ids) for key, replicas in proposal.targets if (ids := _repeated(replicas))]
+    if several:
+        named = ". ".join(
+            f"{key} contains multiple entries for {','.join(map(str, ids))}" for key, ids in several
+        )
+        _refuse(f"Partition replica lists may not contain duplicate entries: {named}")
+    return proposal
+
+
+def read_topics(text: str) -> list[str]:
+    """Return the topics of a file for --generate; raises ToolFailure."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON")
+    _check_version(document.get("version", _VERSION))
+    topics = [str(_field(row, "topic")) for row in document.get("topics") or ()]
+    twice = _repeated(topics)
+    if twice:
+        _refuse(f"List of topics to reassign contains duplicate entries: {_listed(twice)}")
+    return topics
+
+
+def read_broker_list(text: str) -> list[int]:
+    """Return the brokers of --broker-list; raises ToolFailure."""
+    try:
+        broker_ids = [int(word) for word in text.split(",")]
+    except ValueError:
+        word = next(word for word in text.split(",") if not word.lstrip("-").isdecimal())
+        message = f'For input string: "{word}"'
+        raise ToolFailure("java.lang.NumberFormatException", message) from None
+    twice = _repeated(broker_ids)
+    if twice:
+        _refuse(f"Broker list contains duplicate entries: {_listed(twice)}")
+    return broker_ids
+
+
+def assignment_json(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
+    """Return an assignment as a file for --execute says it."""
+    partitions = [
+        {
+            "topic": key.topic,
+            "partition": key.partition,
+            "replicas": list(replicas),
+            "log_dirs": [ANY_LOG_DIR] * len(replicas),
+        }
+        for key, replicas in sorted(assignment.items())
+    ]
+    document = {"version": _VERSION, "partitions": partitions}
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def _check_version(version: Any) -> None:
+    if version != _VERSION:
+        raise ToolFailure(ADMIN_OPERATION, f"Not supported version field value {version}")
+
+
+def _field(row: Any, name: str) -> Any:
+    if not isinstance(row, dict) or name not in row:
+        shown = json.dumps(row, separators=(",", ":"), ensure_ascii=False)
+        raise ToolFailure(_JSON_MAPPING, f'No such field exists: "{name}" in {shown}')
+    return row[name]
+
+
+def _refuse(message: str) -> NoReturn:
+    raise ToolFailure(ADMIN_COMMAND_FAILED, message)
+
+
+def _repeated(values: Iterable[Any]) -> list[Any]:
+    return sorted(value for value, count in Counter(values).items() if count > 1)
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return f"[{', '.join(map(str, values))}]"

@@ -1,0 +1,333 @@
+"""The five actions of kafka-reassign-partitions, in the tool's order of asking and printing.
+
+Source: ReassignPartitionsCommand of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple, TextIO
+
+from engine.client.blocking import KafkaClient, topic_failure
+from engine.client.cluster_admin import describe_log_dirs
+from engine.client.metadata import ClusterView
+from engine.client.reassignments import (
+    OngoingReassignment,
+    alter_log_dirs,
+    alter_reassignments,
+    list_reassignments,
+)
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import REPLICA_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
+from engine.model import TopicPartition
+from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
+from kctl.compat.java_failures import (
+    ADMIN_COMMAND_FAILED,
+    TerseFailure,
+    ToolFailure,
+    as_tool_failure,
+    java_text,
+    message_of,
+)
+from kctl.compat.move_states import LogDirMove, move_line, state_line
+from kctl.compat.plan_json import Proposal, Replica, assignment_json
+from kctl.compat.tool_throttles import (
+    clear_broker_throttles,
+    clear_topic_throttles,
+    proposed_moves,
+    set_log_dir_throttle,
+    set_move_throttles,
+)
+
+_ALREADY_RUNS = (
+    "Cannot execute because there is an existing partition assignment.  Use --additional to "
+    "override this and create a new partition assignment in addition to the existing one. The "
+    "--additional flag can also be used to change the throttle by resubmitting the current "
+    "reassignment."
+)
+_VERIFY_LATER = (
+    "Warning: You must run --verify periodically, until the reassignment completes, to ensure the "
+    "throttle is removed."
+)
+#: How long the tool pauses before it asks again for directories of replicas that come late.
+_PAUSE_MS = 100
+
+Assignment = dict[TopicPartition, tuple[int, ...]]
+
+
+class ExecuteSettings(NamedTuple):
+    """The options of --execute; a rate below 0 sets no throttle."""
+
+    is_additional: bool = False
+    throttle: int = -1
+    log_dirs_throttle: int = -1
+    timeout_ms: int = 10_000
+
+
+class ReassignActions:
+    """The actions on one cluster; errors are ToolFailure, TerseFailure and those of asking."""
+
+    def __init__(self, client: KafkaClient, out: TextIO) -> None:
+        self._client = client
+        self._out = out
+
+    def _print(self, line: str) -> None:
+        self._out.write(f"{line}\n")
+
+    # Actions
+
+    def show_ongoing(self) -> None:
+        """Print every reassignment under way."""
+        ongoing = list_reassignments(self._client)
+        if not ongoing:
+            self._print("No partition reassignments found.")
+            return
+        self._print("Current partition reassignments:")
+        for key, move in sorted(ongoing.items()):
+            adding = f" adding: {_joined(move.adding)}." if move.adding else ""
+            removing = f" removing: {_joined(move.removing)}." if move.removing else ""
+            self._print(f"{key}: replicas: {_joined(move.replicas)}.{adding}{removing}")
+
+    def generate(
+        self, topics: Sequence[str], broker_ids: Sequence[int], *, is_rack_aware: bool
+    ) -> None:
+        """Print where the replicas of topics are, and places for them on some brokers."""
+        current = self._current_of_topics(topics)
+        brokers = usable_brokers(
+            [
+                UsableBroker(b.broker_id, b.rack)
+                for b in self._client.view([]).brokers.values()
+                if b.broker_id in set(broker_ids)
+            ],
+            is_rack_aware=is_rack_aware,
+        )
+        proposed = generated_plan(current, brokers, self._client.entropy)
+        self._print("Current partition replica assignment")
+        self._print(f"{assignment_json(current)}\n")
+        self._print("Proposed partition reassignment configuration")
+        self._print(assignment_json(proposed))
+
+    def execute(self, proposal: Proposal, settings: ExecuteSettings) -> None:
+        """Begin the moves of a file, with throttles set before."""
+        targets = dict(proposal.targets)
+        ongoing = list_reassignments(self._client)
+        if ongoing and not settings.is_additional:
+            raise TerseFailure(_ALREADY_RUNS)
+        self._check_brokers(targets.values())
+        current = self._current_of_partitions(targets)
+        self._print(f"Current partition replica assignment\n\n{assignment_json(current)}\n")
+        self._print("Save this to use as the --reassignment-json-file option during rollback")
+        self._throttle(settings, ongoing, targets, current, proposal.log_dirs)
+        self._begin(targets, "Error reassigning partition(s):")
+        plural = "" if len(targets) == 1 else "s"
+        named = _joined(sorted(targets))
+        self._print(f"Successfully started partition reassignment{plural} for {named}")
+        if proposal.log_dirs:
+            self._move_log_dirs(proposal.log_dirs, settings.timeout_ms)
+
+    def verify(self, proposal: Proposal, *, keeps_throttles: bool) -> None:
+        """Print how far the moves of a file are, and clear throttles once all have ended."""
+        ongoing = list_reassignments(self._client)
+        targets = dict(proposal.targets)
+        found = self._present([key for key in targets if key not in ongoing])
+        self._print("Status of partition reassignment:")
+        for key, target in sorted(targets.items()):
+            self._print(state_line(key, target, None if key in ongoing else found[key]))
+        moves = self._log_dir_moves(proposal.log_dirs)
+        self._print("\n".join(move_line(replica, moves[replica]) for replica in sorted(moves)))
+        is_over = not ongoing and all(move.is_over for move in moves.values())
+        if is_over and not keeps_throttles:
+            self._clear_throttles(proposal)
+
+    def cancel(self, proposal: Proposal, *, keeps_throttles: bool, timeout_ms: int) -> None:
+        """Take back the moves of a file that are under way, between directories too.
+
+        A move that only adds replicas is passed over, as by the tool of 3.9.1 (later ones take it
+        back too).
+        """
+        keys = [key for key, _ in proposal.targets]
+        ongoing = list_reassignments(self._client, keys) if keys else {}
+        cancelled = sorted(key for key, m in ongoing.items() if m.adding and m.removing)
+        if cancelled:
+            plural = "" if len(cancelled) == 1 else "s"
+            self._begin(
+                dict.fromkeys(cancelled), f"Error cancelling partition reassignment{plural} for:"
+            )
+            named = _joined(cancelled)
+            self._print(f"Successfully cancelled partition reassignment{plural} for: {named}")
+        else:
+            self._print("None of the specified partition reassignments are active.")
+        moves = self._log_dir_moves(proposal.log_dirs)
+        back = {r: str(move.current) for r, move in moves.items() if move.future is not None}
+        if back:
+            self._move_log_dirs(back, timeout_ms)
+        else:
+            self._out.write("None of the specified partition moves are active.")
+        if not keeps_throttles:
+            self._clear_throttles(proposal)
+
+    # What is there
+
+    def _check_brokers(self, targets: Iterable[Sequence[int]]) -> None:
+        alive = self._client.view([]).brokers
+        unknown = sorted({id_ for replicas in targets for id_ in replicas} - set(alive))
+        if unknown:
+            raise ToolFailure(ADMIN_COMMAND_FAILED, f"Unknown broker id {unknown[0]}")
+
+    def _current_of_topics(self, topics: Iterable[str]) -> Assignment:
+        view = self._client.view(topics)
+        for name in sorted(set(topics)):
+            failure = topic_failure(view, name)
+            if failure is not None:
+                raise as_tool_failure(_not_found(name, failure))
+        return {
+            TopicPartition(t.name, p.partition): p.replicas
+            for t in view.topics.values()
+            for p in t.partitions
+        }
+
+    def _current_of_partitions(self, keys: Iterable[TopicPartition]) -> Assignment:
+        wanted = set(keys)
+        of_topics = self._current_of_topics({key.topic for key in wanted})
+        missing = sorted(wanted - set(of_topics))
+        if missing:
+            named = ", ".join(map(str, missing))
+            text = f"Unable to find partition: {named}"
+            raise as_tool_failure(api_error(UNKNOWN_TOPIC_OR_PARTITION, text))
+        return {key: of_topics[key] for key in sorted(wanted)}
+
+    def _present(self, keys: Sequence[TopicPartition]) -> Assignment:
+        """Return the replicas of partitions, none for those that are not there."""
+        if not keys:
+            return {}
+        view = self._client.view({key.topic for key in keys})
+        return {key: _replicas(view, key) for key in keys}
+
+    def _log_dir_moves(self, wanted: Mapping[Replica, str]) -> dict[Replica, LogDirMove]:
+        """Return how far each replica is from the log directory that it shall have."""
+        topics = sorted({replica.partition.topic for replica in wanted})
+        alive = self._client.view([]).brokers if wanted else {}
+        asked = {replica.broker_id for replica in wanted} & set(alive)
+        views = describe_log_dirs(self._client, sorted(asked), topics) if asked else {}
+        moves = {replica: LogDirMove(target) for replica, target in wanted.items()}
+        for broker_id, dirs in views.items():
+            if isinstance(dirs, EngineError):
+                raise as_tool_failure(dirs)
+            for log_dir in dirs:
+                for row in log_dir.replicas:
+                    replica = Replica(row.partition, broker_id)
+                    if replica not in moves:
+                        continue
+                    path = log_dir.path
+                    placed = {"future": path} if row.is_future else {"current": path}
+                    moves[replica] = moves[replica]._replace(**placed)
+        return moves
+
+    # What is asked for
+
+    def _throttle(
+        self,
+        settings: ExecuteSettings,
+        ongoing: Mapping[TopicPartition, OngoingReassignment],
+        targets: Assignment,
+        current: Assignment,
+        log_dirs: Mapping[Replica, str],
+    ) -> None:
+        if settings.throttle < 0 and settings.log_dirs_throttle < 0:
+            return
+        self._print(_VERIFY_LATER)
+        if settings.throttle >= 0:
+            moves = proposed_moves(ongoing, targets, current)
+            _waited(lambda: set_move_throttles(self._client, moves, settings.throttle))
+            self._print(f"The inter-broker throttle limit was set to {settings.throttle} B/s")
+        if settings.log_dirs_throttle >= 0:
+            rate = settings.log_dirs_throttle
+            broker_ids = {replica.broker_id for replica in log_dirs}
+            _waited(lambda: set_log_dir_throttle(self._client, broker_ids, rate))
+            self._print(f"The replica-alter-dir throttle limit was set to {rate} B/s")
+
+    def _begin(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None], heading: str
+    ) -> None:
+        try:
+            results = alter_reassignments(self._client, targets)
+        except ApiError as error:
+            results = dict.fromkeys(targets, error)
+        failures = [f"{key}: {message_of(e)}" for key, e in sorted(results.items()) if e]
+        if failures:
+            raise TerseFailure("\n".join([heading, *failures]))
+
+    def _move_log_dirs(self, paths: Mapping[Replica, str], timeout_ms: int) -> None:
+        deadline_ms = self._client.clock.monotonic_ms() + timeout_ms
+        left = dict(paths)
+        while True:
+            for replica in self._started(left):
+                key = replica.partition
+                self._print(
+                    f"Successfully started moving log directory to {left.pop(replica)} for replica "
+                    f"{key} with broker {replica.broker_id} "
+                )
+            if not left:
+                return
+            if self._client.clock.monotonic_ms() >= deadline_ms:
+                plural = "" if len(left) == 1 else "s"
+                named = _joined(sorted(left))
+                raise TerseFailure(
+                    f"Timed out before log directory move{plural} could be started for: {named}"
+                )
+            # A replica whose broker has it not yet gets its directory once it is there.
+            self._client.links.pause(_PAUSE_MS)
+
+    def _started(self, paths: Mapping[Replica, str]) -> list[Replica]:
+        by_broker: dict[int, dict[TopicPartition, str]] = {}
+        for replica, path in paths.items():
+            by_broker.setdefault(replica.broker_id, {})[replica.partition] = path
+        results = alter_log_dirs(self._client, by_broker)
+        started = []
+        for replica in sorted(paths):
+            failure = results[replica.partition, replica.broker_id]
+            if failure is None:
+                started.append(replica)
+            elif not isinstance(failure, ApiError) or failure.code != REPLICA_NOT_AVAILABLE:
+                text = java_text(failure)
+                waited = f"java.util.concurrent.ExecutionException: {text}"
+                message = f"Failed to alter dir for {replica}"
+                raise ToolFailure(ADMIN_COMMAND_FAILED, message, waited, text)
+        return started
+
+    def _clear_throttles(self, proposal: Proposal) -> None:
+        alive = self._client.view([]).brokers
+        named = {id_ for _, replicas in proposal.targets for id_ in replicas}
+        broker_ids = sorted({*alive, *named})
+        plural = "" if len(broker_ids) == 1 else "s"
+        brokers = _joined(broker_ids)
+        self._print(f"Clearing broker-level throttles on broker{plural} {brokers}")
+        _waited(lambda: clear_broker_throttles(self._client, broker_ids))
+        topics = sorted({key.topic for key, _ in proposal.targets})
+        plural = "" if len(topics) == 1 else "s"
+        self._print(f"Clearing topic-level throttles on topic{plural} {_joined(topics)}")
+        _waited(lambda: clear_topic_throttles(self._client, topics))
+
+
+def _joined(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+def _replicas(view: ClusterView, key: TopicPartition) -> tuple[int, ...]:
+    partition = view.partition(key)
+    return () if partition is None else partition.replicas
+
+
+def _not_found(name: str, failure: ApiError) -> ApiError:
+    """Return the error of a topic in the words of Kafka's client, where they are its own."""
+    if failure.code == UNKNOWN_TOPIC_OR_PARTITION:
+        return api_error(failure.code, f"Topic {name} not found.")
+    return failure
+
+
+def _waited(call: Callable[[], None]) -> None:
+    """Make a call whose errors the tool tells as those of waiting."""
+    try:
+        call()
+    except EngineError as error:
+        raise as_tool_failure(error) from error

@@ -1,0 +1,127 @@
+"""The throttles that kafka-reassign-partitions sets and clears.
+
+| setting | set by --execute | cleared by --verify and --cancel |
+|---|---|---|
+| a topic's leader list | sources of its moves, also of those under way | on topics of the file |
+| a topic's follower list | the destinations of its moves | the same |
+| a broker's rates between brokers | on sources and destinations | on every broker |
+| a broker's rate between directories | on brokers whose replica gets a directory | the same |
+
+What was there before is overwritten and not put back: so does the tool. `kctl reassign` does it.
+
+Source: calculateProposedMoveMap, modifyReassignmentThrottle, clearAllThrottles of 3.9.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigOp,
+    ConfigResourceType,
+    Resource,
+    alter_configs,
+)
+from engine.client.reassignments import OngoingReassignment
+from engine.errors import EngineError
+from engine.model import TopicPartition
+from engine.reassign.throttles import FOLLOWER_LIST, LEADER_LIST, RATES
+
+
+class MovedPartition(NamedTuple):
+    """Where replicas of a partition come from, and where they go."""
+
+    sources: frozenset[int]
+    destinations: frozenset[int]
+
+
+Moves = dict[TopicPartition, MovedPartition]
+
+
+def proposed_moves(
+    ongoing: Mapping[TopicPartition, OngoingReassignment],
+    targets: Mapping[TopicPartition, Sequence[int]],
+    current: Mapping[TopicPartition, Sequence[int]],
+) -> Moves:
+    """Return the moves under way and those of a file, whose targets go before."""
+    moves = {
+        key: MovedPartition(frozenset(move.original), frozenset(move.adding))
+        for key, move in ongoing.items()
+    }
+    for key, target in targets.items():
+        sources = moves[key].sources if key in moves else frozenset(current[key])
+        moves[key] = MovedPartition(sources, frozenset(target) - sources)
+    return moves
+
+
+def topic_lists(moves: Moves) -> dict[str, tuple[str, str]]:
+    """Return the leader list and the follower list of each topic."""
+    lists: dict[str, tuple[set[str], set[str]]] = {}
+    for key, move in moves.items():
+        leaders, followers = lists.setdefault(key.topic, (set(), set()))
+        leaders.update(f"{key.partition}:{id_}" for id_ in move.sources)
+        followers.update(f"{key.partition}:{id_}" for id_ in move.destinations - move.sources)
+    return {
+        topic: (",".join(sorted(leaders)), ",".join(sorted(followers)))
+        for topic, (leaders, followers) in lists.items()
+    }
+
+
+def set_move_throttles(client: KafkaClient, moves: Moves, rate: int) -> None:
+    """Set lists on the topics of moves and rates on their brokers; raises the first error."""
+    changes = {
+        Resource(ConfigResourceType.TOPIC, topic): [
+            ConfigChange(ConfigOp.SET, LEADER_LIST, leaders),
+            ConfigChange(ConfigOp.SET, FOLLOWER_LIST, followers),
+        ]
+        for topic, (leaders, followers) in sorted(topic_lists(moves).items())
+    }
+    _alter(client, changes)
+    broker_ids = {id_ for move in moves.values() for id_ in (*move.sources, *move.destinations)}
+    _alter(client, _rates(broker_ids, RATES[:2], rate))
+
+
+def set_log_dir_throttle(client: KafkaClient, broker_ids: Iterable[int], rate: int) -> None:
+    """Set the rate between log directories on brokers; raises the first error."""
+    _alter(client, _rates(broker_ids, RATES[2:], rate))
+
+
+def clear_broker_throttles(client: KafkaClient, broker_ids: Iterable[int]) -> None:
+    """Delete all rates of brokers; those of the others too if one fails, whose error is raised."""
+    changes = [ConfigChange(ConfigOp.DELETE, name) for name in RATES]
+    _alter(client, {_broker(id_): changes for id_ in broker_ids})
+
+
+def clear_topic_throttles(client: KafkaClient, topics: Iterable[str]) -> None:
+    """Delete both lists of topics; raises the first error."""
+    changes = [ConfigChange(ConfigOp.DELETE, name) for name in (LEADER_LIST, FOLLOWER_LIST)]
+    _alter(client, {Resource(ConfigResourceType.TOPIC, topic): changes for topic in topics})
+
+
+def _rates(
+    broker_ids: Iterable[int], names: Sequence[str], rate: int
+) -> dict[Resource, list[ConfigChange]]:
+    changes = [ConfigChange(ConfigOp.SET, name, str(rate)) for name in names]
+    return {_broker(id_): changes for id_ in sorted(set(broker_ids))}
+
+
+def _broker(broker_id: int) -> Resource:
+    return Resource(ConfigResourceType.BROKER, str(broker_id))
+
+
+def _alter(client: KafkaClient, changes: Mapping[Resource, Sequence[ConfigChange]]) -> None:
+    """Change one resource after the other, so that one that fails keeps none from its change."""
+    failures: list[EngineError] = []
+    failure: EngineError | None
+    for resource, wanted in changes.items():
+        try:
+            failure = alter_configs(client, {resource: wanted})[resource]
+        except EngineError as error:
+            failure = error
+        if failure is not None:
+            failures.append(failure)
+    if failures:
+        raise failures[0]

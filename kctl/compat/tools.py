@@ -1,0 +1,90 @@
+"""The tools that are stood in for: from the words of a call to its exit code.
+
+| words | Kafka's tools, and ours |
+|---|---|
+| none, or `--help` | help on stderr, exit code 1 |
+| `--version` | the version on stdout, exit code 0 |
+| options that do not fit | what is wrong on stderr, often with the help, exit code 1 |
+
+Source: CommandLineUtils.maybePrintHelpOrVersion, printUsageAndExit.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from engine.errors import EngineError
+from kctl import exits
+from kctl.compat.java_options import GivenOptions, OptionsRefused, read_options, usage_text
+from kctl.connect import ClusterOptions, connect
+
+if TYPE_CHECKING:
+    from engine.client.blocking import KafkaClient
+    from engine.host.ports import Files
+
+#: The release whose output and exit codes are followed.
+FOLLOWED_VERSION = "3.9.1"
+
+REASSIGN_PARTITIONS = "kafka-reassign-partitions"
+LEADER_ELECTION = "kafka-leader-election"
+TOOLS = (REASSIGN_PARTITIONS, LEADER_ELECTION)
+
+#: How long an answer is waited for: the patience of each of Kafka's tools.
+_TIMEOUTS_S = {REASSIGN_PARTITIONS: 60.0, LEADER_ELECTION: 30.0}
+_CONFIG_OPTIONS = {REASSIGN_PARTITIONS: "command-config", LEADER_ELECTION: "admin.config"}
+
+Connect = Callable[[ClusterOptions], "KafkaClient"]
+
+
+def run_tool(
+    tool: str, words: Sequence[str], *, connecting: Connect = connect, files: Files | None = None
+) -> int:
+    """Run one of TOOLS; returns its exit code."""
+    module = _module(tool)
+    usage = usage_text(tool, module.SUMMARY, module.OPTIONS)
+    try:
+        given = read_options(module.OPTIONS, words)
+        if not words or given.has("help"):
+            sys.stderr.write(usage)
+            return exits.FAILED
+        if given.has("version"):
+            sys.stdout.write(f"{FOLLOWED_VERSION}\n")
+            return exits.OK
+        wanted = module.check_options(given)
+    except EngineError as error:
+        sys.stderr.write(f"{error}\n")
+        shows_usage = isinstance(error, OptionsRefused) and error.shows_usage
+        sys.stderr.write(usage if shows_usage else f"`{tool} --help` tells the options.\n")
+        return exits.FAILED
+    opened = files or _real_files()
+    client = lambda: connecting(_cluster(tool, given))  # noqa: E731
+    if tool == REASSIGN_PARTITIONS:
+        return int(module.perform(given, wanted, client, opened, sys.stdout))
+    return int(module.perform(given, wanted, client, opened, sys.stdout, sys.stderr))
+
+
+def _module(tool: str) -> ModuleType:
+    if tool == REASSIGN_PARTITIONS:
+        from kctl.compat import reassign_tool
+
+        return reassign_tool
+    from kctl.compat import election_tool
+
+    return election_tool
+
+
+def _cluster(tool: str, given: GivenOptions) -> ClusterOptions:
+    return ClusterOptions(
+        bootstrap_server=given.needed("bootstrap-server"),
+        command_config=given.text(_CONFIG_OPTIONS[tool]),
+        timeout_s=_TIMEOUTS_S[tool],
+    )
+
+
+def _real_files() -> Files:
+    from engine.host.real import RealFiles
+
+    return RealFiles()
