@@ -105,7 +105,13 @@ def _partitions(given: GivenOptions, files: Files) -> list[TopicPartition] | Non
         return None
     if given.has("topic"):
         return [TopicPartition(given.needed("topic"), given.number("partition", 0))]
-    return read_partitions(read_text(files, given.needed(_FILE)))
+    try:
+        text = read_text(files, given.needed(_FILE))
+    except ToolFailure as failure:
+        # The tool wraps what keeps it from its file.
+        wrapped = f"{failure.java_class}: {failure}"
+        raise ToolFailure("java.lang.RuntimeException", wrapped, wrapped) from failure
+    return read_partitions(text)
 
 
 def read_partitions(text: str) -> list[TopicPartition]:

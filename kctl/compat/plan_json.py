@@ -54,7 +54,9 @@ def read_proposal(text: str) -> Proposal:
     try:
         document = json.loads(text)
     except ValueError:
-        raise ToolFailure(ADMIN_OPERATION, mistake_of(text)) from None
+        mistake = mistake_of(text)
+        cause = f"com.fasterxml.jackson.core.JsonParseException: {mistake}"
+        raise ToolFailure(ADMIN_OPERATION, mistake, cause) from None
     if not isinstance(document, dict) or "version" not in document:
         raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON")
     _check_version(document["version"])

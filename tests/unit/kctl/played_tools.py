@@ -1,0 +1,153 @@
+"""Recorded calls of Kafka's tools, played with ours on three brokers in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from engine.client.topic_admin import delete_topics
+from engine.host.memory import MemoryFiles
+from engine.model import TopicPartition
+from kctl.compat.tools import run_tool
+from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.reassign.memory_streams import MemoryStreams, client_of
+
+RECORDED = yaml.safe_load(
+    (Path(__file__).parents[2] / "golden" / "tools" / "reassign_and_election.yaml").read_text()
+)
+_RULES = {rule["name"]: rule for rule in RECORDED["rules"]}
+#: As long as a call of a tool takes that starts a Java machine.
+_BETWEEN_STEPS_MS = 2000
+_VARIABLES = {"BOOTSTRAP": "here:9092", "WORK": "/work", "DATA": "/data"}
+
+
+class Ended(NamedTuple):
+    """What a call printed and returned."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def steps() -> dict[str, dict[str, Any]]:
+    """Return the recorded calls of tools, by their ids."""
+    return {step["id"]: step for step in RECORDED["steps"] if "tool" in step}
+
+
+def normalised(step: dict[str, Any], text: str) -> str:
+    """Return a text without what may differ from one run of Kafka's own tool to the next."""
+    for name in [*RECORDED["always"], *step.get("rules", [])]:
+        text = re.sub(_RULES[name]["pattern"], _RULES[name]["replace"], text)
+    if step.get("sort"):
+        text = "".join(sorted(f"{line}\n" for line in text.splitlines()))
+    return text
+
+
+class PlayedTools:
+    """Three brokers with racks and two log directories each, as they were when it was recorded."""
+
+    def __init__(self) -> None:
+        self.cluster = MemoryCluster(
+            is_one_process=True,
+            log_dirs="/data/b{id}/d1,/data/b{id}/d2",
+            broker_rack="r{id}",
+            auto_leader_rebalance_enable="false",
+            replica_fetch_max_bytes="300",
+        )
+        self.files = MemoryFiles()
+        for name, text in RECORDED["files"].items():
+            self.files.make_dir("/work")
+            self.files.replace_file(f"/work/{name}", _filled(text).encode())
+
+    def play(self) -> dict[str, Ended]:
+        """Play all steps in their order; a step that was repeated is, until it says the same."""
+        ended = {}
+        for step in RECORDED["steps"]:
+            self.cluster.pass_time(_BETWEEN_STEPS_MS)
+            if "tool" not in step:
+                self._prepare(step)
+                continue
+            for _ in range(1 + step.get("retry", 0)):
+                ended[step["id"]] = found = self.run(step["tool"], step["args"])
+                if normalised(step, found.stdout) == normalised(step, step["stdout"]):
+                    break
+                self.cluster.pass_time(1000)
+        return ended
+
+    def run(self, tool: str, words: list[str]) -> Ended:
+        """Run a tool of ours."""
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = run_tool(
+                tool,
+                [_filled(word) for word in words],
+                connecting=lambda _options: client_of(self.cluster, MemoryStreams(self.cluster)),
+                files=self.files,
+            )
+        return Ended(code, _bare(out.getvalue()), _bare(err.getvalue()))
+
+    # What other tools did
+
+    def _prepare(self, step: dict[str, Any]) -> None:
+        if "broker" in step:
+            actions: dict[str, Callable[[int], Any]] = {
+                "stop-broker": self._stop,
+                "kill-broker": self.cluster.cut_power,
+                "start-broker": self.cluster.start,
+            }
+            actions[step["action"]](step["broker"])
+        else:
+            _PREPARATIONS[step["id"]](self)
+
+    def _stop(self, broker_id: int) -> None:
+        self.cluster.begin_stop(broker_id)
+        while broker_id in self.cluster.brokers:
+            self.cluster.pass_time(100)
+
+    def create(self, topic: str, *replicas: tuple[int, ...]) -> None:
+        """Create a topic."""
+        self.cluster.create_topic(topic, replicas)
+
+    def fill(self, topic: str, leader: int) -> None:
+        """Write records that a throttled follower takes a while for."""
+        for _ in range(200):
+            self.cluster.produce(leader, 5, key=TopicPartition(topic, 0))
+
+    def delete(self, *topics: str) -> None:
+        """Delete topics."""
+        with client_of(self.cluster) as client:
+            delete_topics(client, topics)
+
+
+_PREPARATIONS: dict[str, Callable[[PlayedTools], None]] = {
+    "election-topic": lambda it: it.create("votes", (1, 2), (2, 3), (3, 1)),
+    "reassign-topic": lambda it: it.create("moves", (1,), (2,)),
+    "reassign-topic2": lambda it: it.create("wide", (1, 2)),
+    "produce-moves": lambda it: it.fill("moves", 1),
+    "slow-topic": lambda it: it.create("heavy", (1,)),
+    "slow-topic2": lambda it: it.create("heavy2", (2,)),
+    "slow-data": lambda it: it.fill("heavy", 1),
+    "slow-data2": lambda it: it.fill("heavy2", 2),
+    "slow-delete": lambda it: it.delete("heavy", "heavy2"),
+    "down-create-1": lambda it: it.create("down-a", (3, 1)),
+    "down-create-2": lambda it: it.create("down-b", (3,)),
+    "down-create-3": lambda it: it.create("down-c", (1, 3)),
+    "down-create-4": lambda it: it.create("down-d", (2, 3)),
+    "down-create-unclean": lambda it: it.create("down-u", (2, 3)),
+}
+
+
+def _filled(text: str) -> str:
+    for name, value in _VARIABLES.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _bare(text: str) -> str:
+    return text.replace("/work/", "{WORK}/").replace("/data/", "{DATA}/")
