@@ -7,6 +7,7 @@ Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from engine.errors import EngineError
 
 
 class OptionsRefused(EngineError):
-    """The words of a call do not fit its options; `is_raised` where the tool ends by a trace."""
+    """The words of a call do not fit its options; `shows_usage` where the help follows."""
 
     def __init__(self, message: str, *, shows_usage: bool = False) -> None:
         super().__init__(message)
@@ -29,6 +30,8 @@ class ToolOption(NamedTuple):
     value: str | None = None
     is_number: bool = False
 
+
+_NUMBER = re.compile(r"[+-]?[0-9]+")
 
 #: What every tool has.
 HELP = ToolOption("help", "Print this help.")
@@ -96,7 +99,7 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
 
 
 def _checked(option: ToolOption, value: str) -> str:
-    if option.is_number and not value.lstrip("-").isdecimal():
+    if option.is_number and not _NUMBER.fullmatch(value):
         raise OptionsRefused(f"Cannot parse argument '{value}' of option {option.name}")
     return value
 

@@ -57,15 +57,17 @@ def read_proposal(text: str) -> Proposal:
         mistake = mistake_of(text)
         cause = f"com.fasterxml.jackson.core.JsonParseException: {mistake}"
         raise ToolFailure(ADMIN_OPERATION, mistake, cause) from None
-    if not isinstance(document, dict) or "version" not in document:
+    if "version" not in _object(document):
         raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON")
     _check_version(document["version"])
     targets = []
     log_dirs: dict[Replica, str] = {}
-    for row in document.get("partitions") or ():
-        key = TopicPartition(str(_field(row, "topic")), int(_field(row, "partition")))
-        replicas = tuple(int(id_) for id_ in _field(row, "replicas"))
-        wanted = row.get("log_dirs") or [ANY_LOG_DIR] * len(replicas)
+    for row in _array(document.get("partitions", [])):
+        key = TopicPartition(_text(_field(row, "topic")), _whole(_field(row, "partition")))
+        replicas = tuple(map(_whole, _array(_field(row, "replicas"))))
+        wanted = [ANY_LOG_DIR] * len(replicas)
+        if "log_dirs" in row:
+            wanted = [_text(path) for path in _array(row["log_dirs"])]
         if len(wanted) != len(replicas):
             raise ToolFailure(
                 ADMIN_COMMAND_FAILED,
@@ -106,11 +108,9 @@ def read_topics(text: str) -> list[str]:
     try:
         document = json.loads(text)
     except ValueError:
-        document = None
-    if not isinstance(document, dict):
-        raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON")
-    _check_version(document.get("version", _VERSION))
-    topics = [str(_field(row, "topic")) for row in document.get("topics") or ()]
+        raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON") from None
+    _check_version(_object(document).get("version", _VERSION))
+    topics = [_text(_field(row, "topic")) for row in _array(document.get("topics", []))]
     twice = _repeated(topics)
     if twice:
         _refuse(f"List of topics to reassign contains duplicate entries: {_listed(twice)}")
@@ -147,15 +147,36 @@ def assignment_json(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
 
 
 def _check_version(version: Any) -> None:
-    if version != _VERSION:
+    if _whole(version) != _VERSION:
         raise ToolFailure(ADMIN_OPERATION, f"Not supported version field value {version}")
 
 
 def _field(row: Any, name: str) -> Any:
-    if not isinstance(row, dict) or name not in row:
-        shown = json.dumps(row, separators=(",", ":"), ensure_ascii=False)
-        raise ToolFailure(_JSON_MAPPING, f'No such field exists: "{name}" in {shown}')
+    if name not in _object(row):
+        raise ToolFailure(_JSON_MAPPING, f"No such field exists: `{name}`")
     return row[name]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else _not_a("JSON object", value)
+
+
+def _array(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else _not_a("JSON array", value)
+
+
+def _whole(value: Any) -> int:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return int(value) if is_whole else _not_a("`Integer` value", value)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else _not_a("`String` value", value)
+
+
+def _not_a(kind: str, value: Any) -> NoReturn:
+    shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    raise ToolFailure(_JSON_MAPPING, f"Expected {kind}, received {shown}")
 
 
 def _refuse(message: str) -> NoReturn:

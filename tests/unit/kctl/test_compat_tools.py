@@ -1,0 +1,306 @@
+"""The rules of our twins of Kafka's tools, one by one; whole calls are in test_compat_golden.py."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.client.leader_admin import Election
+from engine.client.reassignments import OngoingReassignment
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_TOPIC_EXCEPTION,
+    NOT_LEADER_OR_FOLLOWER,
+    REQUEST_TIMED_OUT,
+)
+from engine.model import TopicPartition
+from kctl.commands.compat import run
+from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
+from kctl.compat.installing import CannotInstall, ScriptInTheWay, install_scripts
+from kctl.compat.java_failures import ToolFailure, java_text
+from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
+from kctl.compat.json_mistakes import mistake_of
+from kctl.compat.move_states import LogDirMove, move_line
+from kctl.compat.plan_json import (
+    Replica,
+    read_broker_list,
+    read_proposal,
+    read_proposal_to_execute,
+    read_topics,
+)
+from kctl.compat.tool_throttles import MovedPartition, proposed_moves, topic_lists
+from kctl.compat.tools import TOOLS
+from tests.client_session import FixedEntropy
+
+T0 = TopicPartition("t", 0)
+T1 = TopicPartition("t", 1)
+
+_OPTIONS = (
+    ToolOption("list", "A flag."),
+    ToolOption("file", "A text.", "FILE"),
+    ToolOption("rate", "A number.", "NUMBER", is_number=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["--list"], {"list": None}),
+        (["--file", "--list"], {"file": "--list"}),
+        (["--file=a=b"], {"file": "a=b"}),
+        (["stray", "--rate", "-1", "-"], {"rate": "-1"}),
+        (["--list", "--list"], {"list": None}),
+        (["--list", "--", "--file"], {"list": None}),
+    ],
+)
+def test_options_are_read_as_java_reads_them(words: list[str], given: dict[str, Any]) -> None:
+    found = read_options(_OPTIONS, words)
+    assert given == {name: found.text(name) for name in found.names()}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--lis"], "lis is not a recognized option"),
+        (["-list"], "list is not a recognized option"),
+        (["--file"], "Option file requires an argument"),
+        (["--list=x"], "Option list does not take an argument"),
+        (["--rate", "--5"], "Cannot parse argument '--5' of option rate"),
+        (
+            ["--file", "a", "--file", "b"],
+            "Found multiple arguments for option file, but you asked for only one",
+        ),
+    ],
+)
+def test_words_that_fit_no_option_are_refused(words: list[str], told: str) -> None:
+    with pytest.raises(OptionsRefused) as caught:
+        read_options(_OPTIONS, words)
+    assert told == str(caught.value)
+
+
+def _row(**fields: Any) -> str:
+    import json
+
+    row = {"topic": "t", "partition": 0, "replicas": [1, 2], **fields}
+    return json.dumps({"version": 1, "partitions": [row]})
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "told"),
+    [
+        (read_proposal, "{}", "The input string is not a valid JSON"),
+        (read_proposal, "[]", "Expected JSON object, received []"),
+        (read_proposal, '{"version": "1"}', 'Expected `Integer` value, received "1"'),
+        (read_proposal, '{"version": 1, "partitions": 3}', "Expected JSON array, received 3"),
+        (read_proposal, '{"version": 1, "partitions": [{}]}', "No such field exists: `topic`"),
+        (read_proposal, _row(replicas=[True]), "Expected `Integer` value, received true"),
+        (read_proposal, _row(topic=7), "Expected `String` value, received 7"),
+        (
+            read_proposal,
+            _row(log_dirs=["any"]),
+            "Size of replicas list [1, 2] is different from size of log dirs list [any] for "
+            "partition t-0",
+        ),
+        (
+            read_proposal_to_execute,
+            _row(replicas=[2, 1, 2, 1]),
+            "Partition replica lists may not contain duplicate entries: t-0 contains multiple "
+            "entries for 1,2",
+        ),
+        (read_topics, '{"version": 2}', "Not supported version field value 2"),
+        (
+            read_topics,
+            '{"topics": [{"topic": "a"}, {"topic": "a"}]}',
+            "List of topics to reassign contains duplicate entries: [a]",
+        ),
+        (read_broker_list, "1,x", 'For input string: "x"'),
+        (read_broker_list, "2,1,2,1", "Broker list contains duplicate entries: [1, 2]"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_told_as_kafkas_tool_tells_it(
+    read: Callable[[str], object], text: str, told: str
+) -> None:
+    with pytest.raises(ToolFailure) as caught:
+        read(text)
+    assert told == str(caught.value)
+
+
+def test_log_directories_of_a_file_are_those_that_are_named() -> None:
+    proposal = read_proposal(_row(log_dirs=["any", "/d"]))
+    assert {Replica(T0, 2): "/d"} == proposal.log_dirs
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"a": ["]"', "Array (start marker at [S; line: 1, column: 7])\n at [S; line: 1, col"),
+        ('{\n "a": 1', "Object (start marker at [S; line: 1, column: 1])\n at [S; line: 2, col"),
+    ],
+)
+def test_json_that_ends_too_early_is_told_with_what_is_open(text: str, place: str) -> None:
+    source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
+    told = mistake_of(text).replace(source, "[S")
+    assert told.startswith(f"Unexpected end-of-input: expected close marker for {place}")
+
+
+def test_sources_of_a_move_under_way_go_before_the_replicas_of_now() -> None:
+    ongoing = {
+        T0: OngoingReassignment((3, 1, 2), (3,), (1,)),
+        TopicPartition("u", 0): OngoingReassignment((5, 4), (5,), (4,)),
+    }
+    moves = proposed_moves(ongoing, {T0: (4, 2), T1: (2, 3)}, {T0: (3, 1, 2), T1: (1, 2)})
+    assert MovedPartition(frozenset({1, 2}), frozenset({4})) == moves[T0]
+    assert {"t": ("0:1,0:2,1:1,1:2", "0:4,1:3"), "u": ("0:4", "0:5")} == topic_lists(moves)
+
+
+def test_a_move_that_adds_nothing_has_an_empty_follower_list() -> None:
+    moves = proposed_moves({}, {T0: (2, 1)}, {T0: (1, 2)})
+    assert {"t": ("0:1,0:2", "")} == topic_lists(moves)
+
+
+@pytest.mark.parametrize(
+    ("move", "told", "is_over"),
+    [
+        (LogDirMove("/b"), "Partition t-0 is not found in any live log dir on broker 1.", False),
+        (LogDirMove("/b", "/a", "/b"), "replica t-0-1 is still in progress.", False),
+        (LogDirMove("/b", "/a", "/c"), "is being moved to log dir /c instead of /b.", False),
+        (LogDirMove("/b", "/b"), "replica t-0-1 completed successfully.", True),
+        (LogDirMove("/b", "/a"), "is not being moved from log dir /a to /b.", True),
+    ],
+)
+def test_moves_between_directories_are_told_by_what_is_left(
+    move: LogDirMove, told: str, is_over: bool
+) -> None:
+    assert told in move_line(Replica(T0, 1), move)
+    assert move.is_over == is_over
+
+
+def test_racks_of_some_brokers_alone_are_refused_unless_they_do_not_count() -> None:
+    brokers = [UsableBroker(2, None), UsableBroker(1, "a")]
+    with pytest.raises(ToolFailure, match="--disable-rack-aware"):
+        usable_brokers(brokers, is_rack_aware=True)
+    assert [UsableBroker(1, None), UsableBroker(2, None)] == usable_brokers(
+        brokers, is_rack_aware=False
+    )
+
+
+def test_a_generated_plan_spreads_replicas_over_racks() -> None:
+    brokers = [UsableBroker(id_, "a" if id_ < 3 else "b") for id_ in (1, 2, 3, 4)]
+    current = {TopicPartition("t", number): (1, 2) for number in range(8)}
+    plan = generated_plan(current, brokers, FixedEntropy())
+    assert set(current) == set(plan)
+    assert all((first < 3) != (second < 3) for first, second in plan.values())
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (INVALID_TOPIC_EXCEPTION, "InvalidTopicException"),
+        (REQUEST_TIMED_OUT, "TimeoutException"),
+        (NOT_LEADER_OR_FOLLOWER, "NotLeaderOrFollowerException"),
+        (CLUSTER_AUTHORIZATION_FAILED, "ClusterAuthorizationException"),
+    ],
+)
+def test_errors_have_the_names_of_javas_exceptions(code: int, name: str) -> None:
+    assert f"org.apache.kafka.common.errors.{name}: why" == java_text(api_error(code, "why"))
+
+
+# -- calls without a cluster
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_help_goes_to_stderr_and_the_version_to_stdout(
+    tool: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in ([], ["--help"]):
+        assert run([tool, *words]) == 1
+        out, err = capsys.readouterr()
+        assert (out, f"Usage: {tool} " in err) == ("", True)
+    assert run([tool, "--version"]) == 0
+    assert "3.9.1\n" == capsys.readouterr().out
+
+
+def test_a_cluster_that_cannot_be_reached_is_an_error_of_the_tool(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    nobody = ["--bootstrap-server", "localhost:1"]
+    assert run(["kafka-reassign-partitions", *nobody, "--list"]) == 1
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[0].startswith("Error: org.apache.kafka.common.errors.TimeoutException: ")
+    assert run(["kafka-leader-election", *nobody, "--election-type", "unclean", *_ALL]) == 1
+    out, err = capsys.readouterr()
+    assert ("", True) == (out, "TimeoutException" in err)
+
+
+_ALL = ["--all-topic-partitions"]
+
+
+class _Refusing:
+    """A client whose elections all end by one error."""
+
+    def __init__(self, error: EngineError) -> None:
+        self._error = error
+        self.timeout_ms = 1000
+
+    def __enter__(self) -> _Refusing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def ask(self, *_: object, **__: object) -> object:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (api_error(REQUEST_TIMED_OUT), "Timeout waiting for election results\n"),
+        (api_error(CLUSTER_AUTHORIZATION_FAILED), "Not authorized to perform leader election\n"),
+        (api_error(NOT_LEADER_OR_FOLLOWER), ""),
+    ],
+)
+def test_an_election_that_fails_as_a_whole_says_so_on_stdout(
+    error: ApiError, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kctl.compat.tools import run_tool
+
+    words = ["--bootstrap-server", "a:1", "--election-type", Election.UNCLEAN.name, *_ALL]
+    client: Any = _Refusing(error)
+    assert run_tool("kafka-leader-election", words, connecting=lambda _: client) == 1
+    assert told == capsys.readouterr().out
+
+
+# -- scripts
+
+
+def test_installed_scripts_run_the_tools(tmp_path: Path) -> None:
+    paths = install_scripts(str(tmp_path / "bin"), is_forced=False)
+    assert [f"{tool}.sh" for tool in TOOLS] == [os.path.basename(path) for path in paths]
+    assert all(os.stat(path).st_mode & stat.S_IXUSR for path in paths)
+    done = subprocess.run([paths[0], "--version"], capture_output=True, text=True, check=True)
+    assert "3.9.1\n" == done.stdout
+
+
+def test_a_script_of_somebody_else_is_not_written_over(tmp_path: Path) -> None:
+    install_scripts(str(tmp_path), is_forced=False)
+    theirs = tmp_path / f"{TOOLS[1]}.sh"
+    theirs.write_text("#!/bin/sh\n")
+    with pytest.raises(ScriptInTheWay):
+        install_scripts(str(tmp_path), is_forced=False)
+    assert "#!/bin/sh\n" == theirs.read_text()
+    install_scripts(str(tmp_path), is_forced=True)
+    assert "kctl compat" in theirs.read_text()
+
+
+def test_a_directory_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CannotInstall):
+        install_scripts(str(tmp_path / "file" / "bin"), is_forced=False)
