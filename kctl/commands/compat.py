@@ -1,22 +1,11 @@
 """`kctl compat`: tools of Apache Kafka under their own names and options.
 
-A tool's words are its own: they are read by `kctl/compat`, not by Typer.
+A tool's words are its own: they are read by `kctl/compat`, not by Typer, which is not imported.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import Annotated
-
-import typer
-
-from kctl.commands.cluster_options import noun
-
-app = noun("Tools of Apache Kafka, in our place: the same options, output and exit codes.")
-_PASSED_ON = {"ignore_unknown_options": True, "help_option_names": []}
-_Words = Annotated[
-    list[str] | None, typer.Argument(metavar="OPTIONS", help="Those of the tool; --help lists.")
-]
+from typing import Any
 
 
 def run(args: list[str]) -> int:
@@ -26,36 +15,15 @@ def run(args: list[str]) -> int:
     if args and args[0] in TOOLS:
         return run_tool(args[0], args[1:])
     from kctl.__main__ import run_typer
+    from kctl.commands.compat_app import app
 
     return run_typer(app, "kctl compat", args)
 
 
-@app.command("kafka-reassign-partitions", context_settings=_PASSED_ON)
-def reassign_partitions(words: _Words = None) -> int:
-    """Move replicas as kafka-reassign-partitions.sh of Kafka 3.9.1 does."""
-    from kctl.compat.tools import REASSIGN_PARTITIONS, run_tool
+def __getattr__(name: str) -> Any:
+    """Return the Typer application when somebody asks for it."""
+    if name == "app":
+        from kctl.commands.compat_app import app
 
-    return run_tool(REASSIGN_PARTITIONS, words or [])
-
-
-@app.command("kafka-leader-election", context_settings=_PASSED_ON)
-def leader_election(words: _Words = None) -> int:
-    """Have leaders elected as kafka-leader-election.sh of Kafka 3.9.1 does."""
-    from kctl.compat.tools import LEADER_ELECTION, run_tool
-
-    return run_tool(LEADER_ELECTION, words or [])
-
-
-@app.command("install", epilog="Example: kctl compat install ~/bin")
-def install(
-    directory: Annotated[str, typer.Argument(metavar="DIR", help="Where the scripts go.")],
-    force: Annotated[
-        bool, typer.Option("--force", help="Also over scripts that kctl did not write.")
-    ] = False,
-) -> int:
-    """Write kafka-reassign-partitions.sh and kafka-leader-election.sh that run kctl."""
-    from kctl.compat.installing import install_scripts
-
-    for path in install_scripts(directory, is_forced=force):
-        sys.stdout.write(f"{path}\n")
-    return 0
+        return app
+    raise AttributeError(name)

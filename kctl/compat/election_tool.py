@@ -34,6 +34,8 @@ from kctl.compat.java_options import (
     OptionsRefused,
     ToolOption,
 )
+from kctl.compat.java_order import in_java_order
+from kctl.compat.json_values import array_of, field_of, object_of, text_of, whole_of
 from kctl.compat.plan_json import read_text
 
 SUMMARY = "Has leaders of partitions elected: the preferred ones, or any replica that is left."
@@ -46,7 +48,7 @@ OPTIONS = (
     ToolOption("admin.config", "Client properties.", "FILE"),
     ToolOption(_TYPE, "preferred, or unclean where nobody leads. Required.", "TYPE"),
     ToolOption("topic", "The topic, with --partition.", "NAME"),
-    ToolOption("partition", "The partition of --topic.", "NUMBER", is_number=True),
+    ToolOption("partition", "The partition of --topic.", "NUMBER"),
     ToolOption(_FILE, 'Several: {"partitions":[{"topic":"a","partition":1}]}.', "FILE"),
     ToolOption(_ALL, "All partitions."),
     HELP,
@@ -120,17 +122,13 @@ def read_partitions(text: str) -> list[TopicPartition]:
         document = json.loads(text)
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "Replica election data is empty") from None
-    if not isinstance(document, dict) or "partitions" not in document:
+    if "partitions" not in object_of(document):
         message = 'Replica election data is missing "partitions" field'
         raise ToolFailure(ADMIN_OPERATION, message)
-    try:
-        keys = [
-            TopicPartition(str(row["topic"]), int(row["partition"]))
-            for row in document["partitions"]
-        ]
-    except (TypeError, KeyError, ValueError) as error:
-        message = f"Replica election data has a row without a topic and a partition: {error}"
-        raise ToolFailure(ADMIN_OPERATION, message) from None
+    keys = [
+        TopicPartition(text_of(field_of(row, "topic")), whole_of(field_of(row, "partition")))
+        for row in array_of(document["partitions"])
+    ]
     twice = sorted({key for key in keys if keys.count(key) > 1})
     if twice:
         named = ",".join(map(str, twice))
@@ -149,8 +147,9 @@ def _elect(
         results = elect_leaders(client, election, partitions)
     except (ApiError, TimedOut) as error:
         raise _as_a_whole(error, out) from error
-    done = sorted(key for key, failure in results.items() if failure is None)
-    failed = {key: failure for key, failure in sorted(results.items()) if failure is not None}
+    order = in_java_order(results)
+    done = [key for key in order if results[key] is None]
+    failed = {key: failure for key in order if (failure := results[key]) is not None}
     needless = [key for key, failure in failed.items() if failure.code == ELECTION_NOT_NEEDED]
     if done:
         out.write(

@@ -1,6 +1,8 @@
-"""Options as Kafka's tools read them: long names alone, never shortened, values of any look.
+"""Options as Kafka's tools read them: long names, never shortened, values of any look.
 
-`--name value` and `--name=value` are the same; words without an option are passed over.
+`--name value`, `--name=value` and `-name value` are the same; words without an option are passed
+over, and so is a value that a flag is given. That an option is given twice or has no number is
+found when its value is wanted: an option that does not go with the action is told first.
 
 Source: joptsimple 5.0.4 as CommandDefaultOptions sets it up.
 """
@@ -12,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from engine.errors import EngineError
+from kctl.compat.java_failures import ToolFailure
 
 
 class OptionsRefused(EngineError):
@@ -28,9 +31,9 @@ class ToolOption(NamedTuple):
     name: str
     summary: str
     value: str | None = None
-    is_number: bool = False
 
 
+_JOPTSIMPLE = "joptsimple"
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 
 #: What every tool has.
@@ -41,7 +44,7 @@ VERSION = ToolOption("version", "Print the version of Kafka that is followed.")
 class GivenOptions:
     """The options of one call."""
 
-    def __init__(self, values: dict[str, str | None]) -> None:
+    def __init__(self, values: dict[str, list[str]]) -> None:
         self._values = values
 
     def has(self, name: str) -> bool:
@@ -49,18 +52,29 @@ class GivenOptions:
         return name in self._values
 
     def text(self, name: str) -> str | None:
-        """Return the value of an option, None where it was not given."""
-        return self._values.get(name)
+        """Return the value of an option, None where it has none; ToolFailure for several."""
+        found = self._values.get(name)
+        if found and len(found) > 1:
+            raise ToolFailure(
+                f"{_JOPTSIMPLE}.MultipleArgumentsForOptionException",
+                f"Found multiple arguments for option {name}, but you asked for only one",
+            )
+        return found[0] if found else None
 
     def needed(self, name: str) -> str:
-        """Return the value of an option that has been found to be there."""
-        value = self._values[name]
+        """Return the value of an option that has been found to be there; as `text`."""
+        value = self.text(name)
         assert value is not None, name
         return value
 
     def number(self, name: str, default: int) -> int:
-        """Return a number, `default` where it was not given."""
-        value = self._values.get(name)
+        """Return a number, `default` where it was not given; ToolFailure for what is none."""
+        value = self.text(name)
+        if value is not None and not _NUMBER.fullmatch(value):
+            raise ToolFailure(
+                f"{_JOPTSIMPLE}.OptionArgumentConversionException",
+                f"Cannot parse argument '{value}' of option {name}",
+            )
         return default if value is None else int(value)
 
     def names(self) -> Sequence[str]:
@@ -69,9 +83,9 @@ class GivenOptions:
 
 
 def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOptions:
-    """Return what a call gives; OptionsRefused for what is unknown, repeated or no number."""
+    """Return what a call gives; OptionsRefused for what is unknown or has no value."""
     known = {option.name: option for option in options}
-    values: dict[str, str | None] = {}
+    values: dict[str, list[str]] = {}
     left = list(reversed(words))
     while left:
         word = left.pop()
@@ -79,29 +93,17 @@ def read_options(options: Iterable[ToolOption], words: Sequence[str]) -> GivenOp
             break
         if not word.startswith("-") or word == "-":
             continue
-        name, equals, joined = word.lstrip("-").partition("=")
+        name, equals, joined = word.removeprefix("-").removeprefix("-").partition("=")
         option = known.get(name)
-        if option is None or not word.startswith("--"):
+        if option is None:
             raise OptionsRefused(f"{name} is not a recognized option")
+        found = values.setdefault(name, [])
         if option.value is None:
-            if equals:
-                raise OptionsRefused(f"Option {name} does not take an argument")
-            values[name] = None
             continue
         if not equals and not left:
             raise OptionsRefused(f"Option {name} requires an argument")
-        if name in values:
-            raise OptionsRefused(
-                f"Found multiple arguments for option {name}, but you asked for only one"
-            )
-        values[name] = _checked(option, joined if equals else left.pop())
+        found.append(joined if equals else left.pop())
     return GivenOptions(values)
-
-
-def _checked(option: ToolOption, value: str) -> str:
-    if option.is_number and not _NUMBER.fullmatch(value):
-        raise OptionsRefused(f"Cannot parse argument '{value}' of option {option.name}")
-    return value
 
 
 def usage_text(tool: str, summary: str, options: Iterable[ToolOption]) -> str:

@@ -16,6 +16,8 @@ _CLOSERS = "]}"
 
 def mistake_of(text: str) -> str:
     """Return the message about a text that `json.loads` does not read."""
+    if not text.strip():
+        return "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]"
     opened = _still_open(text)
     try:
         json.loads(text)

@@ -16,11 +16,11 @@ from engine.host.ports import Files
 from engine.model import TopicPartition
 from kctl.compat.java_failures import ADMIN_COMMAND_FAILED, ADMIN_OPERATION, ToolFailure
 from kctl.compat.json_mistakes import mistake_of
+from kctl.compat.json_values import array_of, field_of, object_of, text_of, whole_of
 
 #: The word for a log directory that the broker chooses.
 ANY_LOG_DIR = "any"
 _VERSION = 1
-_JSON_MAPPING = "com.fasterxml.jackson.databind.JsonMappingException"
 
 
 class Replica(NamedTuple):
@@ -57,17 +57,15 @@ def read_proposal(text: str) -> Proposal:
         mistake = mistake_of(text)
         cause = f"com.fasterxml.jackson.core.JsonParseException: {mistake}"
         raise ToolFailure(ADMIN_OPERATION, mistake, cause) from None
-    if "version" not in _object(document):
-        raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON")
-    _check_version(document["version"])
+    _check_version(object_of(document).get("version", _VERSION))
     targets = []
     log_dirs: dict[Replica, str] = {}
-    for row in _array(document.get("partitions", [])):
-        key = TopicPartition(_text(_field(row, "topic")), _whole(_field(row, "partition")))
-        replicas = tuple(map(_whole, _array(_field(row, "replicas"))))
+    for row in array_of(document.get("partitions", [])):
+        key = TopicPartition(text_of(field_of(row, "topic")), whole_of(field_of(row, "partition")))
+        replicas = tuple(map(whole_of, array_of(field_of(row, "replicas"))))
         wanted = [ANY_LOG_DIR] * len(replicas)
         if "log_dirs" in row:
-            wanted = [_text(path) for path in _array(row["log_dirs"])]
+            wanted = [text_of(path) for path in array_of(row["log_dirs"])]
         if len(wanted) != len(replicas):
             raise ToolFailure(
                 ADMIN_COMMAND_FAILED,
@@ -109,8 +107,8 @@ def read_topics(text: str) -> list[str]:
         document = json.loads(text)
     except ValueError:
         raise ToolFailure(ADMIN_OPERATION, "The input string is not a valid JSON") from None
-    _check_version(_object(document).get("version", _VERSION))
-    topics = [_text(_field(row, "topic")) for row in _array(document.get("topics", []))]
+    _check_version(object_of(document).get("version", _VERSION))
+    topics = [text_of(field_of(row, "topic")) for row in array_of(document.get("topics", []))]
     twice = _repeated(topics)
     if twice:
         _refuse(f"List of topics to reassign contains duplicate entries: {_listed(twice)}")
@@ -147,36 +145,8 @@ def assignment_json(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
 
 
 def _check_version(version: Any) -> None:
-    if _whole(version) != _VERSION:
+    if whole_of(version) != _VERSION:
         raise ToolFailure(ADMIN_OPERATION, f"Not supported version field value {version}")
-
-
-def _field(row: Any, name: str) -> Any:
-    if name not in _object(row):
-        raise ToolFailure(_JSON_MAPPING, f"No such field exists: `{name}`")
-    return row[name]
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else _not_a("JSON object", value)
-
-
-def _array(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else _not_a("JSON array", value)
-
-
-def _whole(value: Any) -> int:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    return int(value) if is_whole else _not_a("`Integer` value", value)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else _not_a("`String` value", value)
-
-
-def _not_a(kind: str, value: Any) -> NoReturn:
-    shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    raise ToolFailure(_JSON_MAPPING, f"Expected {kind}, received {shown}")
 
 
 def _refuse(message: str) -> NoReturn:

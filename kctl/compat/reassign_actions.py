@@ -20,7 +20,6 @@ from engine.client.reassignments import (
 from engine.errors import ApiError, EngineError, api_error
 from engine.kafka_errors import REPLICA_NOT_AVAILABLE, UNKNOWN_TOPIC_OR_PARTITION
 from engine.model import TopicPartition
-from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
 from kctl.compat.java_failures import (
     ADMIN_COMMAND_FAILED,
     TerseFailure,
@@ -92,6 +91,8 @@ class ReassignActions:
         self, topics: Sequence[str], broker_ids: Sequence[int], *, is_rack_aware: bool
     ) -> None:
         """Print where the replicas of topics are, and places for them on some brokers."""
+        from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brokers
+
         current = self._current_of_topics(topics)
         brokers = usable_brokers(
             [
@@ -315,6 +316,11 @@ def _joined(values: Iterable[object]) -> str:
 
 def _replicas(view: ClusterView, key: TopicPartition) -> tuple[int, ...]:
     partition = view.partition(key)
+    count = len(view.topics[key.topic].partitions) if key.topic in view.topics else 0
+    if count and key.partition == count:
+        # The tool counts one partition too many, and then does not find it.
+        text = f"Index {count} out of bounds for length {count}"
+        raise ToolFailure("java.lang.IndexOutOfBoundsException", text)
     return () if partition is None else partition.replicas
 
 

@@ -53,11 +53,9 @@ OPTIONS = (
         "FILE",
     ),
     ToolOption("additional", "For --execute: though others are under way."),
-    ToolOption("throttle", "Bytes a second between brokers.", "NUMBER", is_number=True),
-    ToolOption(_LOG_DIRS_THROTTLE, "Bytes a second between directories.", "NUMBER", is_number=True),
-    ToolOption(
-        "timeout", "Milliseconds to wait for moves of directories.", "NUMBER", is_number=True
-    ),
+    ToolOption("throttle", "Bytes a second between brokers.", "NUMBER"),
+    ToolOption(_LOG_DIRS_THROTTLE, "Bytes a second between directories.", "NUMBER"),
+    ToolOption("timeout", "Milliseconds to wait for moves of directories.", "NUMBER"),
     ToolOption("preserve-throttles", "For --verify and --cancel: leave throttles as they are."),
     HELP,
     VERSION,

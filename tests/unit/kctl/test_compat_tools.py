@@ -26,6 +26,7 @@ from kctl.compat.generated_plan import UsableBroker, generated_plan, usable_brok
 from kctl.compat.installing import CannotInstall, ScriptInTheWay, install_scripts
 from kctl.compat.java_failures import ToolFailure, java_text
 from kctl.compat.java_options import OptionsRefused, ToolOption, read_options
+from kctl.compat.java_order import in_java_order
 from kctl.compat.json_mistakes import mistake_of
 from kctl.compat.move_states import LogDirMove, move_line
 from kctl.compat.plan_json import (
@@ -45,7 +46,7 @@ T1 = TopicPartition("t", 1)
 _OPTIONS = (
     ToolOption("list", "A flag."),
     ToolOption("file", "A text.", "FILE"),
-    ToolOption("rate", "A number.", "NUMBER", is_number=True),
+    ToolOption("rate", "A number.", "NUMBER"),
 )
 
 
@@ -56,7 +57,8 @@ _OPTIONS = (
         (["--file", "--list"], {"file": "--list"}),
         (["--file=a=b"], {"file": "a=b"}),
         (["stray", "--rate", "-1", "-"], {"rate": "-1"}),
-        (["--list", "--list"], {"list": None}),
+        (["--list", "-list=x"], {"list": None}),
+        (["-file", "a"], {"file": "a"}),
         (["--list", "--", "--file"], {"list": None}),
     ],
 )
@@ -69,20 +71,38 @@ def test_options_are_read_as_java_reads_them(words: list[str], given: dict[str, 
     ("words", "told"),
     [
         (["--lis"], "lis is not a recognized option"),
-        (["-list"], "list is not a recognized option"),
         (["--file"], "Option file requires an argument"),
-        (["--list=x"], "Option list does not take an argument"),
-        (["--rate", "--5"], "Cannot parse argument '--5' of option rate"),
-        (
-            ["--file", "a", "--file", "b"],
-            "Found multiple arguments for option file, but you asked for only one",
-        ),
+        (["---list"], "-list is not a recognized option"),
     ],
 )
 def test_words_that_fit_no_option_are_refused(words: list[str], told: str) -> None:
     with pytest.raises(OptionsRefused) as caught:
         read_options(_OPTIONS, words)
     assert told == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--rate", "--5"], "Cannot parse argument '--5' of option rate"),
+        (
+            ["--rate=1", "--rate=1"],
+            "Found multiple arguments for option rate, but you asked for only one",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_when_it_is_wanted(words: list[str], told: str) -> None:
+    given = read_options(_OPTIONS, words)
+    with pytest.raises(ToolFailure) as caught:
+        given.number("rate", 0)
+    assert told == str(caught.value)
+
+
+def test_partitions_are_told_in_the_order_of_a_hash_set_of_java() -> None:
+    # As the real tool told them.
+    told = ["xx", "down-d", "votes", "down-a"]
+    keys = [TopicPartition(topic, 0) for topic in told]
+    assert keys == in_java_order(sorted(keys))
 
 
 def _row(**fields: Any) -> str:
@@ -95,7 +115,12 @@ def _row(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("read", "text", "told"),
     [
-        (read_proposal, "{}", "The input string is not a valid JSON"),
+        (read_proposal_to_execute, "{}", "Partition reassignment list cannot be empty"),
+        (
+            read_proposal,
+            " ",
+            "The input string shouldn't be empty\n at [Source: UNKNOWN; byte offset: #UNKNOWN]",
+        ),
         (read_proposal, "[]", "Expected JSON object, received []"),
         (read_proposal, '{"version": "1"}', 'Expected `Integer` value, received "1"'),
         (read_proposal, '{"version": 1, "partitions": 3}', "Expected JSON array, received 3"),
@@ -148,6 +173,12 @@ def test_json_that_ends_too_early_is_told_with_what_is_open(text: str, place: st
     source = "[Source: REDACTED (`StreamReadFeature.INCLUDE_SOURCE_IN_LOCATION` disabled)"
     told = mistake_of(text).replace(source, "[S")
     assert told.startswith(f"Unexpected end-of-input: expected close marker for {place}")
+
+
+def test_an_empty_file_is_told_as_such() -> None:
+    assert mistake_of(" \n").startswith(
+        "The input string shouldn't be empty\n at [Source: UNKNOWN;"
+    )
 
 
 def test_sources_of_a_move_under_way_go_before_the_replicas_of_now() -> None:

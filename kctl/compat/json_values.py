@@ -1,0 +1,46 @@
+"""Values of a JSON document by their kind; another kind is told as Kafka's tools tell it.
+
+Source: JsonValue, JsonObject, DecodeJson of 3.9.1.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn
+
+from kctl.compat.java_failures import ToolFailure
+
+_JSON_MAPPING = "com.fasterxml.jackson.databind.JsonMappingException"
+
+
+def field_of(row: Any, name: str) -> Any:
+    """Return a field of an object; raises ToolFailure."""
+    if name not in object_of(row):
+        raise ToolFailure(_JSON_MAPPING, f"No such field exists: `{name}`")
+    return row[name]
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """Return an object; raises ToolFailure."""
+    return value if isinstance(value, dict) else _not_a("JSON object", value)
+
+
+def array_of(value: Any) -> list[Any]:
+    """Return an array; raises ToolFailure."""
+    return value if isinstance(value, list) else _not_a("JSON array", value)
+
+
+def whole_of(value: Any) -> int:
+    """Return a whole number; raises ToolFailure."""
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return int(value) if is_whole else _not_a("`Integer` value", value)
+
+
+def text_of(value: Any) -> str:
+    """Return a string; raises ToolFailure."""
+    return value if isinstance(value, str) else _not_a("`String` value", value)
+
+
+def _not_a(kind: str, value: Any) -> NoReturn:
+    shown = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    raise ToolFailure(_JSON_MAPPING, f"Expected {kind}, received {shown}")
