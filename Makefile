@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz soak-kill soak-cluster compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit quick fuzz soak-kill soak-cluster outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -45,6 +45,17 @@ CYCLES ?= 50
 
 soak-cluster: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.soak.kill_cluster --cycles $(CYCLES) --seed $(SEED)
+
+# Other people's clients against three brokers, each in a process of its own; `make test` runs them
+# against one broker and against three of one process.
+outsiders: $(VENV)/.dev-ready $(VENV)/.kafka-tools
+	KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" KCTL_TEST_CLUSTERS=processes \
+		$(BIN)/python -m pytest -n 2 --dist loadgroup $(addprefix tests/cluster/test_,\
+		kafka_python.py confluent.py aiokafka.py java_tools.py)
+
+# Plans for some thousands of generated clusters, held to what no plan may do.
+planner-clusters: $(VENV)/.dev-ready
+	HYPOTHESIS_PROFILE=wide $(BIN)/python -m pytest -n 2 tests/property/test_planner.py
 
 # The jars of a Kafka release, whose dump tool ours is compared with on damaged logs.
 KAFKA_LIBS ?= libs

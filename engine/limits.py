@@ -398,8 +398,6 @@ OPEN_REQUESTS_PER_CONNECTION_MAX = 64
 
 # Kafka's own pause before the controller sends a request to a broker once more.
 CONTROLLER_CHANNEL_RETRY_MS = 100
-# controller.socket.timeout.ms of Kafka: a broker that opens a thousand new logs takes seconds.
-BROKER_LINK_TIMEOUT_MS = 30_000
 # Kafka's own pause (retry.backoff.ms) before a broker looks for the controller once more.
 CONTROLLER_LINK_RETRY_MS = 100
 

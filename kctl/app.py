@@ -33,6 +33,7 @@ NOUNS: dict[str, Noun] = {
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
+    "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),
     "check": Noun("check", "Look for what is wrong, each finding with its cause", _CLUSTER),
     "explain": Noun("explain", "Tell all of a partition, and what would happen to it", _CLUSTER),
     "cluster": Noun("cluster", "Start, stop and look after an embedded cluster", _CLUSTER),

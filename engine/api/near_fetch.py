@@ -43,7 +43,9 @@ class AnswerNearFetch:
         bound = min(params.max_bytes, self._deps.max_bytes)
         if bound < params.max_bytes:
             params = params._replace(max_bytes=bound, min_bytes=min(params.min_bytes, bound))
-        read = replica_manager.fetch(params, specs)
+        # A refusal is told soon, by a fetch that ends with whatever there is.
+        give = None if refused or params.min_bytes > 1 else request.give
+        read = replica_manager.fetch(params, specs, give)
 
         def answer(results: FetchResults) -> NearFetched:
             return NearFetched([(key, _answer_of(row)) for key, row in results] + refused)

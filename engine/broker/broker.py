@@ -36,6 +36,7 @@ from engine.api.exchange import Exchange
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_timers import BrokerTimers
 from engine.broker.closing import Closing
+from engine.broker.connection_limits import link_settings
 from engine.broker.controlled_shutdown import ShutdownRequests
 from engine.broker.controller_channel import ControllerChannel
 from engine.broker.controller_link import ControllerLink
@@ -194,6 +195,7 @@ class Broker:
             near=self._peers,
             broker_id=self.broker_id,
             listener=self.live.config.between_brokers.name,
+            settings=link_settings(self.live),
         )
         # Apart, as in Kafka: in-sync sets do not wait for producer ids.
         self.isr_link = self._controller_link()

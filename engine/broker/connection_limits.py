@@ -6,6 +6,7 @@
 | max.connections.per.ip, max.connections.per.ip.overrides | no |
 | socket.request.max.bytes, socket.*.buffer.bytes, queued.max.request.bytes | no |
 | connections.max.idle.ms | no |
+| of those to other brokers: controller.socket.timeout.ms, replica.socket.* | no |
 
 Source: SCH-15; SocketServer.addListener, ListenerConnectionQuota;
 KafkaConfig.valuesWithPrefixOverride.
@@ -17,6 +18,7 @@ from collections.abc import Callable, Mapping
 
 from engine.broker.connection_quotas import ConnectionBounds, ListenerBounds
 from engine.broker.dynamic_config import LiveConfig
+from engine.broker.peers import LinkSettings
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import LISTENER_PREFIX
 from engine.config.key import broker_keys
@@ -38,6 +40,16 @@ def limits_of(live: LiveConfig) -> ConnectionLimits:
         idle_ms=config.connections_max_idle_ms,
         send_buffer_bytes=_if_set(settings, "socket.send.buffer.bytes"),
         receive_buffer_bytes=_if_set(settings, "socket.receive.buffer.bytes"),
+    )
+
+
+def link_settings(live: LiveConfig) -> LinkSettings:
+    """Return how this broker asks others."""
+    config = live.config
+    return LinkSettings(
+        config.controller_socket_timeout_ms,
+        config.replica_socket_timeout_ms,
+        _if_set(live.settings, "replica.socket.receive.buffer.bytes"),
     )
 
 

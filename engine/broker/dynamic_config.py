@@ -176,6 +176,8 @@ class DynamicConfigWatch:
         self._made_ms: dict[str, int] = {}
         self._is_due = False
         self._is_reading = False
+        #: Whether a change was told while others were read.
+        self._is_behind = False
         self._is_stopped = True
         self._cancel: Callable[[], None] = lambda: None
 
@@ -198,7 +200,7 @@ class DynamicConfigWatch:
             self._live.keep_topics(topics)
             await self._purge(changes)
         finally:
-            self._is_reading = False
+            self._has_read()
 
     def stop(self) -> None:
         """Take no more changes."""
@@ -253,10 +255,16 @@ class DynamicConfigWatch:
             return
         if self._is_reading:
             # Two readers at once could end with the older settings.
-            self._again_in(CONFIG_CHANGES_RETRY_MS)
+            self._is_behind = True
             return
         work = drive(self._apply_changes())
         work.watch(lambda: self._applied(work))
+
+    def _has_read(self) -> None:
+        self._is_reading = False
+        is_behind, self._is_behind = self._is_behind, False
+        if is_behind:
+            self._later()
 
     def _again_in(self, delay_ms: int) -> None:
         self._cancel()
@@ -283,7 +291,7 @@ class DynamicConfigWatch:
                     self._last_change = sequence
             await self._purge(changes)
         finally:
-            self._is_reading = False
+            self._has_read()
 
     async def _apply(self, path: str) -> None:
         try:

@@ -27,6 +27,7 @@ from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
+from engine.replication.standing_fetch import Give
 from engine.replication.watermark import Isolation
 from engine.wire import messages
 from engine.wire.fetch_bytes import (
@@ -73,13 +74,25 @@ class FollowerSession:
         """Tell whether the next request, or the one on its way, asks for all."""
         return self._epoch == _FIRST_EPOCH
 
+    @property
+    def holds_partitions(self) -> bool:
+        """Tell whether the leader holds partitions for this follower."""
+        return bool(self._held)
+
     def call(
-        self, specs: Mapping[TopicPartition, FetchSpec], topic_ids: Mapping[str, bytes]
+        self,
+        specs: Mapping[TopicPartition, FetchSpec],
+        topic_ids: Mapping[str, bytes],
+        give: Give | None = None,
     ) -> Call:
-        """Return the request of a round; the session is that of its message, not of `near`."""
+        """Return the request of a round; the session is that of its message, not of `near`.
+
+        `give` takes what a near leader has of one partition while the round waits.
+        """
         # As they are now: a topic may be gone by the time the request is written.
         ids = {key.topic: topic_ids[key.topic] for key in specs if key.topic in topic_ids}
-        uses_ids = all(key.topic in ids for key in specs)
+        # What is only forgotten goes by what it was asked by.
+        uses_ids = all(key.topic in ids for key in specs) if specs else self._uses_ids
 
         def message(version: int) -> messages.FetchRequest:
             return self._message(version, specs, ids if uses_ids else None)
@@ -89,7 +102,7 @@ class FollowerSession:
             message,
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
-            near=NearFetch(self._near_params, specs, ids),
+            near=NearFetch(self._near_params, specs, ids, give),
         )
 
     def _message(

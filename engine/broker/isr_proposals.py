@@ -36,6 +36,7 @@ _log = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
 
 _TOPIC_IDS_SINCE = 2
 _BROKER_EPOCHS_SINCE = 3
+#: Epochs in a set count without ZooKeeper alone: Kafka's brokers on it send none.
 _UNKNOWN_EPOCH = -1
 
 
@@ -146,10 +147,7 @@ class IsrProposals:
                 partition.new_isr = list(proposal.isr)
             else:
                 partition.new_isr_with_epochs = [
-                    request.BrokerState(
-                        broker_id=broker_id,
-                        broker_epoch=epoch if broker_id == self._broker_id else _UNKNOWN_EPOCH,
-                    )
+                    request.BrokerState(broker_id=broker_id, broker_epoch=_UNKNOWN_EPOCH)
                     for broker_id in proposal.isr
                 ]
             topic.partitions.append(partition)

@@ -7,10 +7,12 @@ _next ──┼── out of range: leader's end, leader's start ──┼─> a
               └── no leader, connection lost: what was asked rests, a new link with the next round
 ```
 
-A response is worked on a turn of its own: a leader of this process answers amid its own work.
+A response is worked on a turn of its own: a leader of this process answers amid its own work. Such
+a leader's fetch may stand, and give one partition's records after the other (`StandingFetch`).
 
 Source: PART-9; Kafka's AbstractFetcherThread.doWork.
-Differs: the round that finds nothing due waits for the next that is; Kafka's sleeps and looks.
+Differs: the round that finds nothing due, and nothing to be forgotten, waits for the next that is;
+Kafka's sleeps and looks.
 """
 
 from __future__ import annotations
@@ -25,16 +27,18 @@ from engine.broker.follower_session import (
     leader_start_call,
     offsets_of,
 )
-from engine.broker.peers import BrokerLink, Peers
+from engine.broker.peers import BrokerLink, NearLink, Peers
 from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.kafka_errors import NONE, kafka_error
 from engine.model import TopicPartition
+from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.near_fetch import NearFetched
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
+from engine.replication.standing_fetch import StandingFetch
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -54,12 +58,18 @@ class FetcherPorts(NamedTuple):
 class LeaderFetcher:
     """Fetches what it is given from one leader, until it is closed (PART-9)."""
 
-    def __init__(self, leader_id: int, fetcher: ReplicaFetcher, ports: FetcherPorts) -> None:
+    def __init__(
+        self, leader_id: int, fetcher: ReplicaFetcher, ports: FetcherPorts, number: int = 0
+    ) -> None:
+        """`number` is that among the fetchers of the leader."""
         self.leader_id = leader_id
         self.fetcher = fetcher
         self._ports = ports
+        self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
         self._session = FollowerSession(ports.broker_id, ports.epoch, fetcher.config)
         self._link: BrokerLink | None = None
+        # What this round asks for; a leader that gives amid it is asked for what follows.
+        self._asked: dict[TopicPartition, FetchSpec] = {}
         self._is_busy = False
         self._is_closed = False
         self._cancel: Callable[[], None] | None = None
@@ -92,19 +102,29 @@ class LeaderFetcher:
             return
         ends_asked = self.fetcher.ends_asked()
         specs = {} if ends_asked else self.fetcher.asked()
-        if not ends_asked and not specs:
+        if not ends_asked and not specs and not self._session.holds_partitions:
             self._rest()
             return
         link = self._link_to_leader()
         if link is None:
+            self._session.reset()
             self._unreached(ends_asked or specs, "it is not known how to reach it")
         elif ends_asked:
             end = link.ask(leader_end_call(self._ports.broker_id, ends_asked))
             self._when_there(end, lambda: self._end_is_there(end, ends_asked))
         else:
-            call = self._session.call(specs, self._ports.metadata_cache.topic_ids)
+            self._asked = specs
+            call = self._session.call(specs, self._topic_ids(specs), self._give)
             response = link.ask(call)
             self._when_there(response, lambda: self._fetched(response, specs))
+
+    def _topic_ids(self, specs: Mapping[TopicPartition, FetchSpec]) -> Mapping[str, bytes]:
+        """Return the ids of topics; the order to follow comes before the metadata that tell it."""
+        known = self._ports.metadata_cache.topic_ids
+        missing = [
+            topic_partition for topic_partition in specs if topic_partition.topic not in known
+        ]
+        return {**known, **self.fetcher.topic_ids(missing)} if missing else known
 
     def _rest(self) -> None:
         self._is_busy = False
@@ -115,7 +135,9 @@ class LeaderFetcher:
     def _link_to_leader(self) -> BrokerLink | None:
         if self._link is None:
             leader = self._ports.metadata_cache.brokers.get(self.leader_id)
-            self._link = None if leader is None else self._ports.peers.link(leader)
+            self._link = (
+                None if leader is None else self._ports.peers.replica_link(leader, self._client_id)
+            )
         return self._link
 
     def _when_there(self, promise: Promise[Any], take: Callable[[], None]) -> None:
@@ -126,6 +148,24 @@ class LeaderFetcher:
         promise.watch(lambda: self._ports.timers.call_soon(on_its_turn))
 
     # Answers
+
+    def _give(
+        self,
+        fetch: StandingFetch,
+        topic_partition: TopicPartition,
+        spec: FetchSpec,
+        answer: LeaderAnswer,
+    ) -> None:
+        def on_its_turn() -> None:
+            link = self._link
+            # Whoever is not the same any more is not told: its fetch went with it.
+            if not self._is_closed and isinstance(link, NearLink) and link.is_same:
+                following = self.fetcher.take_given(topic_partition, spec, answer)
+                if following is not None and not fetch.is_completed:
+                    self._asked[topic_partition] = following
+                fetch.took(topic_partition, following)
+
+        self._ports.timers.call_soon(on_its_turn)
 
     def _fetched(
         self,

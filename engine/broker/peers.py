@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from engine.client.connection import BrokerConnection, Call
 from engine.client.errors import Unreachable
@@ -17,7 +17,6 @@ from engine.client.loop_connection import LoopConnection, message_of
 from engine.client.settings import Address
 from engine.host.ports import Clock, Network, Timers
 from engine.host.promise import Promise
-from engine.limits import BROKER_LINK_TIMEOUT_MS
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.headers import api
 
@@ -27,6 +26,17 @@ _PLAINTEXT = 0
 
 #: Serves a request of a broker by the API's name, a version and the message, or what stands for it.
 Serve: TypeAlias = Callable[[str, int, object], Promise[Any]]
+
+
+class LinkSettings(NamedTuple):
+    """How long answers are waited for, with Kafka's defaults, and the buffer for records.
+
+    The buffer is the kernel's own where `replica.socket.receive.buffer.bytes` is not set.
+    """
+
+    controller_timeout_ms: int = 30_000
+    replica_timeout_ms: int = 30_000
+    replica_receive_buffer_bytes: int = -1
 
 
 class BrokerLink(Protocol):
@@ -47,10 +57,11 @@ class NearLink:
     def __init__(self, broker_id: int, brokers: Mapping[int, Serve]) -> None:
         self._broker_id = broker_id
         self._brokers = brokers
+        self._asked: Serve | None = None
 
     def ask(self, call: Call) -> Promise[Any]:
         """Serve a request at once, in the highest version that it allows."""
-        serve = self._brokers.get(self._broker_id)
+        self._asked = serve = self._brokers.get(self._broker_id)
         if serve is None:
             return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
         if call.near is not None:
@@ -59,6 +70,11 @@ class NearLink:
         version = stable.highest if call.highest is None else min(call.highest, stable.highest)
         message = call.message(version) if callable(call.message) else call.message
         return serve(call.api_name, version, message)
+
+    @property
+    def is_same(self) -> bool:
+        """Tell whether the broker runs, in the same life, that was asked last."""
+        return self._asked is not None and self._asked == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
         """Do nothing: there is no connection."""
@@ -91,6 +107,7 @@ class Peers:
         near: Mapping[int, Serve],
         broker_id: int,
         listener: str,
+        settings: LinkSettings | None = None,
     ) -> None:
         """`near` are the brokers of this process, filled by whoever starts and stops them."""
         self._network = network
@@ -99,9 +116,26 @@ class Peers:
         self._near = near
         self._broker_id = broker_id
         self.listener = listener
+        self._settings = settings or LinkSettings()
 
     def link(self, broker: BrokerNode) -> BrokerLink | None:
-        """Return a link to a broker, None (and an error in the log) if it cannot be reached."""
+        """Return a controller's link to a broker, or a broker's to its controller.
+
+        None (and an error in the log) if the broker cannot be reached. Requests name this broker's
+        id as their client.
+        """
+        return self._link(broker, str(self._broker_id), self._settings.controller_timeout_ms)
+
+    def replica_link(self, broker: BrokerNode, client_id: str) -> BrokerLink | None:
+        """Return a follower's link to its leader, None as for `link`."""
+        settings = self._settings
+        return self._link(
+            broker, client_id, settings.replica_timeout_ms, settings.replica_receive_buffer_bytes
+        )
+
+    def _link(
+        self, broker: BrokerNode, client_id: str, timeout_ms: int, receive_buffer_bytes: int = -1
+    ) -> BrokerLink | None:
         if broker.broker_id in self._near:
             return NearLink(broker.broker_id, self._near)
         endpoint = broker.endpoint(self.listener)
@@ -117,7 +151,8 @@ class Peers:
             self._timers,
             self._clock,
             Address(endpoint.host, endpoint.port),
-            lambda: BrokerConnection(str(self._broker_id)),
-            timeout_ms=BROKER_LINK_TIMEOUT_MS,
+            lambda: BrokerConnection(client_id),
+            timeout_ms=timeout_ms,
+            receive_buffer_bytes=receive_buffer_bytes,
         )
         return FarLink(connection)

@@ -71,7 +71,7 @@ class ReplicaFetchers:
         fetcher = self._fetchers.get(key)
         if fetcher is None:
             rounds = ReplicaFetcher(self._logs(), self._ports.clock, self._quota, self._config)
-            fetcher = self._fetchers[key] = LeaderFetcher(leader_id, rounds, self._ports)
+            fetcher = self._fetchers[key] = LeaderFetcher(leader_id, rounds, self._ports, number)
         fetcher.add(topic_partition, leader_epoch)
         self._remove(topic_partition, spared=fetcher)
 

@@ -45,14 +45,19 @@ class LoopConnection:
         make_connection: Callable[[], BrokerConnection],
         *,
         timeout_ms: int,
+        receive_buffer_bytes: int = -1,
     ) -> None:
-        """Bound each call by `timeout_ms`, the connecting and the handshake included."""
+        """Bound each call by `timeout_ms`, the connecting and the handshake included.
+
+        `receive_buffer_bytes` is the kernel's buffer for responses, −1 its own size.
+        """
         self._network = network
         self._timers = timers
         self._clock = clock
         self._address = address
         self._make_connection = make_connection
         self._timeout_ms = timeout_ms
+        self._receive_buffer_bytes = receive_buffer_bytes
         self._connection: BrokerConnection | None = None
         self._wire: ports.Connection | None = None
         self._has_responded = False
@@ -93,7 +98,9 @@ class LoopConnection:
 
     def _connect(self) -> None:
         self._has_responded = False
-        wire = self._wire = self._network.connect(*self._address)
+        wire = self._wire = self._network.connect(
+            *self._address, receive_buffer_bytes=self._receive_buffer_bytes
+        )
         self._connection = self._make_connection()
         wire.on_frame = lambda frame: self._take(wire, frame)
         wire.on_close = lambda reason: self._lost(wire, reason)

@@ -312,8 +312,13 @@ class MemoryNetwork:
         """Let go of a closed listener."""
         self._listeners.pop(key, None)
 
-    def connect(self, host: str, port: int, address: str = "memory") -> MemoryConnection:
-        """Open a connection from an address; without a listener it is closed on the next turn."""
+    def connect(
+        self, host: str, port: int, address: str = "memory", *, receive_buffer_bytes: int = -1
+    ) -> MemoryConnection:
+        """Open a connection from an address; without a listener it is closed on the next turn.
+
+        Buffers have no bounds here.
+        """
         ours = MemoryConnection(self.timers, f"{host}:{port}")
         listener = self._listeners.get((host, port))
         if listener is None:

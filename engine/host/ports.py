@@ -347,8 +347,11 @@ class Network(Protocol):
         """
         ...
 
-    def connect(self, host: str, port: int) -> Connection:
-        """Open a connection; failures arrive by `on_close`. Frames may be sent at once."""
+    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
+        """Open a connection; failures arrive by `on_close`. Frames may be sent at once.
+
+        `receive_buffer_bytes` is the kernel's buffer for what arrives, −1 its own size.
+        """
         ...
 
     def address_of(self, host: str) -> str | None:

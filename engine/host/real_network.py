@@ -121,7 +121,7 @@ class RealNetwork:
         """Take a connection among those that are flushed, swept and closed."""
         self._connections.add(connection)
 
-    def connect(self, host: str, port: int) -> Connection:
+    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
         """Open a connection; a failure arrives by `on_close`, on a later turn."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         peer = f"{host}:{port}"
@@ -130,6 +130,9 @@ class RealNetwork:
         except OSError as error:
             return _Unconnected(self.loop, peer, error.strerror or str(error))
         self.prepare(sock)
+        if receive_buffer_bytes >= 0:
+            # Before it connects: the window is agreed on then.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         connection = RealConnection(self, self, sock, peer)
         self.adopt(connection)
         code = sock.connect_ex((host, port))

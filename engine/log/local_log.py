@@ -74,7 +74,7 @@ from engine.records.batch_header import (
     set_leader_epoch,
 )
 from engine.records.crc import crc32c
-from engine.records.record import increment_sequence
+from engine.records.record import NO_TIMESTAMP, increment_sequence
 
 #: What the attributes of a batch in no transaction say: its codec.
 CODECS_ALONE = frozenset(range(5))
@@ -292,6 +292,9 @@ class LocalLog:
         Errors: CorruptMessage for a wrong checksum, UnexpectedAppendOffset for offsets that do
         not rise from the log's end on; nothing is written then.
         """
+        info = self.append_as_follower_usual(batches, now_ms)
+        if info is not None:
+            return info
         chunks = replica_chunks(
             batches, log_end_offset=self.log_end_offset, segment_bytes=self.config.segment_bytes
         )
@@ -299,6 +302,33 @@ class LocalLog:
         for chunk in chunks:
             self._append_chunk(batches, chunk, now_ms)
         return appended_chunks(chunks, self.log_start_offset)
+
+    def append_as_follower_usual(self, batches: memoryview, now_ms: int) -> AppendInfo | None:
+        """Append one good batch of the latest epoch; None, with nothing done, for all else."""
+        size = len(batches)
+        if size < HEADER_BYTES:
+            return None
+        (
+            first, length, epoch, magic, crc, _, delta, _, max_ms, producer_id, _, _, _,
+        ) = read_header(batches)  # fmt: skip
+        if not (
+            length + 12 == size <= self.config.segment_bytes
+            and magic == MAGIC
+            and first >= self.log_end_offset
+            and delta >= 0
+            and epoch == self.epochs.latest_epoch
+            and self._truncation.is_settled
+            and crc == crc32c(batches[CHECKED_FROM:])
+        ):
+            return None
+        last = first + delta
+        largest = (max_ms, last) if max_ms > NO_TIMESTAMP else (NO_TIMESTAMP, first)
+        self._write(batches, first, last, largest, now_ms)
+        if producer_id >= 0:
+            self._note_completed(self.producers.see(BatchView(batches, 0)))
+        start = self.log_start_offset
+        appended = (first, last, largest[0], NO_TIMESTAMP, start, size, epoch, False)
+        return new_tuple(AppendInfo, appended)
 
     def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
         epochs = self.epochs

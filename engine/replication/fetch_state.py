@@ -27,6 +27,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from engine.host.ports import Buffer
 from engine.kafka_errors import FENCED_LEADER_EPOCH, NONE, OFFSET_OUT_OF_RANGE
+from engine.model import new_tuple
 from engine.replication.partition_types import EpochEnd
 
 
@@ -83,9 +84,10 @@ class FetchState(NamedTuple):
 
     def behind(self, own: OwnLog, lag: int | None = None) -> FetchState:
         """Return the state that fetches from the end of the own log, as it is now (rule 3)."""
-        return self.entering(FetchPhase.FETCHING)._replace(
-            fetch_offset=own.log_end_offset, last_fetched_epoch=own.latest_epoch, lag=lag
-        )
+        assert self.phase in PREVIOUS_PHASES[FetchPhase.FETCHING]
+        _, end, epoch = own
+        behind = (self.leader_epoch, end, epoch, FetchPhase.FETCHING, None, lag)
+        return new_tuple(FetchState, behind)
 
     def delayed(self, until_ms: int) -> FetchState:
         """Return the state that rests until a time (monotonic)."""

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from engine.errors import ApiError, FencedError, StorageError
 from engine.host.ports import Clock
-from engine.kafka_errors import INCONSISTENT_TOPIC_ID
+from engine.kafka_errors import INCONSISTENT_TOPIC_ID, STALE_CONTROLLER_EPOCH
 from engine.log.log_manager import LogManager
 from engine.model import TopicPartition
 from engine.replication.errors import FencedLeaderEpoch, ReplicaStorageFailed
@@ -43,6 +43,19 @@ class StaleControllerEpoch(FencedError):
         super().__init__(f"controller epoch {epoch}, the latest is {latest_epoch}")
         self.epoch = epoch
         self.latest_epoch = latest_epoch
+
+
+class StaleLeaderOrder(ApiError):
+    """An order for a leader epoch that this broker has, or that was followed by another."""
+
+    def __init__(self, topic_partition: TopicPartition, asked: int, current: int) -> None:
+        super().__init__(
+            STALE_CONTROLLER_EPOCH,
+            f"{topic_partition}: the order is of leader epoch {asked}, the latest is {current}",
+        )
+        self.topic_partition = topic_partition
+        self.asked = asked
+        self.current = current
 
 
 class InconsistentTopicId(ApiError):
@@ -112,7 +125,10 @@ class Leadership:
 
         A log that has another id than its topic is of a topic that was deleted: it is set aside
         as stray, and the partition begins with an empty one. While it is in use, the order is
-        refused with InconsistentTopicId. A log without an id gets its topic's.
+        refused with InconsistentTopicId. A log without an id gets its topic's. StaleLeaderOrder
+        tells that an older epoch changed nothing, or that the latest was given again.
+
+        Differs: of an order that comes again a newer in-sync set is taken; Kafka's passes it over.
         """
         results: dict[TopicPartition, ApiError | None] = {}
         ids = topic_ids or {}
@@ -123,8 +139,9 @@ class Leadership:
                     self._set_stray_aside(topic_partition, topic_id)
                 partition = self._find(topic_partition, state, is_new=topic_partition in new)
                 _check_topic_id(partition, topic_id)
+                former_epoch = partition.leader_epoch
                 self._become(partition, state)
-                results[topic_partition] = None
+                results[topic_partition] = _told_again(topic_partition, state, former_epoch)
             except (ApiError, StorageError) as failure:
                 results[topic_partition] = self._failed(topic_partition, failure)
         self.is_informed = True
@@ -137,7 +154,7 @@ class Leadership:
         if partition is None:
             return self._open(topic_partition, is_new=is_new)
         if state.leader_epoch < partition.leader_epoch:
-            raise FencedLeaderEpoch(topic_partition, state.leader_epoch, partition.leader_epoch)
+            raise StaleLeaderOrder(topic_partition, state.leader_epoch, partition.leader_epoch)
         return partition
 
     def _set_stray_aside(self, topic_partition: TopicPartition, topic_id: str) -> None:
@@ -211,7 +228,7 @@ class Leadership:
     def _failed(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
     ) -> ApiError:
-        if not isinstance(failure, FencedLeaderEpoch | InconsistentTopicId):
+        if not isinstance(failure, FencedLeaderEpoch | StaleLeaderOrder | InconsistentTopicId):
             self._replicas.mark_offline(topic_partition)
         return self._replicas.answer_to(topic_partition, failure)
 
@@ -221,6 +238,14 @@ class Leadership:
         for topic_partition, partition in self._replicas.partitions.items():
             if topic is None or topic_partition.topic == topic:
                 partition.config = config_of(topic_partition.topic)
+
+
+def _told_again(
+    topic_partition: TopicPartition, state: PartitionState, former_epoch: int
+) -> StaleLeaderOrder | None:
+    if state.leader_epoch > former_epoch:
+        return None
+    return StaleLeaderOrder(topic_partition, state.leader_epoch, former_epoch)
 
 
 def _check_topic_id(partition: Partition, topic_id: str | None) -> None:

@@ -14,14 +14,19 @@ from typing import NamedTuple
 from engine.model import TopicPartition
 from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.standing_fetch import Give
 
 
 class NearFetch(NamedTuple):
-    """What a follower asks its leader; topics that have no id are left out of `topic_ids`."""
+    """What a follower asks its leader; topics that have no id are left out of `topic_ids`.
+
+    `give` takes what comes of one partition while the fetch waits; without it that ends the wait.
+    """
 
     params: FetchParams
     specs: Mapping[TopicPartition, FetchSpec]
     topic_ids: Mapping[str, bytes]
+    give: Give | None = None
 
 
 class NearFetched(NamedTuple):

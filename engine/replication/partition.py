@@ -314,12 +314,11 @@ class Partition:
 
     def enough_replicas_reached(self, required_offset: int) -> EnoughReplicas:
         """Tell whether acks=-1 is fulfilled up to an offset, exclusive (ISR-7, ISR-9, PART-6)."""
-        self.require(None, is_leader_required=True)
-        return EnoughReplicas(
-            self.high_watermark >= required_offset,
-            len(self.in_sync.maximal_isr),
-            self.min_isr_count,
-        )
+        if self.leader_id != self.broker_id:
+            self.require(None, is_leader_required=True)
+        is_reached = self.high_watermark >= required_offset
+        isr_count = len(self.in_sync.maximal_isr)
+        return new_tuple(EnoughReplicas, (is_reached, isr_count, self.min_isr_count))
 
     # Reading
 

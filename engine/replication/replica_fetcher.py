@@ -22,7 +22,7 @@ from typing import NamedTuple
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE, kafka_error
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.replication.fetch_state import (
     AppendFetched,
     AskLeaderEnds,
@@ -32,6 +32,7 @@ from engine.replication.fetch_state import (
     FetchStep,
     LeaderAnswer,
     LogStep,
+    OwnLog,
     Rest,
     after_answer,
     after_error,
@@ -101,6 +102,11 @@ class ReplicaFetcher:
         """Follow a partition no more; it may not have been followed."""
         self._states.pop(topic_partition, None)
 
+    def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
+        """Return the ids that own logs have of their topics, by name; some may have none."""
+        ids = {key.topic: self._logs.topic_id(key) for key in topic_partitions}
+        return {topic: topic_id for topic, topic_id in ids.items() if topic_id is not None}
+
     # Asking
 
     def asked(self) -> dict[TopicPartition, FetchSpec]:
@@ -108,7 +114,6 @@ class ReplicaFetcher:
 
         What lags is left out while a throttle holds it back (REPL-17).
         """
-        config = self.config
         specs = {}
         self._is_holding_back = False
         for topic_partition, state in self._due(FetchPhase.FETCHING).items():
@@ -119,14 +124,14 @@ class ReplicaFetcher:
             if own is None:
                 del self._states[topic_partition]
                 continue
-            specs[topic_partition] = FetchSpec(
-                state.fetch_offset,
-                config.partition_max_bytes,
-                state.leader_epoch,
-                state.last_fetched_epoch,
-                own.log_start_offset,
-            )
+            specs[topic_partition] = self._spec(state, own)
         return specs
+
+    def _spec(self, state: FetchState, own: OwnLog) -> FetchSpec:
+        leader_epoch, fetch_offset, last_fetched_epoch, _, _, _ = state
+        max_bytes, start = self.config.partition_max_bytes, own.log_start_offset
+        found = (fetch_offset, max_bytes, leader_epoch, last_fetched_epoch, start)
+        return new_tuple(FetchSpec, found)
 
     def ends_asked(self) -> dict[TopicPartition, int]:
         """Return the partitions whose leader's start and end are wanted, with their epochs."""
@@ -165,7 +170,8 @@ class ReplicaFetcher:
         """Do what a leader's answers to a round lead to; what was not asked is passed over.
 
         False if one of a partition that is followed was not all taken: passed over, or its log cut
-        first. What it told, the leader's watermark for one, is not known here then.
+        first. What it told, the leader's watermark for one, is not known here then; an error tells
+        nothing that has to be known.
         """
         is_all_known = True
         for topic_partition, answer in answers:
@@ -174,8 +180,28 @@ class ReplicaFetcher:
                 self._take(topic_partition, after_answer(answer), answer)
                 is_all_known &= answer.diverging_epoch is None
             else:
-                is_all_known &= state is None
+                is_all_known &= state is None or answer.error_code != NONE
         return is_all_known
+
+    def take_given(
+        self, topic_partition: TopicPartition, spec: FetchSpec, answer: LeaderAnswer
+    ) -> FetchSpec | None:
+        """Append what a leader gives of one partition amid a round; returns what to ask for next.
+
+        None if that is for a new round to say: the answer is passed over, or the partition rests.
+        """
+        state = self._states.get(topic_partition)
+        if state is None or not _is_answered(state, spec):
+            return None
+        _, watermark, start, records, _ = answer
+        step = new_tuple(AppendFetched, (records, watermark, start))
+        own = self._change_log(topic_partition, step, watermark)
+        if own is None:
+            return None
+        following = self._states[topic_partition]
+        if not following.is_caught_up and self._quota.holds_back(topic_partition):
+            return None
+        return self._spec(following, own)
 
     def ends_taken(
         self, asked: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, LeaderEnds]
@@ -241,19 +267,20 @@ class ReplicaFetcher:
 
     def _change_log(
         self, topic_partition: TopicPartition, step: LogStep, leader_watermark: int | None
-    ) -> None:
+    ) -> OwnLog | None:
+        """Change a log and fetch on from its end; None if something else came of it."""
         state = self._states[topic_partition]
         try:
             own = self._logs.perform(topic_partition, state.leader_epoch, step)
         except (ApiError, StorageError) as failure:
             self._failed(topic_partition, failure)
-            return
+            return None
         if self._states.get(topic_partition) is not state:
             # What the change led to has moved it on.
-            return
+            return None
         if own is None:
             del self._states[topic_partition]
-            return
+            return None
         lag = None
         if leader_watermark is not None:
             lag = max(0, leader_watermark - own.log_end_offset)
@@ -263,6 +290,7 @@ class ReplicaFetcher:
             # Behind the others, so that each has its turn when a response is full.
             del self._states[topic_partition]
         self._states[topic_partition] = state.behind(own, lag)
+        return own
 
     def _failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> None:
         """Rest after records that the own log refuses; drop a partition whose log is broken."""

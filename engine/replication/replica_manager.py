@@ -66,6 +66,7 @@ from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.role_lines import tell_isr, tell_proposal
+from engine.replication.standing_fetch import Give, LeaderSide, StandingFetch
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
@@ -105,7 +106,7 @@ class ReplicaManager:
         self._produces: Purgatory[DelayedProduce] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
         )
-        self._fetches: Purgatory[DelayedFetch | UsualDelayedFetch] = Purgatory(
+        self._fetches: Purgatory[DelayedFetch | UsualDelayedFetch | StandingFetch] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
         )
         self._deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
@@ -117,6 +118,13 @@ class ReplicaManager:
         self._delete_keys = self._deletes.watched_keys
         self._fetch_keys = self._fetches.watched_keys
         self._reader = PartitionReader(self._partitions, self.find, self.answer_to, ports)
+        self._leader_side = LeaderSide(
+            self._partitions,
+            self._reader.is_held_back,
+            ports.leader_quota.record,
+            self._taken_by,
+            self._end,
+        )
         self._effects: deque[Effect] = deque()
         self._is_performing = False
 
@@ -210,6 +218,7 @@ class ReplicaManager:
         results: ProduceResults = {}
         required: dict[TopicPartition, int] = {}
         effects: list[Effect] = []
+        is_too_few = False
         partitions = self._partitions
         must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
         for topic_partition, batches in entries.items():
@@ -223,6 +232,7 @@ class ReplicaManager:
                     # With one replica in sync nothing is left to wait for.
                     if not enough.is_reached or enough.isr_count < enough.min_isr_count:
                         required[topic_partition] = required_offset
+                        is_too_few = is_too_few or enough.is_reached
             except (ApiError, StorageError) as failure:
                 results[topic_partition] = self._failed_append(topic_partition, failure)
                 continue
@@ -236,7 +246,12 @@ class ReplicaManager:
             return results
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         produce = DelayedProduce(deadline_ms, results, required, self.find)
-        self._await_offsets(self._produces, produce, required)
+        if is_too_few:
+            self._await_offsets(self._produces, produce, required)
+        else:
+            # Each has just been looked at, and nothing has happened since.
+            self._produces.watch(produce, required)
+            self._ports.on_waiting(deadline_ms)
         self.perform(effects)
         return produce.promise
 
@@ -311,11 +326,12 @@ class ReplicaManager:
         self,
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        give: Give | None = None,
     ) -> FetchResults | Promise[FetchResults]:
         """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
-        is noted, and may complete produces (PUR-7).
+        is noted, and may complete produces (PUR-7). With `give` it stands, if it has to wait.
         """
         effects: list[Effect] = []
         results = self._reader.read(params, specs, effects)
@@ -328,17 +344,9 @@ class ReplicaManager:
                 total_bytes += result.records.size_bytes
         fetched: FetchResults | Promise[FetchResults] = results
         if not is_over and total_bytes < params.min_bytes:
-            waiting = [
-                WaitingPartition(topic_partition, spec, result.records.start)
-                for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
-                if result.records is not None
-            ]
+            operation = self._delayed_fetch(params, specs, results, give)
             _release(results)
-            deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-            operation = DelayedFetch(
-                deadline_ms, params, waiting, self.find, self._reader.is_held_back
-            )
-            fetched = operation.promise
+            fetched, deadline_ms = operation.promise, operation.deadline_ms
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
                 operation.force_complete()
@@ -352,6 +360,49 @@ class ReplicaManager:
             for topic_partition, _ in specs:
                 self._check_deletes(topic_partition)
         return fetched
+
+    def _delayed_fetch(
+        self,
+        params: FetchParams,
+        specs: Sequence[tuple[TopicPartition, FetchSpec]],
+        results: FetchResults,
+        give: Give | None,
+    ) -> DelayedFetch | StandingFetch:
+        deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
+        if give is not None:
+            return StandingFetch(deadline_ms, params, dict(specs), self._leader_side, give)
+        waiting = [
+            WaitingPartition(topic_partition, spec, result.records.start)
+            for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
+            if result.records is not None
+        ]
+        return DelayedFetch(deadline_ms, params, waiting, self.find, self._reader.is_held_back)
+
+    def _taken_by(
+        self, fetch: StandingFetch, topic_partition: TopicPartition, spec: FetchSpec
+    ) -> None:
+        """Note how far a follower is whose fetch stands; there may be more for it by now."""
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            self._end(fetch)
+            return
+        try:
+            effects = partition.record_follower_fetch(
+                fetch.params.replica_id, spec, partition.log.log_end_offset
+            )
+        except ApiError:
+            # It is told with the answer to all.
+            self._end(fetch)
+            return
+        self.perform(effects)
+        if self._deletes.delayed_count:
+            self._check_deletes(topic_partition)
+        if not fetch.is_completed and fetch.look(topic_partition):
+            self._end(fetch)
+
+    def _end(self, fetch: StandingFetch) -> None:
+        if fetch.force_complete():
+            fetch.keep(self._read_now)
 
     def wait_usual(
         self,

@@ -76,8 +76,8 @@ class MachineNetwork:
         if life == self.timers.life:
             del self._network.listeners[key]
 
-    def connect(self, host: str, port: int) -> MemoryConnection:
-        """Open a connection; a machine that does not answer is waited for."""
+    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> MemoryConnection:
+        """Open a connection, whose buffers have no bounds; a silent machine is waited for."""
         network, source = self._network, self.timers.machine
         target = network.machines[host]
         there = network.links.channel(source.name, target.name)

@@ -54,6 +54,10 @@ class DelayedOperation(Timer, ABC):
     def can_complete(self) -> bool:
         """Tell whether what it waits for is there. Called any number of times until it is."""
 
+    def look(self, key: object) -> bool:
+        """Tell the same after an event under one of its keys; for those to whom that says more."""
+        return self.can_complete()
+
     def force_complete(self) -> bool:
         """Complete, whatever it waits for; True for exactly one caller, who owes the response."""
         if self.is_completed:
@@ -151,7 +155,7 @@ class Purgatory(Generic[Op]):
         for operation in tuple(watchers):
             if operation.is_completed:
                 watchers.pop(operation, None)
-            elif operation.can_complete():
+            elif operation.look(key):
                 watchers.pop(operation, None)
                 if operation.force_complete():
                     completed.append(operation)

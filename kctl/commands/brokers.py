@@ -11,13 +11,18 @@ from kctl.commands.cluster_options import (
     Bootstrap,
     CommandConfig,
     Context,
+    MovesPerBroker,
     Output,
+    PlanOnly,
+    Throttle,
     Timeout,
+    Yes,
     noun,
+    on_cluster,
 )
 from kctl.connect import ClusterOptions
 
-app = noun("Brokers: list, describe, shut down, log directories, API versions.")
+app = noun("Brokers: list, describe, drain, replace, shut down, log directories, API versions.")
 
 _Ids = Annotated[
     list[int] | None, typer.Argument(metavar="ID...", help="Brokers; all without any.")
@@ -85,6 +90,69 @@ def shutdown(
     from kctl.commands.cluster_brokers import change
 
     return change("stop", broker, data, timeout)
+
+
+@app.command("drain", epilog="Example: kctl brokers drain 3 --throttle 50MB")
+@on_cluster
+def drain(
+    cluster: ClusterOptions,
+    broker: Annotated[int, typer.Argument(metavar="BROKER", help="The broker to be emptied.")],
+    throttle: Throttle = None,
+    moves_per_broker: MovesPerBroker = 5,
+    dry_run: PlanOnly = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Move every replica off a broker, wait, and look whether it is empty.
+
+    Ended early, the same command goes on where it was.
+    """
+    from engine.planner import planner
+    from kctl.commands.reassign_jobs import JobRequest, run_job
+
+    request = JobRequest(
+        f"drain-{broker}",
+        lambda model, constraints: planner.drain(model, [broker], constraints),
+        throttle,
+        moves_per_broker,
+        dry_run,
+        yes,
+        output,
+        emptied=broker,
+    )
+    return run_job(cluster, request)
+
+
+@app.command("replace", epilog="Example: kctl brokers replace 3 7 --throttle 50MB")
+@on_cluster
+def replace(
+    cluster: ClusterOptions,
+    old: Annotated[int, typer.Argument(metavar="OLD", help="The broker that goes, dead or alive.")],
+    new: Annotated[int, typer.Argument(metavar="NEW", help="The broker that takes its place.")],
+    throttle: Throttle = None,
+    moves_per_broker: MovesPerBroker = 5,
+    dry_run: PlanOnly = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Give every replica of one broker to another, in its place among the replicas, and wait.
+
+    Ended early, the same command goes on where it was.
+    """
+    from engine.planner import planner
+    from kctl.commands.reassign_jobs import JobRequest, run_job
+
+    request = JobRequest(
+        f"replace-{old}-{new}",
+        lambda model, constraints: planner.replace(model, old, new, constraints),
+        throttle,
+        moves_per_broker,
+        dry_run,
+        yes,
+        output,
+        emptied=old,
+    )
+    return run_job(cluster, request)
 
 
 @app.command("log-dirs", epilog="Example: kctl brokers log-dirs 1 --topic clicks --replicas")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from kctl.connect import ClusterOptions
 
 Bootstrap = Annotated[
     str | None,
@@ -35,12 +40,64 @@ Documentation = Annotated[
     bool,
     typer.Option("--doc", "--documentation", help="With what each setting does, if brokers say."),
 ]
+Throttle = Annotated[
+    str | None,
+    typer.Option(
+        "--throttle",
+        metavar="BYTES",
+        help="What a broker sends and takes in each second for moves: 50MB.",
+    ),
+]
+MovesPerBroker = Annotated[
+    int,
+    typer.Option(
+        "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
+    ),
+]
+PlanOnly = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be done; exit code 5 if anything.")
+]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Have it checked by the cluster; change nothing.")
 ]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 
 TIMEOUT_S = 30.0
+
+
+def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command the options that say which cluster, as one `ClusterOptions` in front.
+
+    They stand before the last option of the command, which is `-o` where there is one.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    _, *own = inspect.signature(command).parameters.values()
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, kind, default in (
+            ("bootstrap", Bootstrap, None),
+            ("command_config", CommandConfig, None),
+            ("context", Context, None),
+            ("timeout", Timeout, TIMEOUT_S),
+        )
+    ]
+    own = [p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own]
+
+    @functools.wraps(command)
+    def with_cluster(
+        *,
+        bootstrap: str | None,
+        command_config: str | None,
+        context: str | None,
+        timeout: float,
+        **others: Any,
+    ) -> int:
+        return command(ClusterOptions(bootstrap, command_config, context, timeout), **others)
+
+    parameters = [*own[:-1], *added, *own[-1:]]
+    with_cluster.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    with_cluster.__annotations__ = {p.name: p.annotation for p in parameters}
+    return with_cluster
 
 
 def one_command() -> typer.Typer:

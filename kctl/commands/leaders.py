@@ -15,6 +15,7 @@ from kctl.commands.cluster_options import (
     Timeout,
     Yes,
     noun,
+    on_cluster,
 )
 from kctl.connect import ClusterOptions
 
@@ -92,18 +93,53 @@ def elect(
     return elect_leaders(ClusterOptions(bootstrap, command_config, context, timeout), request)
 
 
-@app.command("balance", epilog="Example: kctl leaders balance --dry-run")
+@app.command(
+    "balance",
+    epilog="Examples: kctl leaders balance --dry-run · kctl leaders balance --reorder",
+)
+@on_cluster
 def balance(
+    cluster: ClusterOptions,
+    reorder: Annotated[
+        bool,
+        typer.Option(
+            "--reorder", help="Also change the order of replicas, so that leaders become level."
+        ),
+    ] = False,
     dry_run: _Plan = False,
     yes: Yes = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
-    """Have the preferred replicas lead again, of all topics, wherever they are in sync."""
+    """Have the preferred replicas lead again, of all topics, wherever they are in sync.
+
+    With --reorder the fewest partitions get another preferred replica, so that no broker leads more
+    than one partition more than another, where that can be.
+    """
+    if reorder:
+        from kctl.commands.leaders_jobs import level_leaders
+
+        return level_leaders(cluster, dry_run=dry_run, yes=yes, output=output)
     from kctl.commands.leaders_work import ElectRequest, elect_leaders
 
-    request = ElectRequest("preferred", [], ".*", dry_run, yes, output)
-    return elect_leaders(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return elect_leaders(cluster, ElectRequest("preferred", [], ".*", dry_run, yes, output))
+
+
+@app.command("demote", epilog="Examples: kctl leaders demote 3 · kctl leaders demote 3 --back")
+@on_cluster
+def demote(
+    cluster: ClusterOptions,
+    broker: Annotated[int, typer.Argument(metavar="BROKER", help="The broker's id.")],
+    back: Annotated[
+        bool, typer.Option("--back", help="Bring back the order of replicas of before.")
+    ] = False,
+    dry_run: _Plan = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Have a broker lead nothing, for maintenance: it becomes the last replica of its partitions.
+
+    It stays a replica and in sync. --back brings everything back to where it was.
+    """
+    from kctl.commands.leaders_jobs import demote_broker
+
+    return demote_broker(cluster, broker, back=back, dry_run=dry_run, yes=yes, output=output)

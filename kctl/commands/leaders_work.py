@@ -36,6 +36,7 @@ BROKER_COLUMNS = (
     Column("preferred", "PREFERRED", right=True),
     Column("away", "AWAY", right=True),
     Column("away_percentage", "AWAY%", right=True),
+    Column("skew_percentage", "SKEW%", right=True),
 )
 ELECTION_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -135,7 +136,7 @@ def _leader_row(key: TopicPartition, partition: PartitionView) -> dict[str, Any]
 
 
 def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list[dict[str, Any]]:
-    """Return how the leaders are spread, as the controller measures it (CTL-12)."""
+    """Return how the leaders are spread: away as the controller counts it (CTL-12), by the mean."""
     leaders: Counter[int] = Counter()
     preferred: Counter[int] = Counter()
     away: Counter[int] = Counter()
@@ -145,6 +146,7 @@ def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list
         if first is not None:
             preferred[first] += 1
             away[first] += not _leads_preferred(partition)
+    mean = sum(leaders[id_] for id_ in view.brokers) / max(len(view.brokers), 1)
     return [
         {
             "broker_id": broker_id,
@@ -152,6 +154,7 @@ def _broker_rows(view: ClusterView, partitions: Iterable[PartitionView]) -> list
             "preferred": preferred[broker_id],
             "away": away[broker_id],
             "away_percentage": round(100 * away[broker_id] / max(preferred[broker_id], 1)),
+            "skew_percentage": round(100 * (leaders[broker_id] / mean - 1)) if mean else 0,
         }
         for broker_id in sorted({*view.brokers, *preferred})
     ]

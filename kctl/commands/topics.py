@@ -13,10 +13,14 @@ from kctl.commands.cluster_options import (
     Context,
     Documentation,
     DryRun,
+    MovesPerBroker,
     Output,
+    PlanOnly,
+    Throttle,
     Timeout,
     Yes,
     noun,
+    on_cluster,
 )
 from kctl.connect import ClusterOptions
 
@@ -284,3 +288,27 @@ def configs(
 
     options = ClusterOptions(bootstrap, command_config, context, timeout)
     return describe_topic_configs(options, names or [], match, all_=all_, doc=doc, output=output)
+
+
+@app.command("set-rf", epilog="Example: kctl topics set-rf 3 clicks orders --throttle 50MB")
+@on_cluster
+def set_rf(
+    cluster: ClusterOptions,
+    factor: Annotated[int, typer.Argument(metavar="N", min=1, help="Replicas of each partition.")],
+    names: _Names = None,
+    match: _Match = None,
+    throttle: Throttle = None,
+    moves_per_broker: MovesPerBroker = 5,
+    dry_run: PlanOnly = False,
+    yes: Yes = False,
+    output: Output = "table",
+) -> int:
+    """Add or remove replicas of topics until each partition has N, and wait.
+
+    New replicas go where there are fewest, racks apart; ended early, the same command goes on.
+    """
+    from kctl.commands.topics_factor import set_factor
+
+    return set_factor(
+        cluster, factor, names or [], match, (throttle, moves_per_broker, dry_run, yes, output)
+    )

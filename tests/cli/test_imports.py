@@ -69,6 +69,7 @@ TABLE = {
     "offsets get clicks": "engine.wire html json tabulate typer",
     "records delete spare --before 0 -y": "engine.wire html json tabulate typer",
     "leaders list": "engine.wire html json tabulate typer",
+    "reassign status": "engine.wire html json tabulate typer",
     "check": "engine.wire html json tabulate typer",
     "explain partition clicks:0": (
         "engine.wire hashlib html json kazoo logging random ssl tabulate typer"

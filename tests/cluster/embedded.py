@@ -16,13 +16,22 @@ class EmbeddedCluster:
 
     def __init__(self, data: Path, *, brokers: int = 1) -> None:
         self.data = data
-        self._brokers = brokers
+        self.broker_ids = list(range(1, brokers + 1))
         self.address = ""
         self.pids: list[int] = []
 
     def start(self, *options: str, **settings: str) -> None:
         """Start it; settings are broker keys with `_` for `.`."""
-        words = ["start", "--port", "0", "--brokers", str(self._brokers), "-o", "json", *options]
+        words = [
+            "start",
+            "--port",
+            "0",
+            "--brokers",
+            str(len(self.broker_ids)),
+            "-o",
+            "json",
+            *options,
+        ]
         for key, value in settings.items():
             words += ["--set", f"{key.replace('_', '.')}={value}"]
         status = json.loads(self._run(*words))

@@ -55,6 +55,18 @@ def _kctl(place: Place, *words: str) -> list[str]:
     return [_KCTL, *words, "-b", place.address]
 
 
+#: Single answers of a cluster that need no name of anything in it.
+_ANSWERS = [
+    ("topics", "describe", "--match", ".*"),
+    ("brokers", "list"),
+    ("brokers", "describe"),
+    ("configs", "describe", "--broker-defaults"),
+    ("leaders", "list"),
+    ("check",),
+]
+_FLOOR = "import typer, asyncio"
+
+
 def _listing_cases(place: Place) -> list[Case]:
     theirs = {}
     if "kafka-topics" in place.peers:
@@ -63,6 +75,9 @@ def _listing_cases(place: Place) -> list[Case]:
     return [
         Case("--help", [_KCTL, "--help"], "<= 100 ms"),
         Case("topics list", _kctl(place, "topics", "list"), "<= 120 ms", theirs),
+        *(Case(" ".join(words), _kctl(place, *words), "<= 150 ms") for words in _ANSWERS),
+        # What no command of Typer's that talks to sockets can be quicker than.
+        Case("Python alone, importing Typer and asyncio", [sys.executable, "-c", _FLOOR], "floor"),
     ]
 
 

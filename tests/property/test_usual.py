@@ -12,6 +12,7 @@ import ast
 import functools
 import importlib
 import re
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -366,6 +367,32 @@ def replicas(data: bytes, end_offset: int, segment_bytes: int) -> None:
     assert seen[0] == seen[1]
 
 
+@EXAMPLES
+@given(
+    st.lists(st.tuples(batches(), st.sampled_from((0, 0, 0, 2, -1)), st.sampled_from((0, 0, 1)))),
+    CONFIGS,
+)
+def followed(sent: list[tuple[bytes, int, int]], config: LogConfig) -> None:
+    """Append what a leader may send, one answer after the other, to two logs."""
+    seen = []
+    for is_usual in (True, False):
+        log, _ = open_log(MemoryFiles(), config)
+        usual = LocalLog.append_as_follower_usual if is_usual else lambda *_: None
+        results: list[Any] = []
+        with _without(LocalLog, "append_as_follower_usual", usual):
+            for batch, gap, epoch in sent:
+                data = memoryview(bytearray(batch))
+                with suppress(EngineError, ValueError, struct.error):
+                    place = max(0, log.log_end_offset + gap)
+                    BatchView(data).patch(base_offset=place, leader_epoch=epoch)
+                try:
+                    results.append(log.append_as_follower(data, NOW_MS))
+                except (EngineError, AssertionError) as error:
+                    results.append((type(error), str(error)))
+        seen.append((results, _log_state(log)))
+    assert seen[0] == seen[1]
+
+
 def _log_of(data: bytes, files: MemoryFiles) -> tuple[LocalLog, LoadReport]:
     log, report = open_log(files, LogConfig())
     log.active_segment.file.append((data,))
@@ -612,7 +639,7 @@ PROPERTIES: dict[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
         produces, produce_answers, appends, openings, batch_runs, dumped_rows, replicas, replays,
-        verifications, fetches, outgoing,
+        followed, verifications, fetches, outgoing,
     )
 }  # fmt: skip
 

@@ -4,7 +4,7 @@
 |---|---|
 | `brokers 1 2 3 [key=value …]` | makes a cluster of brokers with these settings |
 | `topic t 1,2,3 [1,2 …] [key=value …]` | creates a topic, the replicas of each partition in the order of assignment |
-| `append 1 t-0 a b [acks=all]` | appends records as a producer's at broker 1, each a batch |
+| `append 1 t-0 a b [acks=all] [producer=7 sequence=0]` | appends records as a producer's at broker 1, each a batch |
 | `fetch 2 3 t-0 [epoch=0]` | lets followers fetch from the leader they know, one round each |
 | `read 1 t-0 0 [epoch=0]` | reads as a consumer does, from an offset on |
 | `latest 1 t-0` | asks for the end as a consumer sees it |
@@ -12,6 +12,8 @@
 | `check-lag 1` | runs the task that drops followers which lag |
 | `checkpoint 1` | runs the task that writes watermarks down |
 | `flush 1` | makes all of a broker's logs durable |
+| `roll 1 t-0` | closes the segment that a log is written to |
+| `clean 1 t-0 a b [changes=3]` | rewrites the closed segments two by two without some values; the broker dies after so many renames |
 | `kill 1`, `power-cut 1` | ends a process; with the power, what was not synced is lost as well |
 | `start 1`, `stop 1` | starts a broker from its disk; stops one cleanly |
 | `cut 1`, `heal 1` | keeps the controller's requests and the broker's proposals on their way; delivers them |
@@ -42,10 +44,11 @@ from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.watermark import Isolation
 from engine.znode.values import NO_LEADER
+from tests.scripts.cleaning import clean
 from tests.scripts.follower import fetch_once
 from tests.scripts.language import BadScript
 from tests.scripts.stage import Node, Stage, listed, now
-from tests.unit.log.writing import sent
+from tests.unit.log.writing import sent, sent_by
 
 _PRODUCE_TIMEOUT_MS = 60_000
 _READ_BYTES = 1 << 20
@@ -102,8 +105,8 @@ class Script:
         broker, key, *values = words
         acks = ACKS_ALL if options.get("acks") == "all" else ACKS_LEADER
         lines = []
-        for value in values:
-            batch = memoryview(bytearray(sent(value=value.encode())))
+        for number, value in enumerate(values):
+            batch = memoryview(bytearray(_batch(value, number, options)))
             lines += self._appended(self._node(broker), _key(key), value, batch, acks)
         return lines
 
@@ -179,6 +182,18 @@ class Script:
     def flush(self, words: list[str], options: dict[str, str]) -> None:
         for log in self._node(words[0]).logs.logs.values():
             log.flush(self.stage.clock.wall_ms())
+
+    def roll(self, words: list[str], options: dict[str, str]) -> None:
+        broker, name = words
+        self._partition(self._node(broker), [name]).log.roll(self.stage.clock.wall_ms())
+
+    def clean(self, words: list[str], options: dict[str, str]) -> list[str]:
+        broker, name, *values = words
+        node = self._node(broker)
+        log = self._partition(node, [name]).log
+        last = clean(node.files, log, set(values), int(options.get("changes", "1000")))
+        self.stage.kill(node.broker_id, with_its_power="power" in options)
+        return [f"{broker}: dies, has renamed {last or 'nothing'}"]
 
     # Brokers that come and go
 
@@ -296,6 +311,8 @@ _COMMANDS: dict[str, Callable[[Script, list[str], dict[str, str]], list[str] | N
     "pass": Script.pass_,
     "check-lag": Script.check_lag,
     "checkpoint": Script.checkpoint,
+    "roll": Script.roll,
+    "clean": Script.clean,
     "flush": Script.flush,
     "kill": Script.kill,
     "power-cut": Script.power_cut,
@@ -323,6 +340,13 @@ def _key(word: str) -> TopicPartition:
     if not topic or not index.isdigit():
         raise BadScript(f"no partition: {word}")
     return TopicPartition(topic, int(index))
+
+
+def _batch(value: str, number: int, options: dict[str, str]) -> memoryview:
+    if "producer" not in options:
+        return sent(value=value.encode())
+    sequence = int(options["sequence"]) + number
+    return sent_by(int(options["producer"]), sequence, value=value.encode())
 
 
 def _state(partition: Partition) -> str:

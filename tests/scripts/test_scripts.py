@@ -18,7 +18,7 @@ from engine.replication.leadership import Leadership
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, PartitionState
 from engine.znode import values
-from tests.scripts import commands
+from tests.scripts import commands, loss_faults
 from tests.scripts.commands import Script
 from tests.scripts.language import BadScript, differences, parse, rewritten
 
@@ -200,17 +200,34 @@ def answered_too_early(patch: pytest.MonkeyPatch) -> None:
 
 
 FAULTS: dict[str, tuple[Fault, ...]] = {
+    "ack_before_replication": (
+        the_leader_commits_alone,
+        loss_faults.acknowledged_when_appended,
+    ),
     "controlled_shutdown": (stopping_brokers_stay_in_sync,),
     "diverging_logs": (no_divergence,),
     "early_growth": (joining_below_the_epochs_start, answered_too_early),
     "fast_failover": (the_end_alone, no_divergence),
+    "fast_bounce": (loss_faults.bounced_brokers_are_not_noticed,),
     "isr_proposals": (the_smaller_set_commits, shrinking_while_asking, appended_by_too_few),
     "isr_shrink_and_grow": (silent_followers_lag, joining_below_the_watermark),
+    "last_replica": (loss_faults.the_last_replica_leaves, appended_by_too_few),
     "min_isr": (committed_by_too_few, appended_by_too_few),
     "missed_order": (unfenced,),
     "new_partitions": (new_leaders_alone,),
     "offline_election": (first_of_the_isr, always_unclean),
     "preferred_election": (preferred_whoever_is_in_sync,),
+    "retry_after_leader_change": (
+        loss_faults.repeated_sequences_are_written,
+        loss_faults.followers_forget_producers,
+        loss_faults.restarts_forget_producers,
+    ),
+    "same_leader_again": (loss_faults.truncating_on_leader_change_alone, no_divergence),
+    "shrink_after_append": (committed_by_too_few, loss_faults.acknowledged_when_appended),
+    "swap_crash": (
+        loss_faults.swaps_are_thrown_away,
+        loss_faults.halves_of_a_replacement_are_finished,
+    ),
     "two_records": (the_leader_commits_alone,),
     "unclean_election": (always_unclean,),
     "watermark_truncation": (truncating_to_the_watermark,),
@@ -237,6 +254,13 @@ def test_a_planted_fault_is_found(name: str, fault: Fault, monkeypatch: pytest.M
         # A rule of the engine itself noticed.
         return
     assert found
+
+
+def test_what_too_few_commit_is_told_to_its_producer(monkeypatch: pytest.MonkeyPatch) -> None:
+    committed_by_too_few(monkeypatch)
+    found = differences((FOLDER / "shrink_after_append.txt").read_text(), Script().run)
+    told = "1: b refused, 20 NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+    assert told in [line for difference in found for line in difference.actual]
 
 
 def test_every_fault_is_on_the_page() -> None:

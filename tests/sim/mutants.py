@@ -17,26 +17,23 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from engine.controller import broker_events, reassignment, replica_machine
-from engine.controller.broker_events import BrokerEvents
+from engine.controller import reassignment, replica_machine
 from engine.controller.states import REPLICA_COMES_FROM, ReplicaPhase
 from engine.controller.topic_deletion import TopicDeletion
 from engine.host import memory
 from engine.host.memory import MemoryFiles
 from engine.host.ports import Files
 from engine.host.replace import TEMPORARY_SUFFIX
-from engine.log import local_log
 from engine.log.epoch_cache import EpochCache
-from engine.log.producer_state import ProducerState
 from engine.replication import partition as partitions
 from engine.replication.leadership import Leadership
 from engine.replication.partition import Partition
-from engine.replication.partition_types import EnoughReplicas
 from engine.replication.replica_fetcher import ReplicaFetcher
 from engine.sim import node
 from engine.sim.plan import plan_of
 from engine.sim.simulation import run_plan
 from engine.znode.tree import ZnodeTree
+from tests.scripts import loss_faults
 from tests.scripts import test_scripts as planted
 
 Fault = Callable[[pytest.MonkeyPatch], None]
@@ -55,36 +52,6 @@ class Mutant(NamedTuple):
         return self.plant.__name__
 
 
-def the_last_replica_leaves(patch: pytest.MonkeyPatch) -> None:
-    """Leave nobody in the in-sync set when its last member dies, and take anyone then."""
-
-    def without_replica(state: Any, replica: int, controller_epoch: int) -> Any:
-        isr = tuple(broker_id for broker_id in state.isr if broker_id != replica)
-        leader = -1 if state.leader == replica else state.leader
-        return state._replace(
-            leader=leader,
-            leader_epoch=state.leader_epoch + 1,
-            isr=isr,
-            controller_epoch=controller_epoch,
-        )
-
-    patch.setattr(replica_machine, "without_replica", without_replica)
-
-
-def bounced_brokers_are_not_noticed(patch: pytest.MonkeyPatch) -> None:
-    """Take a broker that came back with a new epoch for one that was never away."""
-    on_brokers = BrokerEvents.on_brokers
-
-    async def blind(self: BrokerEvents) -> None:
-        live = self._context.live_brokers
-        for broker_id, broker in (await broker_events.read_brokers(self._client)).items():
-            if broker_id in live:
-                live[broker_id] = broker
-        await on_brokers(self)
-
-    patch.setattr(BrokerEvents, "on_brokers", blind)
-
-
 def any_follower_commits(patch: pytest.MonkeyPatch) -> None:
     """Commit what one follower has, in sync or not."""
     rule = partitions.leader_high_watermark
@@ -95,45 +62,9 @@ def any_follower_commits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(partitions, "leader_high_watermark", largest)
 
 
-def repeated_sequences_are_written(patch: pytest.MonkeyPatch) -> None:
-    """Write what an idempotent producer sends again."""
-
-    def unchecked(*_arguments: Any, **_options: Any) -> None:
-        return None
-
-    patch.setattr(ProducerState, "check_data", unchecked)
-
-
-def followers_forget_producers(patch: pytest.MonkeyPatch) -> None:
-    """Keep the state of producers on leaders alone."""
-    append = local_log.LocalLog.append_as_follower
-
-    def forgetting(self: local_log.LocalLog, *arguments: Any) -> Any:
-        info = append(self, *arguments)
-        self.producers.clear()
-        return info
-
-    patch.setattr(local_log.LocalLog, "append_as_follower", forgetting)
-
-
-def restarts_forget_producers(patch: pytest.MonkeyPatch) -> None:
-    """Begin without producers after every start."""
-    patch.setattr(ProducerState, "load", lambda self, entries, **_: self.clear())
-
-
 def epochs_outlive_their_records(patch: pytest.MonkeyPatch) -> None:
     """Keep the epochs of records that were cut off."""
     patch.setattr(EpochCache, "truncate_from_end", lambda self, end_offset: False)
-
-
-def acknowledged_when_appended(patch: pytest.MonkeyPatch) -> None:
-    """Answer acks=all as soon as the leader has the records."""
-    enough = Partition.enough_replicas_reached
-
-    def at_once(self: Partition, required_offset: int) -> EnoughReplicas:
-        return enough(self, required_offset)._replace(is_reached=True)
-
-    patch.setattr(Partition, "enough_replicas_reached", at_once)
 
 
 def repeated_orders_drop_proposals(patch: pytest.MonkeyPatch) -> None:
@@ -229,18 +160,18 @@ MUTANTS = (
     Mutant(planted.joining_below_the_epochs_start, "early ISR growth", "R11"),
     Mutant(planted.joining_below_the_watermark, "early ISR growth", "ISR-5, R11"),
     Mutant(planted.always_unclean, "unclean election", "CTL, R13"),
-    Mutant(the_last_replica_leaves, "last replica standing", "R13"),
-    Mutant(bounced_brokers_are_not_noticed, "fast bounce with loss", "CTL-8, R12"),
+    Mutant(loss_faults.the_last_replica_leaves, "last replica standing", "R13"),
+    Mutant(loss_faults.bounced_brokers_are_not_noticed, "fast bounce with loss", "CTL-8, R12"),
     Mutant(planted.unguarded_writes, "zombie controller", "C1"),
     Mutant(planted.any_controller_is_obeyed, "zombie controller", "C2"),
     Mutant(planted.the_smaller_set_commits, "zombie leader", "ISR-6, R4"),
     Mutant(planted.the_leader_commits_alone, "ack before replication", "HW-7, R3"),
-    Mutant(acknowledged_when_appended, "ack before replication", "ISR-7, R8"),
+    Mutant(loss_faults.acknowledged_when_appended, "ack before replication", "ISR-7, R8"),
     Mutant(any_follower_commits, "watermark by a replica out of the ISR", "HW-7, R3"),
     Mutant(planted.committed_by_too_few, "too few in sync", "ISR-9, R8"),
-    Mutant(repeated_sequences_are_written, "duplicate after a retry", "T5"),
-    Mutant(followers_forget_producers, "duplicate after leader change", "T5"),
-    Mutant(restarts_forget_producers, "duplicate after a restart", "T5"),
+    Mutant(loss_faults.repeated_sequences_are_written, "duplicate after a retry", "T5"),
+    Mutant(loss_faults.followers_forget_producers, "duplicate after leader change", "T5"),
+    Mutant(loss_faults.restarts_forget_producers, "duplicate after a restart", "T5"),
     Mutant(epochs_outlive_their_records, "fast double fail-over", "L4"),
     Mutant(planted.shrinking_while_asking, "in-sync sets in flight", "ISR-6"),
     Mutant(repeated_orders_drop_proposals, "an order that comes twice", "ISR-10"),

@@ -15,11 +15,11 @@ from engine.admin.replica_assignment import (
     Placement,
     assign_replicas,
     check_counts,
-    rack_alternated,
     sorted_brokers,
 )
 from engine.admin.topic_errors import TopicRefused
 from engine.host.memory import SeededEntropy
+from engine.planner.kafka_assignment import rack_alternated
 from engine.replication.metadata_cache import BrokerNode
 
 RACKS = (None, "aabbc", "abcab", "aaabb", ("r2", "r1", "r1", "r2", "r3", "r3"))

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from engine.broker.connection_limits import bounds_of, in_flight_bytes_max, limits_of, overrides_of
+from engine.broker.connection_limits import (
+    bounds_of,
+    in_flight_bytes_max,
+    limits_of,
+    link_settings,
+    overrides_of,
+)
 from engine.broker.connection_quotas import ListenerBounds
 from engine.broker.dynamic_config import LiveConfig
+from engine.broker.peers import LinkSettings
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError
 from engine.limits import IN_FLIGHT_BYTES_MAX
@@ -85,3 +92,13 @@ def test_our_own_bound_on_memory_holds_where_the_setting_is_wider(queued: str, b
 )
 def test_the_kernel_sizes_buffers_where_nobody_does(settings: dict[str, str], size: int) -> None:
     assert size == limits_of(_live(**settings)).send_buffer_bytes
+
+
+def test_other_brokers_are_waited_for_as_long_as_the_settings_say() -> None:
+    assert LinkSettings(30_000, 30_000, -1) == link_settings(_live())
+    given = {
+        "controller_socket_timeout_ms": "1000",
+        "replica_socket_timeout_ms": "2000",
+        "replica_socket_receive_buffer_bytes": "70000",
+    }
+    assert LinkSettings(1000, 2000, 70_000) == link_settings(_live(**given))

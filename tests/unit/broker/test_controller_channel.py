@@ -9,14 +9,14 @@ import struct
 from typing import Any
 
 from engine.broker.controller_channel import CONTROL_VERSIONS, ControllerChannel, QueueClosed
-from engine.broker.peers import Peers
+from engine.broker.peers import LinkSettings, Peers
 from engine.errors import EngineError, api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Connection
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
-from engine.limits import BROKER_LINK_TIMEOUT_MS, CONTROLLER_CHANNEL_RETRY_MS
+from engine.limits import CONTROLLER_CHANNEL_RETRY_MS
 from engine.replication.metadata_cache import BrokerNode, Endpoint
 from engine.wire.codec import message_codec
 from engine.wire.headers import API_VERSIONS_KEY, api, read_request_header, response_header_bytes
@@ -232,7 +232,7 @@ def test_silence_and_wrong_answers_begin_a_new_connection() -> None:
     stage.channel.open(FAR)
     stage.send(NAMES[0], to=2)
     stage.turn()
-    stage.turn(BROKER_LINK_TIMEOUT_MS)
+    stage.turn(LinkSettings().controller_timeout_ms)
     stage.turn(CONTROLLER_CHANNEL_RETRY_MS)
     far.answer(correlation_id=77)
     stage.turn()
@@ -269,7 +269,7 @@ def test_a_closed_queue_sends_and_tells_nothing_more() -> None:
     stage.turn()
     far.answer()
     stage.channel.close(2)
-    stage.turn(BROKER_LINK_TIMEOUT_MS)
+    stage.turn(LinkSettings().controller_timeout_ms)
     assert (far.names(), stage.answers) == ([UPDATE], [])
     assert [type(error) for error in stage.errors] == [QueueClosed] * 2
 

@@ -13,6 +13,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
+from engine.host.promise import Promise
 from engine.limits import CONFIG_CHANGE_KEPT_MS, CONFIG_CHANGES_RETRY_MS
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ZnodeConnectionLost
@@ -31,11 +32,15 @@ STATIC = {"broker.id": "1", "zookeeper.connect": "here:2181", "num.io.threads": 
 
 
 class LosingClient(EmbeddedZnodeClient):
-    """Loses its connection for as many reads as it is told."""
+    """Loses its connection for as many reads as it is told; a read may wait, too."""
 
     lost = 0
+    held: Promise[None] | None = None
 
     async def get(self, path: str) -> Any:
+        held, self.held = self.held, None
+        if held is not None:
+            await held
         if self.lost:
             self.lost -= 1
             raise ZnodeConnectionLost("cut")
@@ -250,6 +255,32 @@ def test_a_lost_connection_is_tried_again() -> None:
     stage.clock.advance(CONFIG_CHANGES_RETRY_MS)
     stage.timers.run_until_idle()
     assert ["t"] == stage.told
+
+
+def test_a_change_amid_the_reading_of_others_waits_for_no_time() -> None:
+    stage = Stage()
+    stage.start()
+    held: Promise[None] = Promise()
+    stage.client.held = held
+    stage.change(topic_config_path("a"), retention_ms="1")
+    stage.change(topic_config_path("b"), retention_ms="2")
+    assert [] == stage.told
+    held.keep(None)
+    stage.timers.run_until_idle()
+    assert ["a", "b"] == stage.told
+
+
+def test_a_change_amid_the_start_waits_for_no_time() -> None:
+    stage = Stage()
+    held: Promise[None] = Promise()
+    stage.client.held = held
+    starting = drive(stage.watch.start())
+    stage.change(topic_config_path("b"), retention_ms="2")
+    held.keep(None)
+    assert starting.is_kept
+    stage.timers.run_until_idle()
+    stage.change(topic_config_path("b"), retention_ms="3")
+    assert 3 == stage.live.topic_config("b").retention_ms
 
 
 def test_a_new_session_reads_everything_anew() -> None:

@@ -83,6 +83,31 @@ def test_a_topic_may_go_before_its_request_is_written() -> None:
     assert {IDS["a"]: [0]} == asked(message_of(call))
 
 
+def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
+    one = session()
+    assert not one.holds_partitions
+    message_of(one.call({A: SPEC}, IDS))
+    one.answers(response(9))
+    assert one.holds_partitions
+    request = message_of(one.call({}, IDS))
+    assert (9, 1, {}) == (request.session_id, request.session_epoch, asked(request))
+    assert {IDS["a"]: [0]} == forgotten(request)
+    assert not one.holds_partitions
+
+
+def test_what_went_by_name_is_forgotten_by_name() -> None:
+    one = session()
+    message_of(one.call({A: SPEC}, {}), 12)
+    one.answers(response(9))
+    call = one.call({}, IDS)
+    assert call.highest == 12
+    request = message_of(call, 12)
+    assert 9 == request.session_id
+    assert [("a", [0])] == [
+        (topic.topic, topic.partitions) for topic in request.forgotten_topics_data
+    ]
+
+
 def test_a_topic_that_was_made_anew_is_forgotten_and_asked_for() -> None:
     one = session()
     message_of(one.call({A: SPEC}, IDS))

@@ -99,7 +99,7 @@ def test_what_is_proposed_in_one_turn_leaves_in_one_request() -> None:
     assert (1, 40) == (request.broker_id, request.broker_epoch)
     (topic,) = request.topics
     assert TOPIC_ID == topic.topic_id
-    assert [(0, 5, 3, [(1, 40)]), (1, 5, 3, [(1, 40), (2, -1)])] == [
+    assert [(0, 5, 3, [(1, -1)]), (1, 5, 3, [(1, -1), (2, -1)])] == [
         (
             partition.partition_index,
             partition.leader_epoch,

@@ -13,13 +13,16 @@ from engine.kafka_errors import OFFSET_OUT_OF_RANGE
 from engine.replication.fetch_state import LeaderAnswer
 from engine.wire.structs import Struct
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
+from tests.unit.host.listening import Told
 
 NAME = "kafka.server.ReplicaFetcherThread"
 
 
-def followed(*, is_one_process: bool = False) -> tuple[MemoryCluster, LeaderFetcher]:
+def followed(
+    *, is_one_process: bool = False, **settings: str
+) -> tuple[MemoryCluster, LeaderFetcher]:
     """Return a cluster whose broker 2 follows broker 1, and that fetcher."""
-    cluster = MemoryCluster(is_one_process=is_one_process)
+    cluster = MemoryCluster(is_one_process=is_one_process, **settings)
     cluster.create_topic(replicas=[(1, 2)])
     cluster.pass_time(2000)
     return cluster, cluster.brokers[2].storage.fetchers.fetchers[1, 0]
@@ -36,6 +39,34 @@ def test_a_leader_that_is_lost_is_told_of_once_for_each_reason(
     assert 1 <= len(told) <= 2
     state = fetcher.fetcher.states[T0]
     assert state.delayed_until_ms is not None
+
+
+def test_a_silent_leader_is_waited_for_as_long_as_the_setting_says(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster, _ = followed(replica_socket_timeout_ms="2000")
+    caplog.set_level(logging.WARNING, NAME)
+    port = cluster.brokers[1].ports["PLAINTEXT"]
+    cluster.brokers[1].server.close("gone")
+    cluster.network.listen("here", port, lambda _connection: None, Told().options())
+    cluster.pass_time(1000)
+    caplog.clear()
+    cluster.pass_time(1500)
+    assert "no answer within 2 s" not in caplog.text
+    cluster.pass_time(1500)
+    assert "no answer within 2 s" in caplog.text
+
+
+def test_what_rests_is_forgotten_by_its_leader_until_it_is_due() -> None:
+    cluster, fetcher = followed()
+    assert fetcher._session.holds_partitions
+    fetcher.fetcher.unreached([T0])
+    cluster.pass_time(700)
+    assert not fetcher._session.holds_partitions
+    cluster.pass_time(1000)
+    assert fetcher._session.holds_partitions
+    assert 0 == cluster.produce(1, 3).code()
+    assert 3 == cluster.partition(2).log.log_end_offset
 
 
 def test_what_is_out_of_range_is_asked_for_and_goes_on() -> None:

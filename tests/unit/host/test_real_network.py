@@ -333,6 +333,19 @@ def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
     assert sizes in ([(60_000, 80_000)], [(30_000, 40_000)])
 
 
+@pytest.mark.parametrize("asked", [-1, 40_000])
+def test_a_connection_has_the_receive_buffer_that_is_asked_for(asked: int) -> None:
+    loop = EventLoop()
+    network = RealNetwork(loop, RealClock())
+    with _server() as echo:
+        network.connect("127.0.0.1", echo.port, receive_buffer_bytes=asked)
+        (connection,) = network.connections
+        _, size = connection.kernel_buffer_bytes
+        network.close()
+    loop.close()
+    assert (size in (40_000, 80_000)) is (asked == 40_000)
+
+
 def test_file_regions_are_sent_between_buffers(tmp_path: Path) -> None:
     path = tmp_path / "data"
     content = os.urandom(3_000_000)

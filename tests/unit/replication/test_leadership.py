@@ -82,11 +82,28 @@ def test_a_follower_serves_no_producer() -> None:
     assert not stage.replicas.find(T0).is_leader
 
 
-def test_an_older_leader_epoch_is_fenced_and_changes_nothing() -> None:
+def test_an_older_leader_epoch_is_stale_and_changes_nothing() -> None:
     stage = Stage()
     stage.lead(T0)
-    assert stage.lead(T0, T1, epoch=4) == [74, 0]
+    assert stage.lead(T0, T1, epoch=4) == [11, 0]
     assert stage.replicas.find(T0).leader_epoch == 5
+
+
+def test_an_order_that_comes_again_is_told_to_be_stale() -> None:
+    stage = Stage()
+    assert stage.lead(T0) == [0]
+    assert stage.lead(T0, T1) == [11, 0]
+    assert stage.replicas.find(T0).is_leader
+
+
+def test_a_newer_in_sync_set_of_an_order_that_comes_again_is_taken() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    newer = LEAD._replace(isr=(1, 2), partition_epoch=1, assigned_replicas=(1, 2))
+    (error,) = stage.leadership.apply({T0: newer}).values()
+    assert error is not None
+    assert error.code == 11
+    assert stage.replicas.find(T0).in_sync.isr == (1, 2)
 
 
 def test_an_older_controller_is_refused() -> None:

@@ -13,6 +13,7 @@ from engine.kafka_errors import (
 )
 from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.naming import uuid_text
 from engine.replication.fetch_state import FetchPhase, LeaderAnswer
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.partition import Partition
@@ -232,6 +233,8 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair.fetcher.add(PARTITION, 6)
     assert not pair.fetcher.taken(asked, late)
     assert 0 == pair.own.log.log_end_offset
+    refusal = [(PARTITION, LeaderAnswer(FENCED_LEADER_EPOCH))]
+    assert pair.fetcher.taken(asked, refusal), "a late error tells nothing that has to be known"
     asked = pair.fetcher.asked()
     assert pair.fetcher.taken(asked, late)
     assert 3 == pair.own.log.log_end_offset
@@ -248,6 +251,26 @@ def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     assert 0 == pair.own.log.log_end_offset
     assert {} == pair.fetcher.asked()
     assert {} == pair.fetcher.states
+
+
+def test_a_replica_that_is_here_no_more_is_changed_no_more() -> None:
+    pair = Pair().begin()
+    asked = pair.fetcher.asked()
+    assert asked
+    pair.replicas.remove(PARTITION)
+    assert {} == pair.fetcher.topic_ids([PARTITION])
+    pair.fetcher.taken(asked, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    assert 0 == pair.own.log.log_end_offset
+    assert {} == pair.fetcher.states
+    pair.fetcher.add(PARTITION, 5)
+    assert {} == pair.fetcher.states
+
+
+def test_a_log_tells_the_id_of_its_topic() -> None:
+    pair = Pair().begin()
+    assert {} == pair.fetcher.topic_ids([PARTITION])
+    pair.own.log.topic_id = uuid_text(bytes(15) + b"1")
+    assert {PARTITION.topic: bytes(15) + b"1"} == pair.fetcher.topic_ids([PARTITION])
 
 
 def test_records_with_a_wrong_checksum_are_asked_for_again() -> None:

@@ -19,7 +19,7 @@ def test_a_new_leader_epoch_is_told_once(caplog: pytest.LogCaptureFixture) -> No
     stage = Stage()
     caplog.set_level(logging.INFO, "state.change.logger")
     assert [0] == stage.lead(T0)
-    assert [0] == stage.lead(T0), "an order of the same epoch is no older one"
+    assert [11] == stage.lead(T0), "an order of the same epoch is told to be stale"
     stage.leadership.apply({T0: PartitionState(2, 7, (1, 2), 4, (1, 2))})
     assert [
         (

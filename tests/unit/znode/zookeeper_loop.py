@@ -44,8 +44,8 @@ class LoopServer:
 
         return self.network.listen(host, port, note, options)
 
-    def connect(self, host: str, port: int) -> Connection:
-        return self.network.connect(host, port)
+    def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
+        return self.network.connect(host, port, receive_buffer_bytes=receive_buffer_bytes)
 
     def address_of(self, host: str) -> str | None:
         return self.network.address_of(host)

@@ -1,0 +1,147 @@
+"""Moving replicas: asking for it, taking it back, seeing what is under way.
+
+Source: AlterPartitionReassignments, ListPartitionReassignments, KIP-455; AlterReplicaLogDirs,
+KIP-113.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.client.blocking import CONTROLLER, KafkaClient
+from engine.client.connection import Call
+from engine.client.topic_admin import by_topic
+from engine.errors import ApiError, EngineError, api_error
+from engine.kafka_errors import BROKER_NOT_AVAILABLE, NONE
+from engine.model import TopicPartition
+from engine.wire import messages
+
+
+class OngoingReassignment(NamedTuple):
+    """A reassignment under way, as the controller keeps it (RSN-4)."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+    @property
+    def original(self) -> tuple[int, ...]:
+        """Return the replicas that a cancel brings back."""
+        return tuple(id_ for id_ in self.replicas if id_ not in self.adding)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """Return the replicas that it ends with."""
+        return tuple(id_ for id_ in self.replicas if id_ not in self.removing)
+
+
+def list_reassignments(
+    client: KafkaClient, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, OngoingReassignment]:
+    """Return the reassignments under way, all or of some partitions; raises ApiError."""
+    request = messages.ListPartitionReassignmentsRequest
+    topics = None
+    if partitions is not None:
+        topics = [
+            request.ListPartitionReassignmentsTopics(
+                name=name, partition_indexes=[key.partition for key in of_topic]
+            )
+            for name, of_topic in by_topic(partitions).items()
+        ]
+    response: messages.ListPartitionReassignmentsResponse = client.ask(
+        "ListPartitionReassignments",
+        request(timeout_ms=client.timeout_ms, topics=topics),
+        to=CONTROLLER,
+        retriable_code=lambda response: response.error_code,
+    ).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code, response.error_message)
+    return {
+        TopicPartition(topic.name, row.partition_index): OngoingReassignment(
+            tuple(row.replicas), tuple(row.adding_replicas), tuple(row.removing_replicas)
+        )
+        for topic in response.topics
+        for row in topic.partitions
+    }
+
+
+def alter_reassignments(
+    client: KafkaClient, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+) -> dict[TopicPartition, ApiError | None]:
+    """Begin to move partitions to their targets, or take back what is under way for None.
+
+    A target for a partition that moves already replaces the earlier one (RSN-6). Returns an error
+    for each partition or None; raises the error of the request as a whole.
+    """
+    request = messages.AlterPartitionReassignmentsRequest
+    topics = []
+    for name, keys in by_topic(targets).items():
+        rows = []
+        for key in keys:
+            target = targets[key]
+            row = request.ReassignablePartition(
+                partition_index=key.partition, replicas=None if target is None else list(target)
+            )
+            rows.append(row)
+        topics.append(request.ReassignableTopic(name=name, partitions=rows))
+    response: messages.AlterPartitionReassignmentsResponse = client.ask(
+        "AlterPartitionReassignments",
+        request(timeout_ms=client.timeout_ms, topics=topics),
+        to=CONTROLLER,
+        retriable_code=lambda response: response.error_code,
+    ).message
+    if response.error_code != NONE:
+        raise api_error(response.error_code, response.error_message)
+    return {
+        TopicPartition(topic.name, row.partition_index): None
+        if row.error_code == NONE
+        else api_error(row.error_code, row.error_message)
+        for topic in response.responses
+        for row in topic.partitions
+    }
+
+
+def alter_log_dirs(
+    client: KafkaClient, paths: Mapping[int, Mapping[TopicPartition, str]]
+) -> dict[tuple[TopicPartition, int], EngineError | None]:
+    """Have brokers keep replicas in other log directories; returns an error for each, or None.
+
+    A broker that has no such replica yet makes it there when it gets one, and answers
+    REPLICA_NOT_AVAILABLE.
+    """
+    brokers = client.brokers_view().brokers
+    results: dict[tuple[TopicPartition, int], EngineError | None] = {}
+    calls = {}
+    for broker_id, of_broker in paths.items():
+        if broker_id in brokers:
+            calls[broker_id] = (brokers[broker_id].address, _log_dirs_call(of_broker))
+        else:
+            missing = api_error(BROKER_NOT_AVAILABLE, f"broker {broker_id} is not alive")
+            results |= {(key, broker_id): missing for key in of_broker}
+    answers = client.exchange(calls, client.clock.monotonic_ms() + client.timeout_ms)
+    for broker_id, answer in answers.items():
+        if isinstance(answer, EngineError):
+            results |= {(key, broker_id): answer for key in paths[broker_id]}
+            continue
+        results |= {
+            (TopicPartition(topic.topic_name, row.partition_index), broker_id): None
+            if row.error_code == NONE
+            else api_error(row.error_code)
+            for topic in answer.message.results
+            for row in topic.partitions
+        }
+    return results
+
+
+def _log_dirs_call(paths: Mapping[TopicPartition, str]) -> Call:
+    request = messages.AlterReplicaLogDirsRequest
+    dirs = []
+    for path in sorted(set(paths.values())):
+        keys = [key for key, wanted in paths.items() if wanted == path]
+        topics = [
+            request.AlterReplicaLogDirTopic(name=name, partitions=[k.partition for k in of_topic])
+            for name, of_topic in by_topic(keys).items()
+        ]
+        dirs.append(request.AlterReplicaLogDir(path=path, topics=topics))
+    return Call("AlterReplicaLogDirs", request(dirs=dirs))

@@ -1,0 +1,25 @@
+"""Where replicas and leaders should go, and by how few moves: pure, told all it knows.
+
+| module | what it does |
+|---|---|
+| `cluster_model` | what a plan is made of: brokers, partitions, sizes |
+| `constraints` | what a plan may do: racks, budgets, what stays where it is |
+| `plan` | what comes out: changes, batches, figures before and after |
+| `planner` | the verbs: spread, drain, replace, repair, replication factor, balance, demote |
+| `balancing` | a balance, in rounds until nothing more changes |
+| `search_steps`, `repairs` | what verbs are made of |
+| `placement_state` | replicas by partition and by broker while a plan is searched |
+| `rack_limits` | how many replicas of a partition a rack may hold |
+| `count_targets`, `level_targets` | how many replicas each broker should hold, the fewest moves |
+| `placing` | where replicas go that must go somewhere |
+| `count_levelling` | moves from brokers that hold too many to those that hold too few |
+| `byte_levelling` | replicas that change places so that bytes are level too |
+| `leader_levelling` | who leads, by paths of partitions whose leader may change |
+| `log_dir_levelling` | moves between the directories of a broker |
+| `batch_order` | which changes go together, nobody over capacity at any time |
+| `plan_building` | from a search to a plan, with figures |
+| `plan_checks` | what no plan may do |
+| `trade_offs` | what fewer moves or bytes would bring |
+| `plan_file` | plans as JSON that Kafka's own tool reads |
+| `kafka_assignment` | how Kafka itself places replicas |
+"""

@@ -1,0 +1,103 @@
+"""Levelling a whole cluster: again and again, until a plan of the result changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from engine.planner.byte_levelling import ByteLevelling
+from engine.planner.cluster_model import ClusterModel, PartitionModel
+from engine.planner.constraints import LevelGoal, PlanConstraints
+from engine.planner.level_targets import TargetRule
+from engine.planner.placement_state import PlacementState
+from engine.planner.plan import ReassignmentPlan
+from engine.planner.plan_building import PlanNotes, build_plan
+from engine.planner.search_steps import (
+    level_all_leaders,
+    level_counts,
+    level_leaders,
+    touched,
+)
+
+#: Plans of plans until one changes nothing more.
+_ROUNDS_MAX: Final = 6
+
+
+def balance_in_rounds(
+    model: ClusterModel, goals: Collection[LevelGoal], constraints: PlanConstraints, small: bool
+) -> ReassignmentPlan:
+    notes = PlanNotes("balance")
+    state = PlacementState(model, constraints)
+    has_budget = constraints.max_moves is not None or constraints.max_bytes_moved is not None
+    reached = model
+    for number in range(1 if has_budget else _ROUNDS_MAX):
+        at = state if number == 0 else PlacementState(reached, constraints)
+        _balance_once(at, notes if number == 0 else PlanNotes("balance"), goals, small)
+        if number > 0:
+            state.adopt(at)
+        if all(tuple(r) == o for r, o in zip(at.replicas, at.original, strict=True)):
+            break
+        reached = _after(at, model)
+    if LevelGoal.LEADERS in goals:
+        elect_preferred(state, notes)
+    return build_plan(state, notes)
+
+
+def _balance_once(
+    state: PlacementState, notes: PlanNotes, goals: Collection[LevelGoal], small: bool
+) -> None:
+    constraints = state.constraints
+    if LevelGoal.COUNTS in goals:
+        level_counts(state, notes, TargetRule.ALL_LEVEL, small=small, path_cost=2)
+    levelling = ByteLevelling(
+        state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
+    )
+    levelling.level_free()
+    if LevelGoal.BYTES in goals:
+        levelling.level_paid(constraints.bytes_tolerance)
+    if LevelGoal.LEADERS in goals:
+        level_all_leaders(state, notes)
+    else:
+        level_leaders(state, touched(state))
+
+
+def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
+    """Return the cluster as it is once a search is carried out; elections included."""
+    ids = [b.broker_id for b in state.brokers]
+    partitions: list[PartitionModel] = []
+    for partition, original, replicas in zip(
+        state.partitions, state.original, state.replicas, strict=True
+    ):
+        if tuple(replicas) == original:
+            partitions.append(partition)
+            continue
+        listed = tuple(ids[broker] for broker in replicas)
+        sizes = (
+            tuple(partition.size_on(broker_id) for broker_id in listed)
+            if partition.replica_sizes
+            else ()
+        )
+        arrived = tuple(b for b in listed if b not in partition.replicas)
+        isr = (*partition.isr, *arrived) if partition.isr else ()
+        partitions.append(
+            partition._replace(
+                replicas=listed, leader=listed[0], replica_sizes=sizes, log_dirs=(), isr=isr
+            )
+        )
+    return ClusterModel(model.brokers, partitions)
+
+
+def elect_preferred(state: PlacementState, notes: PlanNotes) -> None:
+    """Have those elected who are first but do not lead, where nothing else changes."""
+    for number, (partition, replicas) in enumerate(
+        zip(state.partitions, state.replicas, strict=True)
+    ):
+        first = state.brokers[replicas[0]]
+        if (
+            partition.leader is not None
+            and partition.leader != first.broker_id
+            and first.is_alive
+            and (number, replicas[0]) not in state.lagging
+            and state.movable[number]
+        ):
+            notes.elections.add(number)

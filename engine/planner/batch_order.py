@@ -1,0 +1,159 @@
+"""Which changes go together, so that nobody is over capacity and nobody is swamped.
+
+While a partition changes, its new replicas take their place before the old ones give theirs
+back. So a change may start when, beside what is there and what all others that are at work will
+add, each of its targets has room; what it frees counts once it is done.
+
+A change of which no order leaves room is given up, and the plan says so: two full brokers cannot
+swap what they hold.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from engine.planner.plan import PartitionChange
+
+#: Changes without a copy that one batch takes: so many requests are answered in moments.
+LIGHT_CHANGES_PER_BATCH = 1000
+#: How far a queue of a broker is looked through for a change that may start now.
+_LOOK_AHEAD = 16
+
+
+class ChangeQueue:
+    """Changes that wait, and who may start: for batches, and for whoever executes a plan.
+
+    `held_bytes` and `capacity_bytes` are by broker id, without an entry for no bound.
+    """
+
+    def __init__(
+        self,
+        changes: Sequence[PartitionChange],
+        held_bytes: Mapping[int, int],
+        capacity_bytes: Mapping[int, int],
+        moves_per_broker: int,
+    ) -> None:
+        self._changes = changes
+        self._held = dict(held_bytes)
+        self._capacity = capacity_bytes
+        self._slots = moves_per_broker
+        self._inwards: dict[int, int] = {}
+        self._outwards: dict[int, int] = {}
+        self._added = [change.added for change in changes]
+        self._light: deque[int] = deque()
+        self._by_target: dict[int, deque[int]] = {}
+        for position in sorted(range(len(changes)), key=self._urgency):
+            added = self._added[position]
+            if added:
+                self._by_target.setdefault(added[0], deque()).append(position)
+            else:
+                self._light.append(position)
+
+    def _urgency(self, position: int) -> tuple[bool, int, int]:
+        """Sort changes that must be made first, then the largest."""
+        change = self._changes[position]
+        return not change.is_mandatory, -change.size_bytes, position
+
+    def is_empty(self) -> bool:
+        """Tell whether no change waits."""
+        return not self._light and not any(self._by_target.values())
+
+    def start(self, *, all_looked_at: bool = False) -> list[int]:
+        """Return the changes that may start now, beside those at work; they count as started.
+
+        Each broker's queue is looked through for a while only, unless `all_looked_at`.
+        """
+        started = []
+        far = len(self._changes) if all_looked_at else _LOOK_AHEAD
+        for target in sorted(self._by_target):
+            queue = self._by_target[target]
+            passed: list[int] = []
+            while queue and len(passed) < far and self._is_free(self._inwards, target):
+                position = queue.popleft()
+                if self._may_start(position):
+                    self._take(position)
+                    started.append(position)
+                else:
+                    passed.append(position)
+            queue.extendleft(reversed(passed))
+        while self._light and len(started) < LIGHT_CHANGES_PER_BATCH:
+            started.append(self._light.popleft())
+        return started
+
+    def finish(self, positions: Iterable[int]) -> None:
+        """Take note that changes are done: old replicas are gone."""
+        for position in positions:
+            change = self._changes[position]
+            self._free(change)
+            if self._added[position]:
+                self._count(self._outwards, change.old_leader, -1)
+            for target in self._added[position]:
+                self._count(self._inwards, target, -1)
+
+    def give_up(self) -> list[int]:
+        """Return the changes that still wait, and forget them."""
+        left = [*self._light, *(p for queue in self._by_target.values() for p in queue)]
+        self._light.clear()
+        self._by_target.clear()
+        return sorted(left)
+
+    def _is_free(self, used: Mapping[int, int], broker: int | None) -> bool:
+        return broker is None or used.get(broker, 0) < self._slots
+
+    def _may_start(self, position: int) -> bool:
+        change = self._changes[position]
+        if not self._is_free(self._outwards, change.old_leader):
+            return False
+        for target in self._added[position]:
+            if not self._is_free(self._inwards, target):
+                return False
+            if not self._has_room(target, change.size_bytes):
+                return False
+        return True
+
+    def _has_room(self, broker: int, size: int) -> bool:
+        capacity = self._capacity.get(broker)
+        return capacity is None or self._held.get(broker, 0) + size <= capacity
+
+    def _take(self, position: int) -> None:
+        change = self._changes[position]
+        self._count(self._outwards, change.old_leader, 1)
+        for target in self._added[position]:
+            self._count(self._inwards, target, 1)
+            self._held[target] = self._held.get(target, 0) + change.size_bytes
+
+    def _free(self, change: PartitionChange) -> None:
+        sizes = change.old_sizes
+        for broker in change.removed:
+            place = change.old_replicas.index(broker)
+            size = sizes[place] if sizes else change.size_bytes
+            self._held[broker] = self._held.get(broker, 0) - size
+
+    @staticmethod
+    def _count(used: dict[int, int], broker: int | None, by: int) -> None:
+        if broker is not None:
+            used[broker] = used.get(broker, 0) + by
+
+
+def batch_changes(
+    changes: Sequence[PartitionChange],
+    held_bytes: Mapping[int, int],
+    capacity_bytes: Mapping[int, int],
+    moves_per_broker: int,
+) -> tuple[list[list[int]], list[int]]:
+    """Return batches of positions, and the positions of changes that no order leaves room for."""
+    queue = ChangeQueue(changes, held_bytes, capacity_bytes, moves_per_broker)
+    batches: list[list[int]] = []
+    while not queue.is_empty():
+        batch = queue.start() or queue.start(all_looked_at=True)
+        if not batch:
+            return batches, queue.give_up()
+        batches.append(batch)
+        queue.finish(batch)
+    return batches, []
+
+
+def without(changes: Sequence[PartitionChange], given_up: Collection[int]) -> list[PartitionChange]:
+    """Return the changes that are left."""
+    return [change for at, change in enumerate(changes) if at not in given_up]

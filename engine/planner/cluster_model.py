@@ -1,0 +1,120 @@
+"""What a plan is made of: brokers, their directories, and partitions with sizes.
+
+Whoever asks for a plan fills these in from a live cluster, a file or a test. Bytes are of one
+replica; ids are Kafka's. A partition's replicas are in the order of preference, leader first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.model import TopicPartition
+
+
+class BadClusterModel(EngineError):
+    """What was told of a cluster contradicts itself; `subject` is the broker or partition."""
+
+    def __init__(self, subject: str, rule: str) -> None:
+        self.subject = subject
+        self.rule = rule
+        super().__init__(f"{subject}: {rule}")
+
+
+class LogDirModel(NamedTuple):
+    """A directory of a broker; `capacity_bytes` is None where it is not known."""
+
+    path: str
+    capacity_bytes: int | None = None
+    #: What other files than partitions of the model take of the capacity.
+    foreign_bytes: int = 0
+
+
+class BrokerModel(NamedTuple):
+    """A broker that may hold replicas.
+
+    `capacity_bytes` is what replicas may take in all, None for no bound. A broker that is not
+    alive keeps its replicas on paper; they count as offline and none is placed there.
+    """
+
+    broker_id: int
+    rack: str | None = None
+    capacity_bytes: int | None = None
+    log_dirs: tuple[LogDirModel, ...] = ()
+    is_alive: bool = True
+
+
+class PartitionModel(NamedTuple):
+    """A partition and where it is.
+
+    `leader` is None while there is none. `size_bytes` is what a new replica will copy.
+    `replica_sizes` and `log_dirs` go along with `replicas`, or are empty: then every replica has
+    `size_bytes`, and directories are not known. `isr` empty stands for all replicas that are
+    alive. `offline` are replicas whose directory failed while their broker lives.
+    """
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    leader: int | None
+    size_bytes: int = 0
+    replica_sizes: tuple[int, ...] = ()
+    log_dirs: tuple[str, ...] = ()
+    isr: tuple[int, ...] = ()
+    offline: tuple[int, ...] = ()
+    #: Bytes that producers write each second; None where it is not known.
+    write_bytes_per_s: float | None = None
+
+    @property
+    def name(self) -> TopicPartition:
+        """Return topic and number."""
+        return TopicPartition(self.topic, self.partition)
+
+    def size_on(self, broker_id: int) -> int:
+        """Return the bytes of the replica on a broker, or of one that would be made there."""
+        if self.replica_sizes and broker_id in self.replicas:
+            return self.replica_sizes[self.replicas.index(broker_id)]
+        return self.size_bytes
+
+
+class ClusterModel(NamedTuple):
+    """Brokers and partitions, in any order."""
+
+    brokers: Sequence[BrokerModel]
+    partitions: Sequence[PartitionModel]
+
+    def check(self) -> None:
+        """Raise BadClusterModel where brokers or partitions repeat or contradict themselves."""
+        ids = [broker.broker_id for broker in self.brokers]
+        if len(set(ids)) < len(ids):
+            twice = next(broker_id for broker_id in ids if ids.count(broker_id) > 1)
+            raise BadClusterModel(f"broker {twice}", "is told of twice")
+        names = set()
+        known = frozenset(ids)
+        for partition in self.partitions:
+            _check_partition(partition, known)
+            names.add((partition.topic, partition.partition))
+        if len(names) < len(self.partitions):
+            raise BadClusterModel("partitions", "one is told of twice")
+
+
+def _check_partition(partition: PartitionModel, broker_ids: frozenset[int]) -> None:
+    replicas = partition.replicas
+    held = set(replicas)
+    rule = ""
+    if not replicas:
+        rule = "has no replicas"
+    elif len(held) < len(replicas):
+        rule = "has two replicas on one broker"
+    elif not held <= broker_ids:
+        unknown = sorted(held - broker_ids)[0]
+        rule = f"has a replica on broker {unknown}, which the model does not have"
+    elif partition.replica_sizes and len(partition.replica_sizes) != len(replicas):
+        rule = "has sizes of another number of replicas"
+    elif partition.log_dirs and len(partition.log_dirs) != len(replicas):
+        rule = "has directories of another number of replicas"
+    elif partition.size_bytes < 0 or min(partition.replica_sizes, default=0) < 0:
+        rule = "has a negative size"
+    if rule:
+        raise BadClusterModel(str(partition.name), rule)

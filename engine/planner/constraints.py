@@ -1,0 +1,55 @@
+"""What a plan may do, and what it is after.
+
+| constraint | what it holds |
+|---|---|
+| excluded topics, pinned partitions | their replicas and leaders stay; they still count |
+| excluded brokers | get no replica and no leadership that they do not have |
+| racks strict | no partition gets more replicas into a rack than the limit of `rack_limits` |
+| racks relaxed | as strict where there is a place, else any place, with a warning |
+| racks ignored | racks do not matter |
+| max moves, max bytes | what must move comes first, then what helps most |
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from engine.model import TopicPartition
+
+
+class RackRule(Enum):
+    """How much racks matter."""
+
+    STRICT = "strict"
+    RELAXED = "relaxed"
+    IGNORED = "ignored"
+
+
+class LevelGoal(Enum):
+    """What should be level over brokers."""
+
+    COUNTS = "counts"
+    BYTES = "bytes"
+    LEADERS = "leaders"
+
+
+ALL_GOALS = frozenset(LevelGoal)
+
+
+class PlanConstraints(NamedTuple):
+    """What a plan may do; the defaults forbid nothing but harm."""
+
+    excluded_topics: frozenset[str] = frozenset()
+    excluded_brokers: frozenset[int] = frozenset()
+    pinned: frozenset[TopicPartition] = frozenset()
+    racks: RackRule = RackRule.STRICT
+    #: Replicas that are copied, and their bytes; None for no bound.
+    max_moves: int | None = None
+    max_bytes_moved: int | None = None
+    #: Bytes are level when no broker has more than this times what it should.
+    bytes_tolerance: float = 1.02
+    #: Changes at work at the same time that one broker takes part in, inwards and outwards each.
+    moves_per_broker: int = 5
+    #: Plans of one seed are the same; another breaks ties elsewhere.
+    seed: int = 0

@@ -1,0 +1,139 @@
+"""How many replicas each broker should hold, and the fewest moves to get there.
+
+Like water that is poured over brokers: each rises to one common level, but not below what must
+stay on it and not above what it may hold; a rack as a whole stays between the fewest replicas that
+must stand in it and the most that may. What is left over when the level is a whole number goes
+to the brokers that hold most already, one each: these would have to give it away otherwise.
+
+```
+brokers  a a a b b b      counts 9 5 4 6 6 6, no bounds: level 6, none left: 6 6 6 6 6 6, 3 moves
+one replica of each partition in each rack, 18 partitions: the same within each rack
+two added to rack a, old ones give only:  9 5 4 0 0 → 5 5 4 2 2
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class CountBounds(NamedTuple):
+    """What a broker must keep and may hold at most, and how many replicas it has."""
+
+    broker: int
+    group: int
+    held: int
+    lowest: int
+    highest: int
+
+    def at(self, level: int) -> int:
+        """Return what it holds when the water stands at a level."""
+        return min(max(level, self.lowest), self.highest)
+
+
+def level_counts(
+    bounds: Sequence[CountBounds], group_bounds: Sequence[tuple[int, int]], total: int
+) -> dict[int, int]:
+    """Return how many replicas each broker should hold, `total` in all as far as bounds allow."""
+    groups: dict[int, list[CountBounds]] = {}
+    for bound in bounds:
+        groups.setdefault(bound.group, []).append(bound)
+
+    reach = {
+        group: (sum(b.lowest for b in members), sum(b.highest for b in members))
+        for group, members in groups.items()
+    }
+
+    def held(group: int, level: int) -> int:
+        fewest, most = group_bounds[group]
+        bounded = min(max(sum(b.at(level) for b in groups[group]), fewest), most)
+        return min(max(bounded, reach[group][0]), reach[group][1])
+
+    level = _highest_level(lambda at: sum(held(group, at) for group in groups), total)
+    totals = {group: held(group, level) for group in groups}
+    left = total - sum(totals.values())
+    rising = [b for b in bounds if b.at(level + 1) > b.at(level)]
+    for bound in sorted(rising, key=lambda b: (-b.held, b.broker)):
+        if left > 0 and totals[bound.group] < held(bound.group, level + 1):
+            totals[bound.group] += 1
+            left -= 1
+    targets: dict[int, int] = {}
+    for group, members in groups.items():
+        targets.update(_level_group(members, totals[group]))
+    return targets
+
+
+def _level_group(members: Sequence[CountBounds], total: int) -> dict[int, int]:
+    level = _highest_level(lambda at: sum(b.at(at) for b in members), total)
+    targets = {b.broker: b.at(level) for b in members}
+    left = total - sum(targets.values())
+    rising = [b for b in members if b.at(level + 1) > b.at(level)]
+    for bound in sorted(rising, key=lambda b: (-b.held, b.broker))[: max(left, 0)]:
+        targets[bound.broker] += 1
+    return targets
+
+
+def _highest_level(held: Callable[[int], int], total: int) -> int:
+    """Return the highest level at which no more than `total` is held."""
+    low, high = 0, max(total, 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if held(middle) <= total:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def moves_between(counts: Sequence[int], targets: dict[int, int]) -> int:
+    """Return the fewest moves from counts to targets: what the brokers below theirs lack."""
+    return sum(max(0, target - counts[broker]) for broker, target in targets.items())
+
+
+def clamp_to_moves(counts: Sequence[int], targets: dict[int, int], moves: int) -> dict[int, int]:
+    """Return targets that so many moves reach, the fullest and the emptiest brokers first."""
+    if moves_between(counts, targets) <= moves:
+        return targets
+    highest = _lowest_cut(
+        lambda cut: sum(max(0, counts[b] - max(cut, t)) for b, t in targets.items()),
+        moves,
+        max(counts),
+    )
+    lowest = _highest_level(
+        lambda rise: sum(max(0, min(rise, t) - counts[b]) for b, t in targets.items()), moves
+    )
+    clamped = {
+        b: max(t, min(highest, counts[b])) if t < counts[b] else max(min(t, lowest), counts[b])
+        for b, t in targets.items()
+    }
+    return _spend(counts, targets, clamped, moves)
+
+
+def _lowest_cut(given: Callable[[int], int], moves: int, high: int) -> int:
+    low = 0
+    while low < high:
+        middle = (low + high) // 2
+        if given(middle) <= moves:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _spend(
+    counts: Sequence[int], targets: dict[int, int], clamped: dict[int, int], moves: int
+) -> dict[int, int]:
+    """Use up what whole levels left of the moves, one broker at a time, givers and takers alike."""
+    result = dict(clamped)
+    givers = sum(max(0, counts[b] - t) for b, t in result.items())
+    takers = sum(max(0, t - counts[b]) for b, t in result.items())
+    for broker in sorted(result, key=lambda b: (-result[b], b)):
+        if givers < moves and result[broker] > targets[broker]:
+            result[broker] -= 1
+            givers += 1
+    for broker in sorted(result, key=lambda b: (result[b], b)):
+        if takers < moves and result[broker] < targets[broker]:
+            result[broker] += 1
+            takers += 1
+    return result

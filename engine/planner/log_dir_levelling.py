@@ -1,0 +1,162 @@
+"""Moves between the directories of a broker: within it, so no other broker notices.
+
+The fullest directory gives the emptiest the replica that comes nearest to what both lack, until
+none holds more than `bytes_tolerance` times the mean, or no move makes both more alike. Where
+capacities are known, room is needed in the target while both copies are there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
+from engine.planner.cluster_model import BrokerModel, ClusterModel, PartitionModel
+from engine.planner.constraints import PlanConstraints
+from engine.planner.plan import PartitionChange
+
+#: How many replicas about the right size are tried.
+_NEIGHBOURS = 8
+
+
+class _Replica(NamedTuple):
+    size: int
+    topic: str
+    partition: int
+
+
+class _Directories:
+    """What the directories of one broker hold, and what moves between them."""
+
+    def __init__(self, broker: BrokerModel) -> None:
+        self._broker = broker
+        self._capacity = {d.path: d.capacity_bytes for d in broker.log_dirs}
+        self.held = {d.path: d.foreign_bytes for d in broker.log_dirs}
+        self._fixed: dict[str, list[_Replica]] = {d.path: [] for d in broker.log_dirs}
+        self.moved: dict[tuple[str, int], str] = {}
+
+    def add(self, path: str, replica: _Replica, *, movable: bool) -> None:
+        """Take note of a replica; one in a directory that is not known stays out of it."""
+        if path in self.held:
+            self.held[path] += replica.size
+            if movable and replica.size:
+                self._fixed[path].append(replica)
+
+    def level(self, tolerance: float) -> None:
+        """Move replicas until directories are level."""
+        if len(self.held) < 2:
+            return
+        for replicas in self._fixed.values():
+            replicas.sort()
+        mean = sum(self.held.values()) / len(self.held)
+        helpless: set[str] = set()
+        while True:
+            full = max((p for p in self.held if p not in helpless), key=self._order, default=None)
+            if full is None or self.held[full] <= mean * tolerance:
+                return
+            if not self._relieve(full, mean):
+                helpless.add(full)
+
+    def _order(self, path: str) -> tuple[int, str]:
+        return self.held[path], path
+
+    def _relieve(self, full: str, mean: float) -> bool:
+        for target in sorted(self.held, key=self._order):
+            gap = self.held[full] - self.held[target]
+            wanted = min(self.held[full] - mean, mean - self.held[target])
+            if gap <= 0 or wanted <= 0:
+                return False
+            replica = self._near(full, target, int(wanted), gap)
+            if replica is not None:
+                self._fixed[full].remove(replica)
+                self.held[full] -= replica.size
+                self.held[target] += replica.size
+                self.moved[replica.topic, replica.partition] = target
+                return True
+        return False
+
+    def _near(self, full: str, target: str, wanted: int, gap: int) -> _Replica | None:
+        """Return the replica nearest to a size that makes both directories more alike."""
+        replicas = self._fixed[full]
+        at = bisect_left(replicas, (wanted,))
+        bound = self._capacity[target]
+        near = [
+            replica
+            for replica in replicas[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
+            if replica.size < gap and (bound is None or self.held[target] + replica.size <= bound)
+        ]
+        return min(near, key=lambda r: (abs(r.size - wanted), r), default=None)
+
+
+def plan_log_dirs(
+    model: ClusterModel, broker_ids: Collection[int], constraints: PlanConstraints
+) -> tuple[list[PartitionChange], Mapping[int, Mapping[str, int]]]:
+    """Return the changes that level directories, and what each directory holds afterwards."""
+    chosen = {b.broker_id: _Directories(b) for b in model.brokers if b.broker_id in set(broker_ids)}
+    for partition in model.partitions:
+        movable = (
+            partition.topic not in constraints.excluded_topics
+            and partition.name not in constraints.pinned
+        )
+        for broker_id, path in zip(partition.replicas, partition.log_dirs, strict=False):
+            if broker_id in chosen:
+                replica = _Replica(
+                    partition.size_on(broker_id), partition.topic, partition.partition
+                )
+                stays = not movable or broker_id in partition.offline
+                chosen[broker_id].add(path, replica, movable=not stays)
+    for directories in chosen.values():
+        directories.level(constraints.bytes_tolerance)
+    changes = [
+        change
+        for partition in sorted(model.partitions, key=lambda p: (p.topic, p.partition))
+        if (change := _change(partition, chosen)) is not None
+    ]
+    held = {broker_id: directories.held for broker_id, directories in chosen.items()}
+    return changes, held
+
+
+def batch_log_dir_moves(
+    changes: Sequence[PartitionChange], constraints: PlanConstraints
+) -> list[list[int]]:
+    """Return batches of positions; each has no more moves on a broker than may be at work."""
+    batches: list[list[int]] = []
+    used: list[dict[int, int]] = []
+    first: dict[int, int] = {}
+    for position in sorted(range(len(changes)), key=lambda at: (-changes[at].size_bytes, at)):
+        brokers = [move[0] for move in changes[position].log_dir_moves]
+        number = max((first.get(broker, 0) for broker in brokers), default=0)
+        if number == len(batches):
+            batches.append([])
+            used.append({})
+        batches[number].append(position)
+        for broker in brokers:
+            used[number][broker] = used[number].get(broker, 0) + 1
+            if used[number][broker] >= constraints.moves_per_broker:
+                first[broker] = number + 1
+    return batches
+
+
+def _change(
+    partition: PartitionModel, chosen: Mapping[int, _Directories]
+) -> PartitionChange | None:
+    name = (partition.topic, partition.partition)
+    targets = tuple(
+        chosen[broker_id].moved.get(name, path) if broker_id in chosen else path
+        for broker_id, path in zip(partition.replicas, partition.log_dirs, strict=False)
+    )
+    if targets == partition.log_dirs:
+        return None
+    leader = partition.leader if partition.leader is not None else partition.replicas[0]
+    return PartitionChange(
+        topic=partition.topic,
+        partition=partition.partition,
+        old_replicas=partition.replicas,
+        new_replicas=partition.replicas,
+        old_leader=partition.leader,
+        new_leader=leader,
+        size_bytes=partition.size_bytes,
+        old_sizes=partition.replica_sizes,
+        old_log_dirs=partition.log_dirs,
+        new_log_dirs=targets,
+    )

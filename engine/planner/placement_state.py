@@ -1,0 +1,267 @@
+"""Replicas by partition and by broker while a plan is searched.
+
+Brokers and partitions are numbers here. Partitions are numbered by size, smallest first, so that a
+sorted list of partitions is sorted by size too, and one of about the right size is found by
+bisection.
+
+| broker | may take any replica | may take back what it had | gives replicas away |
+|---|---|---|---|
+| ordinary | yes | yes | yes |
+| old, while others are added | no | yes | yes |
+| drained | no | no | all |
+| dead, excluded | no | yes | only when repaired or drained |
+
+Invariants: a partition has no two replicas on one broker; `on_broker` and `held_bytes` say what
+`replicas` says, but for brokers between `shift` and `settle`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
+from random import Random
+from typing import Final
+
+from engine.planner.cluster_model import BrokerModel, ClusterModel, PartitionModel
+from engine.planner.constraints import PlanConstraints
+from engine.planner.rack_limits import RackLimits, rack_groups
+
+#: More than any broker holds.
+UNBOUNDED: Final = 1 << 62
+
+
+class PlacementState:
+    """Where replicas stand in a search; see the module."""
+
+    def __init__(
+        self,
+        model: ClusterModel,
+        constraints: PlanConstraints,
+        *,
+        leaving: Collection[int] = (),
+        only_receivers: Collection[int] | None = None,
+    ) -> None:
+        self.constraints = constraints
+        self.brokers: list[BrokerModel] = sorted(model.brokers, key=lambda b: b.broker_id)
+        self.index_of = {b.broker_id: i for i, b in enumerate(self.brokers)}
+        self.partitions = _by_size(model.partitions, constraints.seed)
+        self.sizes = [partition.size_bytes for partition in self.partitions]
+        self._roles(leaving, only_receivers)
+        self._racks()
+        self._fill()
+        self.movable = [
+            partition.topic not in constraints.excluded_topics
+            and (not constraints.pinned or partition.name not in constraints.pinned)
+            for partition in self.partitions
+        ]
+        #: Partitions of which a replica had to move, whatever else may be level.
+        self.forced: set[int] = set()
+        #: Replicas that may not come back, by partition and broker: their directory failed.
+        self.barred: set[tuple[int, int]] = set()
+        #: Replicas that cannot lead before they have caught up, by partition and broker.
+        self.lagging: set[tuple[int, int]] = set()
+        self._find_lagging()
+
+    def _roles(self, leaving: Collection[int], only_receivers: Collection[int] | None) -> None:
+        excluded = self.constraints.excluded_brokers
+        left = set(leaving)
+        chosen = None if only_receivers is None else set(only_receivers)
+        self.leaving = [b.broker_id in left for b in self.brokers]
+        self.usable = [b.is_alive and b.broker_id not in left for b in self.brokers]
+        #: Takes part when things are made level.
+        self.in_play = [
+            usable and b.broker_id not in excluded
+            for usable, b in zip(self.usable, self.brokers, strict=True)
+        ]
+        self.receives = [
+            playing and (chosen is None or b.broker_id in chosen)
+            for playing, b in zip(self.in_play, self.brokers, strict=True)
+        ]
+        self.capacity = [
+            UNBOUNDED if b.capacity_bytes is None else b.capacity_bytes for b in self.brokers
+        ]
+
+    def _racks(self) -> None:
+        self.group_of = rack_groups(self.brokers, self.constraints.racks)
+        self.limits = RackLimits(self.group_of, self.usable)
+        self.has_racks = self.limits.group_count > 1
+        self.members: list[list[int]] = [[] for _ in range(self.limits.group_count)]
+        for broker, group in enumerate(self.group_of):
+            self.members[group].append(broker)
+
+    def _fill(self) -> None:
+        index_of = self.index_of
+        count = len(self.brokers)
+        self.original: list[tuple[int, ...]] = []
+        self.replicas: list[list[int]] = []
+        self.on_broker: list[list[int]] = [[] for _ in range(count)]
+        self.held_bytes = [0] * count
+        #: Bytes of replicas that have another size than their partition, by partition and broker.
+        self.own_sizes: dict[tuple[int, int], int] = {}
+        for number, partition in enumerate(self.partitions):
+            replicas = [index_of[broker_id] for broker_id in partition.replicas]
+            self.original.append(tuple(replicas))
+            self.replicas.append(replicas)
+            size = partition.size_bytes
+            for place, broker in enumerate(replicas):
+                self.on_broker[broker].append(number)
+                own = partition.replica_sizes[place] if partition.replica_sizes else size
+                if own != size:
+                    self.own_sizes[number, broker] = own
+                self.held_bytes[broker] += own
+        self.counts = [len(held) for held in self.on_broker]
+        #: Replicas that a broker did not have, in order.
+        self.arrived: list[list[int]] = [[] for _ in range(count)]
+        self.moves = 0
+        self.bytes_moved = 0
+
+    def _find_lagging(self) -> None:
+        for number, partition in enumerate(self.partitions):
+            if partition.isr and len(partition.isr) < len(partition.replicas):
+                for broker, broker_id in zip(
+                    self.original[number], partition.replicas, strict=True
+                ):
+                    if broker_id not in partition.isr:
+                        self.lagging.add((number, broker))
+
+    # Rules
+
+    def size_at(self, partition: int, broker: int) -> int:
+        """Return the bytes of a replica there, or of one that would be made."""
+        if self.own_sizes:
+            return self.own_sizes.get((partition, broker), self.sizes[partition])
+        return self.sizes[partition]
+
+    def is_admitted(self, partition: int, broker: int) -> bool:
+        """Tell whether a broker may hold a replica of it at all."""
+        if broker in self.replicas[partition] or (partition, broker) in self.barred:
+            return False
+        return self.receives[broker] or (
+            not self.leaving[broker] and broker in self.original[partition]
+        )
+
+    def fits_rack(
+        self, partition: int, target: int, source: int | None = None, *, no_fault: bool = False
+    ) -> bool:
+        """Tell whether racks allow a replica on `target`, one on `source` gone.
+
+        Within the rack of the source a fault may go on, unless there must be none in it.
+        """
+        if not self.has_racks:
+            return True
+        group_of = self.group_of
+        group = group_of[target]
+        stays = source is not None and group_of[source] == group
+        if stays and not no_fault:
+            return True
+        replicas = self.replicas[partition]
+        held = -1 if stays else 0
+        for broker in replicas:
+            if group_of[broker] == group:
+                held += 1
+        factor = len(replicas) + (source is None)
+        return held < self.limits.limit(factor)
+
+    def fits(self, partition: int, broker: int) -> bool:
+        """Tell whether a broker has room for a replica."""
+        return self.held_bytes[broker] + self.size_at(partition, broker) <= self.capacity[broker]
+
+    def may_move(self, partition: int, source: int, target: int) -> bool:
+        """Tell whether a replica may go from one broker to another."""
+        return (
+            self.movable[partition]
+            and self.is_admitted(partition, target)
+            and self.fits(partition, target)
+            and self.fits_rack(partition, target, source)
+        )
+
+    def cost(self, partition: int, source: int, target: int) -> int:
+        """Return how many moves more the plan has when a replica goes from one to another."""
+        original = self.original[partition]
+        return (target not in original) - (source not in original)
+
+    def fault_count(self, partition: int) -> int:
+        """Return how many replicas stand in racks beyond the limit."""
+        if not self.has_racks:
+            return 0
+        group_of = self.group_of
+        groups = [group_of[broker] for broker in self.replicas[partition]]
+        if len(set(groups)) == len(groups):
+            return 0
+        limit = self.limits.limit(len(groups))
+        return sum(max(0, groups.count(group) - limit) for group in set(groups))
+
+    # Changes
+
+    def place(self, partition: int, broker: int, at: int | None = None) -> None:
+        """Add a replica, at a place in the order of preference, or as the last."""
+        replicas = self.replicas[partition]
+        replicas.insert(len(replicas) if at is None else at, broker)
+        insort(self.on_broker[broker], partition)
+        self._entered(partition, broker)
+
+    def remove(self, partition: int, broker: int) -> int:
+        """Take a replica away; returns its place in the order."""
+        replicas = self.replicas[partition]
+        at = replicas.index(broker)
+        del replicas[at]
+        _discard(self.on_broker[broker], partition)
+        self._left(partition, broker)
+        return at
+
+    def move(self, partition: int, source: int, target: int) -> None:
+        """Have a replica stand on another broker, at the same place in the order."""
+        _discard(self.on_broker[source], partition)
+        insort(self.on_broker[target], partition)
+        self.shift(partition, source, target)
+
+    def shift(self, partition: int, source: int, target: int) -> None:
+        """Do as `move`, but leave `on_broker` as it is until `settle`."""
+        replicas = self.replicas[partition]
+        replicas[replicas.index(source)] = target
+        self._left(partition, source)
+        self._entered(partition, target)
+
+    def settle(
+        self, gone: Iterable[tuple[int, set[int]]], come: Iterable[tuple[int, list[int]]]
+    ) -> None:
+        """Bring `on_broker` up to date after shifts: what went and came, by broker."""
+        for broker, went in gone:
+            self.on_broker[broker] = [p for p in self.on_broker[broker] if p not in went]
+        for broker, came in come:
+            self.on_broker[broker].extend(came)
+            self.on_broker[broker].sort()
+
+    def adopt(self, other: PlacementState) -> None:
+        """Take over where another search of the same partitions put them; only to build a plan."""
+        self.replicas = other.replicas
+
+    def _entered(self, partition: int, broker: int) -> None:
+        self.counts[broker] += 1
+        self.held_bytes[broker] += self.size_at(partition, broker)
+        if broker not in self.original[partition]:
+            insort(self.arrived[broker], partition)
+            self.moves += 1
+            self.bytes_moved += self.sizes[partition]
+
+    def _left(self, partition: int, broker: int) -> None:
+        self.counts[broker] -= 1
+        self.held_bytes[broker] -= self.size_at(partition, broker)
+        if broker not in self.original[partition]:
+            _discard(self.arrived[broker], partition)
+            self.moves -= 1
+            self.bytes_moved -= self.sizes[partition]
+
+
+def _discard(ordered: list[int], item: int) -> None:
+    del ordered[bisect_left(ordered, item)]
+
+
+def _by_size(partitions: Sequence[PartitionModel], seed: int) -> list[PartitionModel]:
+    """Return partitions by size; among equals by name, or by the seed where there is one."""
+    ordered = sorted(partitions, key=lambda p: (p.size_bytes, p.topic, p.partition))
+    if seed and any(a.size_bytes == b.size_bytes for a, b in pairwise(ordered)):
+        Random(seed).shuffle(ordered)
+        ordered.sort(key=lambda p: p.size_bytes)
+    return ordered

@@ -1,0 +1,131 @@
+"""Where replicas go that must go somewhere: those of drained and dead brokers, and added ones.
+
+The largest go first, each to the broker that holds the fewest replicas, the fewest bytes among
+equals, of those that racks and capacity allow. Where racks leave no broker and are relaxed, any
+rack will do; where nothing is left, the replica stays where it was and the plan says so.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import NamedTuple
+
+from engine.planner.constraints import RackRule
+from engine.planner.placement_state import PlacementState
+
+
+class Homeless(NamedTuple):
+    """A replica to be placed: of a partition, from a broker, None for one that is new."""
+
+    partition: int
+    source: int | None
+    #: Another rack than that of the source is wanted.
+    leaves_rack: bool = False
+
+
+class Placed(NamedTuple):
+    """What became of the homeless: who found no place, and who one against the racks' limit."""
+
+    left: list[Homeless]
+    against_racks: list[int]
+
+
+class _RackCare(Enum):
+    """What a place may do to racks, best first."""
+
+    NO_FAULT = "no fault"
+    NOT_WORSE = "not worse"
+    NONE = "none"
+
+
+class _Order:
+    """Brokers that take replicas, by rack, the emptiest first."""
+
+    def __init__(self, state: PlacementState) -> None:
+        self._state = state
+        self._by_group: list[list[tuple[int, int, int]]] = [
+            sorted((state.counts[b], state.held_bytes[b], b) for b in members if state.receives[b])
+            for members in state.members
+        ]
+
+    def emptiest(self, item: Homeless, care: _RackCare) -> int | None:
+        """Return the broker that should take a replica, None where none may."""
+        state = self._state
+        partition, source, leaves_rack = item
+        best: tuple[int, int, int] | None = None
+        replicas = state.replicas[partition]
+        shunned = state.group_of[source] if leaves_rack and source is not None else -1
+        for group, order in enumerate(self._by_group):
+            if not order or group == shunned or (best is not None and order[0] >= best):
+                continue
+            if care is not _RackCare.NONE and not state.fits_rack(
+                partition, order[0][2], source, no_fault=care is _RackCare.NO_FAULT
+            ):
+                continue
+            for candidate in order:
+                if best is not None and candidate >= best:
+                    break
+                if candidate[2] not in replicas and state.fits(partition, candidate[2]):
+                    best = candidate
+                    break
+        return None if best is None else best[2]
+
+    def take_out(self, broker: int) -> None:
+        """Forget a broker before what it holds changes."""
+        state = self._state
+        order = self._by_group[state.group_of[broker]]
+        del order[bisect_left(order, (state.counts[broker], state.held_bytes[broker], broker))]
+
+    def put_back(self, broker: int) -> None:
+        """Take a broker in again, by what it holds now."""
+        state = self._state
+        insort(
+            self._by_group[state.group_of[broker]],
+            (state.counts[broker], state.held_bytes[broker], broker),
+        )
+
+
+def place_all(
+    state: PlacementState,
+    homeless: Iterable[Homeless],
+    has_budget: Callable[[PlacementState, int], bool],
+) -> Placed:
+    """Give every replica a broker, the largest first; `has_budget` says if one may be copied."""
+    order = _Order(state)
+    result = Placed([], [])
+    relaxed = state.constraints.racks is RackRule.RELAXED
+    for item in sorted(homeless, key=_largest_first):
+        target = None
+        if has_budget(state, item.partition):
+            target = order.emptiest(item, _RackCare.NO_FAULT)
+            if target is None and not item.leaves_rack:
+                target = order.emptiest(item, _RackCare.NOT_WORSE)
+            if target is None and relaxed and not item.leaves_rack:
+                target = order.emptiest(item, _RackCare.NONE)
+                if target is not None:
+                    result.against_racks.append(item.partition)
+        if target is None:
+            result.left.append(item)
+            continue
+        order.take_out(target)
+        _settle_one(state, order, item, target)
+        order.put_back(target)
+        state.forced.add(item.partition)
+    return result
+
+
+def _largest_first(item: Homeless) -> tuple[int, int]:
+    return -item.partition, -1 if item.source is None else item.source
+
+
+def _settle_one(state: PlacementState, order: _Order, item: Homeless, target: int) -> None:
+    if item.source is None:
+        state.place(item.partition, target)
+    elif state.receives[item.source]:
+        order.take_out(item.source)
+        state.move(item.partition, item.source, target)
+        order.put_back(item.source)
+    else:
+        state.move(item.partition, item.source, target)

@@ -1,0 +1,244 @@
+"""The verbs: what an operator wants done, made into a plan.
+
+| verb | must move | may move besides |
+|---|---|---|
+| spread | nothing | from old brokers to added ones, until counts are level |
+| drain | all replicas of the drained brokers | nothing |
+| replace | all replicas of the old broker, to the new one | nothing |
+| repair | offline replicas; one replica for each rack fault | nothing |
+| replication factor | replicas that are added | nothing |
+| balance | nothing | anything, for level counts, then for level bytes |
+| demote | no replica; leadership of the demoted brokers | nothing |
+
+What must move goes where counts become level, and of all ways to do so, to where bytes do.
+Excluded brokers, and dead ones unless they are repaired or drained, take no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from engine.errors import EngineError
+from engine.planner.balancing import balance_in_rounds
+from engine.planner.byte_levelling import ByteLevelling
+from engine.planner.cluster_model import ClusterModel
+from engine.planner.constraints import ALL_GOALS, LevelGoal, PlanConstraints
+from engine.planner.leader_levelling import LeaderLevelling
+from engine.planner.level_targets import TargetRule
+from engine.planner.log_dir_levelling import batch_log_dir_moves, plan_log_dirs
+from engine.planner.placement_state import PlacementState
+from engine.planner.placing import Homeless
+from engine.planner.plan import ReassignmentPlan, UnmetGoal
+from engine.planner.plan_building import PlanNotes, assemble, build_plan
+from engine.planner.repairs import note_rack_faults, offline_replicas, rack_faults, resize
+from engine.planner.search_steps import (
+    has_budget,
+    in_budget,
+    level_all_leaders,
+    level_counts,
+    rehouse,
+)
+
+
+class PlanRefused(EngineError):
+    """What was asked for is not possible for any partition; `subject` is what it was asked of."""
+
+    def __init__(self, subject: str, reason: str) -> None:
+        self.subject = subject
+        self.reason = reason
+        super().__init__(f"{subject}: {reason}")
+
+
+_DEFAULT = PlanConstraints()
+
+
+def spread(
+    model: ClusterModel, added: Collection[int], constraints: PlanConstraints = _DEFAULT
+) -> ReassignmentPlan:
+    """Plan moves to added brokers until they hold as much as the others; none among old ones."""
+    _check(model, added)
+    return in_budget(constraints, lambda c, small: _spread(model, added, c, small))
+
+
+def _spread(
+    model: ClusterModel, added: Collection[int], constraints: PlanConstraints, small: bool
+) -> ReassignmentPlan:
+    state = PlacementState(model, constraints, only_receivers=added)
+    notes = PlanNotes("spread")
+    level_counts(state, notes, TargetRule.ADDED_RISE, small=small, path_cost=1)
+    ByteLevelling(
+        state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
+    ).level_free()
+    level_all_leaders(state, notes)
+    return build_plan(state, notes)
+
+
+def drain(
+    model: ClusterModel, drained: Collection[int], constraints: PlanConstraints = _DEFAULT
+) -> ReassignmentPlan:
+    """Plan to empty brokers."""
+    _check(model, drained)
+
+    def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        state = PlacementState(model, c, leaving=drained)
+        notes = PlanNotes("drain")
+        gone = [state.index_of[broker_id] for broker_id in drained]
+        homeless = [Homeless(p, b) for b in sorted(gone) for p in state.on_broker[b]]
+        rehouse(state, notes, homeless, "drain")
+        return build_plan(state, notes)
+
+    return in_budget(constraints, plan)
+
+
+def replace(
+    model: ClusterModel, old: int, new: int, constraints: PlanConstraints = _DEFAULT
+) -> ReassignmentPlan:
+    """Plan to have one broker stand where another stood, in the same places of the order.
+
+    What the new one may not take, because of racks or since it has a replica, goes elsewhere.
+    """
+    _check(model, (old, new))
+    if old == new:
+        raise PlanRefused(f"broker {old}", "cannot be replaced by itself")
+
+    def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        state = PlacementState(model, c, leaving=(old,))
+        notes = PlanNotes("replace")
+        source, target = state.index_of[old], state.index_of[new]
+        if not state.receives[target]:
+            raise PlanRefused(f"broker {new}", "is dead or excluded, and cannot take replicas")
+        homeless: list[Homeless] = []
+        replaced: list[int] = []
+        for partition in state.on_broker[source][::-1]:
+            notes.bound_moves += state.movable[partition]
+            if state.may_move(partition, source, target) and has_budget(state, partition):
+                state.move(partition, source, target)
+                replaced.append(partition)
+            else:
+                homeless.append(Homeless(partition, source))
+        notes.bound_moves -= sum(state.movable[item.partition] for item in homeless)
+        # What stands in the old one's place stays there, and leads what that led.
+        for partition in replaced:
+            state.movable[partition] = False
+        rehouse(state, notes, homeless, "replace")
+        if state.moves > len(replaced):
+            notes.warnings.append(
+                f"{state.moves - len(replaced)} replicas cannot go to broker {new} and go elsewhere"
+            )
+        return build_plan(state, notes)
+
+    return in_budget(constraints, plan)
+
+
+def repair(model: ClusterModel, constraints: PlanConstraints = _DEFAULT) -> ReassignmentPlan:
+    """Plan new places for offline replicas, and other racks for those that share one needlessly."""
+    model.check()
+    dead = [b.broker_id for b in model.brokers if not b.is_alive]
+
+    def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        state = PlacementState(model, c, leaving=dead)
+        notes = PlanNotes("repair")
+        offline = offline_replicas(state, notes)
+        state.barred.update((i.partition, i.source) for i in offline if i.source is not None)
+        rehouse(state, notes, [*offline, *rack_faults(state, offline)], "repair")
+        note_rack_faults(state, notes)
+        return build_plan(state, notes)
+
+    return in_budget(constraints, plan)
+
+
+def set_replication_factor(
+    model: ClusterModel, factors: Mapping[str, int], constraints: PlanConstraints = _DEFAULT
+) -> ReassignmentPlan:
+    """Plan other numbers of replicas, by topic. Leaders stay, and removed replicas level counts."""
+    model.check()
+    for topic, factor in factors.items():
+        if factor < 1:
+            raise PlanRefused(f"topic {topic}", "needs at least one replica")
+    missing = sorted(set(factors) - {partition.topic for partition in model.partitions})
+    if missing:
+        raise PlanRefused(f"topic {missing[0]}", "is not there")
+
+    def plan(c: PlanConstraints, _small: bool) -> ReassignmentPlan:
+        state = PlacementState(model, c)
+        brokers = sum(state.receives)
+        for topic, factor in factors.items():
+            if factor > brokers:
+                raise PlanRefused(
+                    f"topic {topic}", f"{factor} replicas do not fit on {brokers} brokers"
+                )
+        notes = PlanNotes("set-replication-factor")
+        homeless = resize(state, factors)
+        rehouse(state, notes, homeless, "replication factor")
+        return build_plan(state, notes)
+
+    return in_budget(constraints, plan)
+
+
+def balance(
+    model: ClusterModel,
+    goals: Collection[LevelGoal] = ALL_GOALS,
+    constraints: PlanConstraints = _DEFAULT,
+) -> ReassignmentPlan:
+    """Plan moves until counts, bytes and leaders are level, as far as each is a goal."""
+    model.check()
+    return in_budget(constraints, lambda c, small: balance_in_rounds(model, goals, c, small))
+
+
+def demote(
+    model: ClusterModel, demoted: Collection[int], constraints: PlanConstraints = _DEFAULT
+) -> ReassignmentPlan:
+    """Plan other leaders for what brokers lead; no replica moves. The demoted become the last."""
+    _check(model, demoted)
+    state = PlacementState(model, constraints)
+    notes = PlanNotes("demote")
+    leaving = {state.index_of[broker_id] for broker_id in demoted}
+    first = [p for p, replicas in enumerate(state.replicas) if replicas[0] in leaving]
+    levelling = LeaderLevelling(state, (p for p in first if state.movable[p]), demoted=leaving)
+    levelling.level()
+    for number in first:
+        replicas = state.replicas[number]
+        if replicas[0] in leaving:
+            notes.unmet.append(
+                UnmetGoal(
+                    "demote",
+                    str(state.partitions[number].name),
+                    "no other replica is in sync and may lead",
+                )
+            )
+        else:
+            replicas.sort(key=lambda b: b in leaving)
+    for number, partition in enumerate(state.partitions):
+        leads = partition.leader is not None and state.index_of[partition.leader] in leaving
+        if leads and state.replicas[number][0] not in leaving and state.movable[number]:
+            notes.elections.add(number)
+    return build_plan(state, notes)
+
+
+def balance_log_dirs(
+    model: ClusterModel,
+    broker_ids: Collection[int] | None = None,
+    constraints: PlanConstraints = _DEFAULT,
+) -> ReassignmentPlan:
+    """Plan moves between directories within brokers, within all by default."""
+    _check(model, broker_ids or ())
+    chosen = [b.broker_id for b in model.brokers] if broker_ids is None else broker_ids
+    changes, held = plan_log_dirs(model, chosen, constraints)
+    notes = PlanNotes("balance-log-dirs")
+    for broker_id in sorted(held):
+        sizes = held[broker_id].values()
+        mean = sum(sizes) / len(sizes) if sizes else 0
+        if sizes and max(sizes) > mean * constraints.bytes_tolerance:
+            notes.warnings.append(
+                f"broker {broker_id}: a directory keeps {max(sizes) / mean:.2f} times the mean"
+            )
+    state = PlacementState(model, constraints)
+    return assemble(state, notes, changes, batch_log_dir_moves(changes, constraints))
+
+
+def _check(model: ClusterModel, asked: Iterable[int]) -> None:
+    model.check()
+    known = {broker.broker_id for broker in model.brokers}
+    for broker_id in asked:
+        if broker_id not in known:
+            raise PlanRefused(f"broker {broker_id}", "is not in the cluster")

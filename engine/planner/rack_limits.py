@@ -1,0 +1,81 @@
+"""How many replicas of a partition a rack may hold.
+
+The limit is the least number with which all replicas find a place: ⌈replicas / racks⌉, more where
+racks are smaller than that. What a rack holds above it is a rack fault.
+
+| brokers by rack | replicas | limit |
+|---|---|---|
+| 4 4 4 | 3 | 1 |
+| 4 4 | 3 | 2 |
+| 1 5 | 4 | 3 |
+
+A broker without a rack among others that have one is a rack of its own. Where no broker has a
+rack, or racks are ignored, all are one rack, and any number may stand in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from engine.planner.cluster_model import BrokerModel
+from engine.planner.constraints import RackRule
+
+
+def rack_groups(brokers: Sequence[BrokerModel], rule: RackRule) -> list[int]:
+    """Return the number of the rack that each broker is in."""
+    if rule is RackRule.IGNORED or all(broker.rack is None for broker in brokers):
+        return [0] * len(brokers)
+    numbers: dict[tuple[str, int], int] = {}
+    groups = []
+    for broker in brokers:
+        name = (broker.rack, -1) if broker.rack is not None else ("", broker.broker_id)
+        groups.append(numbers.setdefault(name, len(numbers)))
+    return groups
+
+
+def rack_limit(replication_factor: int, brokers_by_group: Sequence[int]) -> int:
+    """Return how many replicas of a partition a rack may hold, given its usable brokers."""
+    if len(brokers_by_group) <= 1 or sum(brokers_by_group) < replication_factor:
+        return replication_factor
+    limit = 1
+    while sum(min(limit, count) for count in brokers_by_group) < replication_factor:
+        limit += 1
+    return limit
+
+
+class RackLimits:
+    """Limits by replication factor, for brokers that may hold replicas."""
+
+    def __init__(self, groups: Sequence[int], usable: Sequence[bool]) -> None:
+        self.group_count = max(groups, default=-1) + 1
+        self.sizes = [0] * self.group_count
+        for group, is_usable in zip(groups, usable, strict=True):
+            self.sizes[group] += is_usable
+        self._filled = [size for size in self.sizes if size]
+        self._limits: dict[int, int] = {}
+
+    def limit(self, replication_factor: int) -> int:
+        """Return how many replicas of such a partition a rack may hold."""
+        known = self._limits.get(replication_factor)
+        if known is None:
+            known = rack_limit(replication_factor, self._filled)
+            self._limits[replication_factor] = known
+        return known
+
+    def bounds(self, replication_factor: int) -> list[tuple[int, int]]:
+        """Return the fewest and most replicas of such a partition in each rack."""
+        limit = self.limit(replication_factor)
+        most = [min(limit, size) for size in self.sizes]
+        room = sum(most)
+        return [(max(0, replication_factor - (room - own)), own) for own in most]
+
+
+def fault_count(
+    replicas: Sequence[int], group_of: Sequence[int] | Mapping[int, int], limit: int
+) -> int:
+    """Return how many replicas stand in racks beyond the limit."""
+    counts: dict[int, int] = {}
+    for broker in replicas:
+        group = group_of[broker]
+        counts[group] = counts.get(group, 0) + 1
+    return sum(count - limit for count in counts.values() if count > limit)

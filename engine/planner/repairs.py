@@ -1,0 +1,95 @@
+"""Which replicas a repair moves, and which go or come when a replication factor changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from engine.planner.placement_state import PlacementState
+from engine.planner.placing import Homeless
+from engine.planner.plan import UnmetGoal
+from engine.planner.plan_building import PlanNotes
+
+
+def offline_replicas(state: PlacementState, notes: PlanNotes) -> list[Homeless]:
+    """Return the replicas that are offline, of partitions that have another to copy from."""
+    found = []
+    for number, partition in enumerate(state.partitions):
+        gone = [
+            broker
+            for broker, broker_id in zip(state.original[number], partition.replicas, strict=True)
+            if not state.brokers[broker].is_alive or broker_id in partition.offline
+        ]
+        if not gone:
+            continue
+        if len(gone) == len(partition.replicas):
+            notes.unmet.append(
+                UnmetGoal("repair", str(partition.name), "no replica is alive to copy from")
+            )
+            continue
+        found += [Homeless(number, broker) for broker in gone]
+    return found
+
+
+def rack_faults(state: PlacementState, offline: list[Homeless]) -> list[Homeless]:
+    """Return the replicas that should leave their racks; the leader stays where it can."""
+    if not state.has_racks:
+        return []
+    gone = {(item.partition, item.source) for item in offline}
+    found = []
+    for number, replicas in enumerate(state.replicas):
+        if not state.fault_count(number):
+            continue
+        limit = state.limits.limit(len(replicas))
+        by_group: dict[int, list[int]] = {}
+        for broker in replicas:
+            if (number, broker) not in gone:
+                by_group.setdefault(state.group_of[broker], []).append(broker)
+        for held in by_group.values():
+            held.sort(key=lambda b: (b == replicas[0], -state.counts[b], b))
+            found += [
+                Homeless(number, broker, leaves_rack=True)
+                for broker in held[: len(held) - limit]
+                if len(held) > limit
+            ]
+    return found
+
+
+def note_rack_faults(state: PlacementState, notes: PlanNotes) -> None:
+    """Say which faults are left."""
+    said = {unmet.subject for unmet in notes.unmet}
+    for number, partition in enumerate(state.partitions):
+        if state.fault_count(number) and str(partition.name) not in said:
+            reason = "no broker of another rack may take a replica"
+            notes.unmet.append(UnmetGoal("repair", str(partition.name), reason))
+
+
+def resize(state: PlacementState, factors: Mapping[str, int]) -> list[Homeless]:
+    """Take away what is too much; return what is to be added."""
+    added = []
+    for number in range(len(state.partitions) - 1, -1, -1):
+        factor = factors.get(state.partitions[number].topic)
+        if factor is None:
+            continue
+        replicas = state.replicas[number]
+        added += [Homeless(number, None)] * max(0, factor - len(replicas))
+        while state.movable[number] and len(replicas) > factor:
+            state.remove(number, _least_missed(state, number))
+    return added
+
+
+def _least_missed(state: PlacementState, number: int) -> int:
+    """Return the replica to remove: a dead one, one in a crowded rack; the leader last."""
+    replicas = state.replicas[number]
+    groups = [state.group_of[broker] for broker in replicas]
+    return max(
+        replicas,
+        key=lambda b: (
+            not state.brokers[b].is_alive,
+            (number, b) in state.lagging,
+            b != replicas[0],
+            groups.count(state.group_of[b]) if state.has_racks else 0,
+            state.counts[b],
+            state.held_bytes[b],
+            b,
+        ),
+    )

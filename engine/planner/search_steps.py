@@ -1,0 +1,121 @@
+"""What verbs are made of: levelling, and finding places, within what may be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from engine.planner.byte_levelling import ByteLevelling
+from engine.planner.constraints import PlanConstraints
+from engine.planner.count_levelling import level_by_moves, level_by_paths
+from engine.planner.count_targets import clamp_to_moves, moves_between
+from engine.planner.leader_levelling import LeaderLevelling
+from engine.planner.level_targets import TargetRule, find_targets, targets_within_racks
+from engine.planner.placement_state import PlacementState
+from engine.planner.placing import Homeless, place_all
+from engine.planner.plan import ReassignmentPlan, UnmetGoal
+from engine.planner.plan_building import PlanNotes
+
+
+def in_budget(
+    constraints: PlanConstraints, plan: Callable[[PlanConstraints, bool], ReassignmentPlan]
+) -> ReassignmentPlan:
+    """Return a plan that moves no more bytes than allowed: of the smallest replicas, if need be."""
+    result = plan(constraints, False)
+    budget = constraints.max_bytes_moved
+    if budget is None or result.bytes_moved <= budget:
+        return result
+    result = plan(constraints, True)
+    while result.bytes_moved > budget and result.moves:
+        moves = min(result.moves - 1, result.moves * budget // result.bytes_moved)
+        result = plan(constraints._replace(max_moves=moves), True)
+    return result
+
+
+def has_budget(state: PlacementState, partition: int) -> bool:
+    """Tell whether one more copy of a partition is within what may be moved."""
+    constraints = state.constraints
+    if constraints.max_moves is not None and state.moves >= constraints.max_moves:
+        return False
+    budget = constraints.max_bytes_moved
+    return budget is None or state.bytes_moved + state.sizes[partition] <= budget
+
+
+def touched(state: PlacementState) -> list[int]:
+    """Return the partitions whose replicas changed."""
+    return [
+        number
+        for number, (original, replicas) in enumerate(
+            zip(state.original, state.replicas, strict=True)
+        )
+        if tuple(replicas) != original
+    ]
+
+
+def level_counts(
+    state: PlacementState, notes: PlanNotes, rule: TargetRule, *, small: bool, path_cost: int
+) -> None:
+    before = list(state.counts)
+    targets = find_targets(state, rule)
+    notes.bound_moves += moves_between(before, targets)
+    max_moves = state.constraints.max_moves
+    if max_moves is not None:
+        clamped = clamp_to_moves(before, targets, max(0, max_moves - state.moves))
+        if clamped != targets:
+            notes.warnings.append("counts are not level yet: that takes more than may be moved")
+        targets = clamped
+    level_by_moves(state, targets, smallest_first=small)
+    level_by_paths(state, targets, max_cost=path_cost, max_moves=max_moves)
+    if max_moves is None and any(state.counts[b] != t for b, t in targets.items()):
+        # The racks cannot be as level as they should: each becomes level for itself.
+        again = targets_within_racks(state, rule)
+        unreached = moves_between(before, targets)
+        level_by_moves(state, again, smallest_first=small)
+        level_by_paths(state, again, max_cost=path_cost, max_moves=max_moves)
+        if all(state.counts[b] == t for b, t in again.items()):
+            notes.bound_moves += moves_between(before, again) - unreached
+
+
+def rehouse(state: PlacementState, notes: PlanNotes, homeless: list[Homeless], goal: str) -> None:
+    """Place replicas, then make level what was placed, by nothing but other places for it."""
+    before = list(state.counts)
+    wanted = [item for item in homeless if state.movable[item.partition]]
+    notes.bound_moves += len(wanted)
+    placed = place_all(state, wanted, has_budget)
+    if placed.against_racks:
+        notes.warnings.append(
+            f"{len(placed.against_racks)} replicas share a rack for want of another"
+        )
+    for item in (*placed.left, *(i for i in homeless if not state.movable[i.partition])):
+        notes.unmet.append(
+            UnmetGoal(goal, str(state.partitions[item.partition].name), _why(state, item))
+        )
+    targets = find_targets(state, TargetRule.NONE_SINKS, before)
+    level_by_paths(state, targets, max_cost=0, max_moves=state.constraints.max_moves)
+    ByteLevelling(
+        state, max_moves=state.constraints.max_moves, max_bytes=state.constraints.max_bytes_moved
+    ).level_free()
+    level_leaders(state, touched(state))
+
+
+def _why(state: PlacementState, item: Homeless) -> str:
+    if not state.movable[item.partition]:
+        return "is excluded or pinned"
+    if not has_budget(state, item.partition):
+        return "is beyond the moves or bytes that are allowed"
+    return "no broker may take a replica: racks, capacity, or it has one already"
+
+
+def level_leaders(state: PlacementState, free: Iterable[int]) -> LeaderLevelling:
+    levelling = LeaderLevelling(state, (p for p in free if state.movable[p]))
+    levelling.level()
+    return levelling
+
+
+def level_all_leaders(state: PlacementState, notes: PlanNotes) -> None:
+    levelling = level_leaders(state, range(len(state.partitions)))
+    leads = [levelling.leads[b] for b in range(len(state.brokers)) if state.in_play[b]]
+    if leads and max(leads) - min(leads) > 1:
+        notes.warnings.append(
+            f"leaders cannot be level: {min(leads)} to {max(leads)} for a broker is the best that "
+            "these replicas allow"
+        )

@@ -1,0 +1,77 @@
+"""What fewer moves or bytes would bring: plans of which none is better than another in all.
+
+Each row is a plan under a budget: a share of the moves of the whole plan, or of its bytes. Under a
+budget of bytes the smallest replicas move first, so counts become level at the price of bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from engine.planner.constraints import PlanConstraints
+from engine.planner.plan import LevelFigures, ReassignmentPlan
+
+_SHARES: Final = (0.1, 0.25, 0.5, 0.75)
+
+
+class TradeOff(NamedTuple):
+    """One plan of many: under which budget, what it moves, and how level things are after it."""
+
+    max_moves: int | None
+    max_bytes_moved: int | None
+    moves: int
+    bytes_moved: int
+    after: LevelFigures
+    unmet: int
+
+    @property
+    def price_and_rest(self) -> tuple[float, ...]:
+        """Return what should be low: what is moved, and what is not level afterwards."""
+        after = self.after
+        return (
+            self.moves,
+            self.bytes_moved,
+            self.unmet,
+            after.count_spread_in_rack,
+            after.bytes_max_over_mean,
+            after.rack_faults + after.offline_replicas,
+        )
+
+
+def trade_offs(
+    make_plan: Callable[[PlanConstraints], ReassignmentPlan],
+    constraints: PlanConstraints,
+    whole: ReassignmentPlan,
+) -> list[TradeOff]:
+    """Return the front from nothing to the whole plan, cheapest first; a plan is made for each.
+
+    `make_plan` is a verb, as it made `whole` under the same constraints.
+    """
+    budgets = [(int(whole.moves * share), None) for share in (0.0, *_SHARES)]
+    by_bytes = [(None, int(whole.bytes_moved * share)) for share in _SHARES]
+    found = [_trade_off(whole, None, None)]
+    for max_moves, max_bytes in (*budgets, *by_bytes):
+        bounded = constraints._replace(max_moves=max_moves, max_bytes_moved=max_bytes)
+        found.append(_trade_off(make_plan(bounded), max_moves, max_bytes))
+    return front_of(found)
+
+
+def front_of(found: Sequence[TradeOff]) -> list[TradeOff]:
+    """Return those that no other is better than, or as good and cheaper, by bytes and moves."""
+    front: list[TradeOff] = []
+    seen = set()
+    for item in sorted(found, key=lambda t: (t.bytes_moved, t.moves)):
+        price = item.price_and_rest
+        if price not in seen and not any(_beats(o.price_and_rest, price) for o in found):
+            front.append(item)
+            seen.add(price)
+    return front
+
+
+def _beats(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return one != other and all(a <= b for a, b in zip(one, other, strict=True))
+
+
+def _trade_off(plan: ReassignmentPlan, max_moves: int | None, max_bytes: int | None) -> TradeOff:
+    return TradeOff(max_moves, max_bytes, plan.moves, plan.bytes_moved, plan.after, len(plan.unmet))

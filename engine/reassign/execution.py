@@ -1,0 +1,427 @@
+"""Executes a plan: throttles, changes in order, everything back in the end; goes on after a death.
+
+1. The throttles that are there are noted, then those of the plan, then set.
+2. In turn, until every change has ended: look; note what has ended; begin what may begin, noted
+   before it is asked for. Nothing begins while partitions newly are under min.insync.replicas.
+3. Preferred leaders are elected for the partitions of the plan.
+4. The throttles are brought back to what they were.
+5. The end is noted.
+
+Each step may be done twice: one that comes after a death does again what is not known to be done.
+A cancel takes back what is at work, begins nothing, and goes on with 4.
+
+Source: KIP-455, KIP-73; RSN-6.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from engine.errors import ApiError, EngineError
+from engine.host.ports import Clock
+from engine.kafka_errors import (
+    INVALID_REPLICA_ASSIGNMENT,
+    NO_REASSIGNMENT_IN_PROGRESS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange
+from engine.reassign.journal import ExecutionSettings, JournalState, MoveJournal
+from engine.reassign.live_cluster import ClusterNow, MovedCluster
+from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
+from engine.reassign.scheduling import next_to_begin
+from engine.reassign.throttles import (
+    LISTS,
+    ThrottleSetting,
+    returning,
+    settings_for,
+    wanted,
+)
+
+#: How long a cluster may be out of reach before an execution leaves it, to be resumed.
+PATIENCE_MS = 300_000
+#: Refusals that may be of a moment: a broker died, a topic was deleted; and how long they may last.
+_PASSING = frozenset((INVALID_REPLICA_ASSIGNMENT, UNKNOWN_TOPIC_OR_PARTITION))
+_REFUSED_MS = 60_000
+#: So often is looked before a partition counts as moved by somebody else.
+_LOOKS_ASTRAY = 3
+#: What no plan can begin with.
+_STALE = frozenset((MovePhase.REPLACED, MovePhase.ELSEWHERE, MovePhase.GONE))
+
+
+class ThrottleNotSet(EngineError):
+    """A throttle could not be set before a plan began: nothing has been moved."""
+
+    def __init__(self, setting: ThrottleSetting, error: EngineError) -> None:
+        self.setting = setting
+        self.error = error
+        self.hint = "nothing moves yet: mend that, and execute again; or leave the throttle out"
+        super().__init__(f"{setting} cannot be set: {error}")
+
+
+class WrongCluster(EngineError):
+    """A journal is of another cluster than the one at hand."""
+
+    def __init__(self, journal_cluster_id: str, cluster_id: str | None) -> None:
+        self.journal_cluster_id = journal_cluster_id
+        self.cluster_id = cluster_id
+        self.hint = "name the cluster of the journal by -b or --context"
+        super().__init__(
+            f"the journal is of cluster {journal_cluster_id}, this is cluster {cluster_id}"
+        )
+
+
+class TargetsMissing(EngineError):
+    """A plan gives replicas to brokers that are not alive: nothing has been moved."""
+
+    def __init__(self, broker_ids: Sequence[int]) -> None:
+        self.broker_ids = broker_ids
+        self.hint = "start them, or make a new plan: `kctl reassign plan`"
+        names = ", ".join(map(str, broker_ids))
+        super().__init__(f"the plan gives replicas to broker {names}, which is not alive")
+
+
+class StalePlan(EngineError):
+    """Partitions are not where a plan found them: nothing has been moved."""
+
+    def __init__(self, partitions: Sequence[TopicPartition]) -> None:
+        self.partitions = partitions
+        self.hint = "make a new plan: `kctl reassign plan`"
+        more = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
+        super().__init__(f"the plan is of another time: {partitions[0]}{more} is elsewhere by now")
+
+
+class ChangeNow(NamedTuple):
+    """Where one change stands."""
+
+    change: PartitionChange
+    phase: MovePhase
+    copied_bytes: int
+    total_bytes: int
+    isr: tuple[int, ...]
+    leader: int | None
+
+
+class ExecutionNow(NamedTuple):
+    """One look at an execution; `pause` says why nothing begins, None if it may.
+
+    Changes that add replicas to a broker of `missed` wait until it is alive.
+    """
+
+    changes: list[ChangeNow]
+    brokers: frozenset[int]
+    pause: str | None
+    missed: list[int]
+    now_ms: int
+
+    @property
+    def ended_count(self) -> int:
+        """Count the changes that are over."""
+        return sum(now.phase in ENDED for now in self.changes)
+
+
+class ExecutionEnd(NamedTuple):
+    """How an execution ended; `left_throttles` are ours that are still there, with the reason."""
+
+    how_ended: Mapping[TopicPartition, str]
+    refused: Mapping[TopicPartition, ApiError]
+    left_throttles: Mapping[ThrottleSetting, EngineError]
+    foreign_throttles: Sequence[ThrottleSetting]
+
+    @property
+    def is_clean(self) -> bool:
+        """Tell whether every change is as the plan wants it, and no throttle of ours is left."""
+        all_done = all(how == MovePhase.DONE.value for how in self.how_ended.values())
+        return all_done and not self.refused and not self.left_throttles
+
+
+class Execution:
+    """One plan on one cluster, with its journal. `state` is what an earlier life has done."""
+
+    def __init__(
+        self,
+        cluster: MovedCluster,
+        clock: Clock,
+        journal: MoveJournal,
+        state: JournalState,
+        *,
+        poll_ms: int = 1000,
+    ) -> None:
+        self._cluster = cluster
+        self._poll_ms = poll_ms
+        self._clock = clock
+        self._journal = journal
+        self._order = state.begun.settings.order(len(state.begun.changes))
+        self._settings: ExecutionSettings = state.begun.settings
+        self._changes = state.begun.changes
+        self._cluster_id = state.begun.cluster_id
+        self._before = dict(state.before)
+        self._ours = dict(state.ours)
+        self._is_returned = state.is_returned
+        self._submitted = set(state.submitted)
+        self._ended = dict(state.ended)
+        self._refused: dict[TopicPartition, ApiError] = {}
+        # How often a partition was seen where the plan does not want it.
+        self._astray: Counter[TopicPartition] = Counter()
+        self._refused_since_ms: dict[TopicPartition, int] = {}
+        self._under_min_isr: frozenset[TopicPartition] | None = None
+        self._foreign: list[ThrottleSetting] = []
+
+    def run(self, on_look: Callable[[ExecutionNow], None]) -> ExecutionEnd:
+        """Execute to the end; `on_look` is told after each look."""
+        now = self._look()
+        self._require_cluster(now)
+        if not self._submitted and not self._ours:
+            self._require_targets(now)
+        self._throttle()
+        while not self._round(on_look):
+            self._cluster.pause(self._poll_ms)
+        if self._settings.elects_leaders:
+            self._elect()
+        return self._finish("executed")
+
+    def cancel(self, on_look: Callable[[ExecutionNow], None]) -> ExecutionEnd:
+        """Take back what is at work, and bring back the throttles."""
+        now = self._look()
+        self._require_cluster(now)
+        self._journal.cancel()
+        at_work = [c.change.name for c in self._now(now).changes if c.phase in AT_WORK]
+        answers = self._cluster.submit(dict.fromkeys(at_work)) if at_work else {}
+        for key, error in answers.items():
+            if error is not None and error.code != NO_REASSIGNMENT_IN_PROGRESS:
+                self._refused[key] = error
+        while True:
+            seen = self._now(self._look())
+            on_look(seen)
+            waits = [c for c in seen.changes if c.phase in AT_WORK and not self._is_refused(c)]
+            moving = [c for c in waits if c.phase is not MovePhase.MOVING_DIRECTORY]
+            if not moving:
+                break
+            self._cluster.pause(self._poll_ms)
+        self._restore_order()
+        for change_now in seen.changes:
+            how = "cancelled" if change_now.phase not in ENDED else change_now.phase.value
+            self._ended.setdefault(change_now.change.name, how)
+        return self._finish("cancelled")
+
+    def _restore_order(self) -> None:
+        """Bring back the order of replicas, and so the preferred leader.
+
+        What is cancelled has the order of its target: the controller knows no other any more.
+        """
+        partitions = self._look().partitions
+        orders: dict[TopicPartition, tuple[int, ...] | None] = {
+            change.name: change.old_replicas
+            for change in self._changes
+            if (partition := partitions.get(change.name)) is not None
+            and change.name in self._submitted
+            and partition.replicas not in (change.old_replicas, change.new_replicas)
+            and set(partition.replicas) == set(change.old_replicas)
+        }
+        if orders:
+            self._cluster.submit(orders)
+
+    def _is_refused(self, now: ChangeNow) -> bool:
+        return now.change.name in self._refused
+
+    def _require_cluster(self, now: ClusterNow) -> None:
+        if self._cluster_id is not None and now.cluster_id != self._cluster_id:
+            raise WrongCluster(self._cluster_id, now.cluster_id)
+
+    def _require_targets(self, now: ClusterNow) -> None:
+        missed = self._missed(now, self._now(now).changes)
+        if missed:
+            raise TargetsMissing(missed)
+        stale = [c.change for c in self._now(now).changes if c.phase in _STALE]
+        if stale:
+            raise StalePlan([change.name for change in stale])
+
+    # 1. Throttles
+
+    def _throttle(self) -> None:
+        settings = settings_for(self._changes, self._settings.rates)
+        if not settings:
+            return
+        unknown = [setting for setting in settings if setting not in self._before]
+        there = self._cluster.throttles(unknown)
+        known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
+        if known:
+            self._journal.before(known)
+            self._before |= known
+        reachable = {s: v for s, v in self._before.items() if s in set(settings)}
+        moving = [change for change in self._changes if change.name not in self._ended]
+        values = {
+            setting: value
+            for setting, value in wanted(moving, self._settings.rates, self._before).items()
+            if setting in reachable
+        }
+        if not values:
+            return
+        self._journal.throttle(values)
+        self._ours |= values
+        self._is_returned = False
+        for setting, error in self._cluster.set_throttles(values).items():
+            raise ThrottleNotSet(setting, error)
+
+    # 2. Rounds
+
+    def _look(self) -> ClusterNow:
+        """Look, again while the cluster is out of reach; raises what it met in the end."""
+        began_ms = self._clock.monotonic_ms()
+        while True:
+            try:
+                return self._cluster.look()
+            except EngineError:
+                if self._clock.monotonic_ms() - began_ms > PATIENCE_MS:
+                    raise
+            self._cluster.pause(self._poll_ms)
+
+    def _now(self, now: ClusterNow) -> ExecutionNow:
+        changes = []
+        for change in self._changes:
+            key = change.name
+            partition = now.partitions.get(key)
+            replicas = now.replicas.get(key, {})
+            phase = phase_of(change, partition, now.ongoing.get(key), replicas)
+            if partition is None:
+                changes.append(ChangeNow(change, phase, 0, 0, (), None))
+                continue
+            copied, total = copied_bytes(change, partition, replicas)
+            leader = partition.leader if partition.has_leader else None
+            changes.append(ChangeNow(change, phase, copied, total, partition.isr, leader))
+        return ExecutionNow(
+            changes,
+            now.brokers,
+            self._why_paused(now),
+            self._missed(now, changes),
+            self._clock.monotonic_ms(),
+        )
+
+    def _why_paused(self, now: ClusterNow) -> str | None:
+        if self._under_min_isr is None:
+            self._under_min_isr = now.under_min_isr
+        worse = sorted(now.under_min_isr - self._under_min_isr)
+        if not worse or not self._settings.is_paused_under_min_isr:
+            return None
+        more = f" and {len(worse) - 1} more" if len(worse) > 1 else ""
+        return f"{worse[0]}{more} fell under min.insync.replicas"
+
+    @staticmethod
+    def _missed(now: ClusterNow, changes: Iterable[ChangeNow]) -> list[int]:
+        waiting = [c.change for c in changes if c.phase is MovePhase.WAITING]
+        return sorted({id_ for change in waiting for id_ in change.added} - now.brokers)
+
+    def _round(self, on_look: Callable[[ExecutionNow], None]) -> bool:
+        """Look, note, begin; tells whether every change has ended."""
+        seen = self._now(self._look())
+        on_look(seen)
+        waiting, able, at_work = [], [], []
+        for position, now in enumerate(seen.changes):
+            key = now.change.name
+            if key in self._ended or key in self._refused:
+                continue
+            if now.phase in _STALE and not self._is_lasting(key):
+                at_work.append(position)
+            elif now.phase in ENDED:
+                self._ended[key] = now.phase.value
+                self._journal.ended(key, now.phase.value)
+            elif now.phase is MovePhase.WAITING:
+                waiting.append(position)
+                if not set(now.change.added) & set(seen.missed):
+                    able.append(position)
+            else:
+                at_work.append(position)
+        if not waiting and not at_work:
+            return True
+        if seen.pause is None and able:
+            bound = self._settings.moves_per_broker
+            begin = next_to_begin(self._changes, self._order, able, at_work, bound)
+            self._begin([self._changes[position] for position in begin])
+        return False
+
+    def _is_lasting(self, key: TopicPartition) -> bool:
+        """Tell whether a partition has been elsewhere for a few looks: brokers hear of it late."""
+        self._astray[key] += 1
+        return self._astray[key] >= _LOOKS_ASTRAY
+
+    def _begin(self, changes: Sequence[PartitionChange]) -> None:
+        if not changes:
+            return
+        keys = [change.name for change in changes]
+        self._journal.submit(keys)
+        self._submitted.update(keys)
+        self._choose_directories(changes)
+        targets: dict[TopicPartition, tuple[int, ...] | None] = {
+            change.name: change.new_replicas
+            for change in changes
+            if change.new_replicas != change.old_replicas
+        }
+        if targets:
+            for key, error in self._cluster.submit(targets).items():
+                if error is not None and not self._may_pass(key, error):
+                    self._refused[key] = error
+
+    def _may_pass(self, key: TopicPartition, error: ApiError) -> bool:
+        """Tell whether a refusal is of what the next looks may show: a dead broker, no topic."""
+        now_ms = self._clock.monotonic_ms()
+        since_ms = self._refused_since_ms.setdefault(key, now_ms)
+        return error.code in _PASSING and now_ms - since_ms < _REFUSED_MS
+
+    def _choose_directories(self, changes: Iterable[PartitionChange]) -> None:
+        """Tell brokers where replicas go; those that they will get first, as Kafka's tool does."""
+        paths: dict[int, dict[TopicPartition, str]] = {}
+        for change in changes:
+            wanted_paths = zip(change.new_replicas, change.new_log_dirs, strict=False)
+            stays = {broker_id for broker_id, _, _ in change.log_dir_moves}
+            for broker_id, path in wanted_paths:
+                if path != "any" and (broker_id in change.added or broker_id in stays):
+                    paths.setdefault(broker_id, {})[change.name] = path
+        if not paths:
+            return
+        for (key, _), error in self._cluster.move_log_dirs(paths).items():
+            if isinstance(error, ApiError):
+                self._refused[key] = error
+
+    # 3. to 5. The end
+
+    def _elect(self) -> None:
+        seen = self._now(self._look())
+        keys = [
+            now.change.name
+            for now in seen.changes
+            if now.phase is MovePhase.DONE
+            and now.leader != now.change.new_leader
+            and now.change.new_leader == now.change.new_replicas[0]
+        ]
+        if keys:
+            self._cluster.elect_preferred(keys)
+
+    def _finish(self, how: str) -> ExecutionEnd:
+        left = {} if self._is_returned else self._return_throttles()
+        if not left:
+            self._journal.over(how)
+        for key in self._refused:
+            self._ended.pop(key, None)
+        return ExecutionEnd(self._ended, self._refused, left, self._foreign)
+
+    def _return_throttles(self) -> dict[ThrottleSetting, EngineError]:
+        """Bring the throttles back; what could not be is returned, and the journal stays open."""
+        if not self._ours:
+            return {}
+        there = self._cluster.throttles(self._ours)
+        left: dict[ThrottleSetting, EngineError] = {}
+        now: dict[ThrottleSetting, str | None] = {}
+        for setting, value in there.items():
+            if not isinstance(value, EngineError):
+                now[setting] = value
+            elif setting.name not in LISTS:
+                left[setting] = value
+        back = returning(self._before, self._ours, now)
+        self._foreign = back.foreign
+        left |= self._cluster.set_throttles(back.values)
+        if not left:
+            self._journal.returned()
+            self._is_returned = True
+        return left

@@ -1,0 +1,174 @@
+"""What the controller will do with a change: the steps, what clients notice, what may fail.
+
+Pure. The steps are those of RSN-2 and of Kafka's walk (U, A, B), for one partition.
+
+Source: RSN-1 … RSN-9; engine/controller/reassignment.py.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.planner.plan import PartitionChange
+
+
+class MoveStep(NamedTuple):
+    """One step: what is done, the sets then, what clients notice, what a failure does."""
+
+    letter: str
+    what: str
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int | None
+    clients: str
+    failure: str
+
+
+def steps_of(change: PartitionChange) -> list[MoveStep]:
+    """Return the steps of a change, from replicas that are all in sync."""
+    if change.new_replicas == change.old_replicas:
+        elections = [_election(change)] if change.old_leader != change.new_leader else []
+        return [*_log_dir_steps(change), *elections]
+    old, new, leader = change.old_replicas, change.new_replicas, change.old_leader
+    both = (*new, *(id_ for id_ in old if id_ not in new))
+    steps = [
+        MoveStep(
+            "U1",
+            f"the topic's assignment becomes {_set(both)}: {_what(change)}",
+            both,
+            old,
+            leader,
+            "nothing",
+            "the controller dies before: nothing has begun. After: the next one goes on here",
+        )
+    ]
+    if change.added:
+        steps += _copying(change, both)
+    isr = both
+    if leader not in new:
+        leader = new[0]
+        steps.append(
+            MoveStep(
+                "B3",
+                f"broker {leader} is elected: the first of {_set(new)} that is in sync",
+                both,
+                isr,
+                leader,
+                "NOT_LEADER_OR_FOLLOWER once; clients ask for metadata and go on",
+                f"broker {leader} dies: the next of {_set(new)} that is in sync leads",
+            )
+        )
+    if change.removed:
+        steps += _shrinking(change, both, leader)
+    else:
+        steps.append(
+            MoveStep("B6", f"the assignment is {_set(new)}", new, new, leader, "nothing", _AGAIN)
+        )
+    if leader != change.new_leader:
+        steps.append(_election(change))
+    return steps
+
+
+_AGAIN = "the controller dies: the next one does this step again"
+
+
+def _what(change: PartitionChange) -> str:
+    parts = []
+    if change.added:
+        parts.append(f"{_set(change.added)} added")
+    if change.removed:
+        parts.append(f"{_set(change.removed)} to be removed")
+    return " and ".join(parts) or "another order"
+
+
+def _copying(change: PartitionChange, both: tuple[int, ...]) -> list[MoveStep]:
+    old, leader, added = change.old_replicas, change.old_leader, change.added
+    size = f"{change.size_bytes} bytes each" if change.size_bytes else "all there is"
+    return [
+        MoveStep(
+            "A1",
+            f"the leader epoch rises; brokers {_set(both)} get their orders",
+            both,
+            old,
+            leader,
+            "FENCED_LEADER_EPOCH for who tells an older epoch: they ask for metadata",
+            "an order that is lost is sent again when its broker registers again",
+        ),
+        MoveStep(
+            "A2",
+            f"{_set(added)} make the replica and copy {size} from the leader",
+            both,
+            old,
+            leader,
+            "the leader sends more; a throttle bounds it",
+            f"one of {_set(added)} dies: this step waits for it; `kctl reassign cancel` goes back",
+        ),
+        MoveStep(
+            "A3",
+            f"caught up, {_set(added)} join the in-sync set",
+            both,
+            both,
+            leader,
+            "acks=all waits for them too from here on",
+            "one falls behind: it leaves the set, and this step waits again",
+        ),
+    ]
+
+
+def _shrinking(
+    change: PartitionChange, both: tuple[int, ...], leader: int | None
+) -> list[MoveStep]:
+    new, removed = change.new_replicas, change.removed
+    return [
+        MoveStep(
+            "B4",
+            f"{_set(removed)} leave the in-sync set; the leader epoch rises",
+            both,
+            new,
+            leader,
+            "nothing",
+            _AGAIN,
+        ),
+        MoveStep(
+            "B5",
+            f"{_set(removed)} delete their replicas",
+            both,
+            new,
+            leader,
+            "consumers that read from them go to the leader",
+            "one of them is down: its files stay on that disk",
+        ),
+        MoveStep("B6", f"the assignment is {_set(new)}", new, new, leader, "nothing", _AGAIN),
+    ]
+
+
+def _election(change: PartitionChange) -> MoveStep:
+    return MoveStep(
+        "elect",
+        f"kctl has the preferred leader elected: broker {change.new_leader}",
+        change.new_replicas,
+        change.new_replicas,
+        change.new_leader,
+        "NOT_LEADER_OR_FOLLOWER once; clients ask for metadata and go on",
+        "it is out of sync: the leader stays",
+    )
+
+
+def _log_dir_steps(change: PartitionChange) -> list[MoveStep]:
+    replicas, leader = change.new_replicas, change.old_leader
+    return [
+        MoveStep(
+            "dir",
+            f"broker {broker_id} copies its replica from {old} to {new}, then goes on there",
+            replicas,
+            replicas,
+            leader,
+            "nothing",
+            "the broker dies: it goes on with the copy when it is back",
+        )
+        for broker_id, old, new in change.log_dir_moves
+    ]
+
+
+def _set(ids: tuple[int, ...]) -> str:
+    return "{" + ",".join(map(str, ids)) + "}"

@@ -1,0 +1,244 @@
+"""A cluster as the execution of a plan sees and changes it: requests of a client, nothing kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import describe_log_dirs
+from engine.client.config_admin import (
+    ConfigChange,
+    ConfigOp,
+    ConfigResourceType,
+    ConfigSource,
+    Resource,
+    alter_configs,
+    describe_configs,
+)
+from engine.client.leader_admin import Election, elect_leaders
+from engine.client.metadata import ClusterView, PartitionView
+from engine.client.reassignments import (
+    OngoingReassignment,
+    alter_log_dirs,
+    alter_reassignments,
+    list_reassignments,
+)
+from engine.errors import ApiError, EngineError
+from engine.kafka_errors import REPLICA_NOT_AVAILABLE
+from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange
+from engine.reassign.phases import ReplicaNow
+from engine.reassign.throttles import ThrottleSetting
+
+_MIN_ISR = "min.insync.replicas"
+#: Where a value comes from that was set for one topic or one broker alone.
+_OWN_SOURCES = (ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_BROKER_CONFIG)
+
+
+class ClusterNow(NamedTuple):
+    """One look at a cluster; partitions and replicas are those of the plan.
+
+    `under_min_isr` is of the whole cluster, `silent` are live brokers that did not tell of their
+    replicas.
+    """
+
+    cluster_id: str | None
+    brokers: frozenset[int]
+    partitions: Mapping[TopicPartition, PartitionView]
+    ongoing: Mapping[TopicPartition, OngoingReassignment]
+    replicas: Mapping[TopicPartition, Mapping[int, ReplicaNow]]
+    under_min_isr: frozenset[TopicPartition]
+    silent: frozenset[int] = frozenset()
+
+
+class MovedCluster(Protocol):
+    """What an execution needs of a cluster; every call may raise EngineError."""
+
+    def look(self) -> ClusterNow:
+        """Return how things are."""
+        ...
+
+    def submit(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> Mapping[TopicPartition, ApiError | None]:
+        """Begin moves, or take them back."""
+        ...
+
+    def move_log_dirs(
+        self, paths: Mapping[int, Mapping[TopicPartition, str]]
+    ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
+        """Have brokers keep replicas in other directories, also replicas that they will get."""
+        ...
+
+    def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
+        """Have the first replicas lead."""
+        ...
+
+    def throttles(
+        self, settings: Iterable[ThrottleSetting]
+    ) -> dict[ThrottleSetting, str | EngineError | None]:
+        """Return the values that were set for these alone, None where nobody did."""
+        ...
+
+    def set_throttles(
+        self, values: Mapping[ThrottleSetting, str | None]
+    ) -> dict[ThrottleSetting, EngineError]:
+        """Set values, or take them away; returns the errors."""
+        ...
+
+    def pause(self, duration_ms: int) -> None:
+        """Let time go by."""
+        ...
+
+
+class LiveCluster:
+    """A cluster behind a client; see `MovedCluster`."""
+
+    def __init__(self, client: KafkaClient, changes: Iterable[PartitionChange]) -> None:
+        self._client = client
+        changes = list(changes)
+        self._keys = [change.name for change in changes]
+        self._topics = sorted({key.topic for key in self._keys})
+        self._brokers = {b for c in changes for b in (*c.old_replicas, *c.new_replicas)}
+        self._min_isr: dict[str, int] | None = None
+
+    def look(self) -> ClusterNow:
+        """Return how things are."""
+        client = self._client
+        # First: what ended in between shows in the metadata as it does without a reassignment.
+        ongoing = list_reassignments(client)
+        view = client.view(None)
+        found = ((key, view.partition(key)) for key in self._keys)
+        partitions = {key: partition for key, partition in found if partition is not None}
+        replicas, silent = self._replicas(view)
+        return ClusterNow(
+            view.cluster_id,
+            frozenset(view.brokers),
+            partitions,
+            ongoing,
+            replicas,
+            self._under_min_isr(view),
+            silent,
+        )
+
+    def _replicas(
+        self, view: ClusterView
+    ) -> tuple[dict[TopicPartition, dict[int, ReplicaNow]], frozenset[int]]:
+        replicas: dict[TopicPartition, dict[int, ReplicaNow]] = {key: {} for key in self._keys}
+        futures: dict[tuple[TopicPartition, int], tuple[int, str]] = {}
+        silent = set()
+        there = [topic for topic in self._topics if topic in view.topics]
+        alive = self._brokers & set(view.brokers)
+        for broker_id, dirs in describe_log_dirs(self._client, alive, there).items():
+            if isinstance(dirs, EngineError):
+                silent.add(broker_id)
+                continue
+            for log_dir in dirs:
+                for replica in log_dir.replicas:
+                    if replica.partition not in replicas:
+                        continue
+                    if replica.is_future:
+                        place = replica.size_bytes, log_dir.path
+                        futures[replica.partition, broker_id] = place
+                    else:
+                        now = ReplicaNow(replica.size_bytes, log_dir.path)
+                        replicas[replica.partition][broker_id] = now
+        for (key, broker_id), (size_bytes, path) in futures.items():
+            known = replicas[key].get(broker_id)
+            if known is not None:
+                replicas[key][broker_id] = known._replace(future_bytes=size_bytes, future_path=path)
+        return replicas, frozenset(silent)
+
+    def _under_min_isr(self, view: ClusterView) -> frozenset[TopicPartition]:
+        if self._min_isr is None:
+            resources = [Resource(ConfigResourceType.TOPIC, name) for name in view.topics]
+            described = describe_configs(self._client, resources, names=[_MIN_ISR])
+            self._min_isr = {
+                resource.name: int(entries[0].value or 1)
+                for resource, entries in described.items()
+                if not isinstance(entries, EngineError) and entries
+            }
+        min_isr = self._min_isr
+        return frozenset(
+            TopicPartition(topic.name, partition.partition)
+            for topic in view.topics.values()
+            for partition in topic.partitions
+            if len(partition.isr) < min(min_isr.get(topic.name, 1), len(partition.replicas))
+        )
+
+    def submit(
+        self, targets: Mapping[TopicPartition, tuple[int, ...] | None]
+    ) -> Mapping[TopicPartition, ApiError | None]:
+        """Begin moves, or take them back."""
+        return alter_reassignments(self._client, targets)
+
+    def move_log_dirs(
+        self, paths: Mapping[int, Mapping[TopicPartition, str]]
+    ) -> Mapping[tuple[TopicPartition, int], EngineError | None]:
+        """Have brokers keep replicas in other directories, also replicas that they will get."""
+        results = alter_log_dirs(self._client, paths)
+        return {
+            key: None
+            if isinstance(error, ApiError) and error.code == REPLICA_NOT_AVAILABLE
+            else error
+            for key, error in results.items()
+        }
+
+    def elect_preferred(self, keys: Sequence[TopicPartition]) -> None:
+        """Have the first replicas lead."""
+        elect_leaders(self._client, Election.PREFERRED, keys)
+
+    def throttles(
+        self, settings: Iterable[ThrottleSetting]
+    ) -> dict[ThrottleSetting, str | EngineError | None]:
+        """Return the values that were set for these alone, None where nobody did."""
+        by_resource: dict[Resource, list[ThrottleSetting]] = {}
+        for setting in settings:
+            by_resource.setdefault(setting.resource, []).append(setting)
+        values: dict[ThrottleSetting, str | EngineError | None] = {}
+        for kind in (ConfigResourceType.TOPIC, ConfigResourceType.BROKER):
+            asked = [resource for resource in by_resource if resource.kind is kind]
+            if not asked:
+                continue
+            names = sorted({s.name for resource in asked for s in by_resource[resource]})
+            described = describe_configs(self._client, asked, names=names)
+            for resource in asked:
+                entries = described[resource]
+                for setting in by_resource[resource]:
+                    if isinstance(entries, EngineError):
+                        values[setting] = entries
+                        continue
+                    own = [e for e in entries if e.name == setting.name]
+                    is_own = bool(own) and own[0].source in _OWN_SOURCES
+                    values[setting] = own[0].value if is_own else None
+        return values
+
+    def set_throttles(
+        self, values: Mapping[ThrottleSetting, str | None]
+    ) -> dict[ThrottleSetting, EngineError]:
+        """Set values, or take them away; returns the errors."""
+        failures: dict[ThrottleSetting, EngineError] = {}
+        by_resource: dict[Resource, list[ThrottleSetting]] = {}
+        for setting in values:
+            by_resource.setdefault(setting.resource, []).append(setting)
+        for resource, settings in by_resource.items():
+            changes = [_change(setting.name, values[setting]) for setting in settings]
+            failure: EngineError | None
+            try:
+                failure = alter_configs(self._client, {resource: changes})[resource]
+            except EngineError as error:
+                failure = error
+            if failure is not None:
+                failures |= dict.fromkeys(settings, failure)
+        return failures
+
+    def pause(self, duration_ms: int) -> None:
+        """Let time go by."""
+        self._client.links.pause(duration_ms)
+
+
+def _change(name: str, value: str | None) -> ConfigChange:
+    if value is None:
+        return ConfigChange(ConfigOp.DELETE, name)
+    return ConfigChange(ConfigOp.SET, name, value)

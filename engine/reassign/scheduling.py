@@ -1,0 +1,72 @@
+"""Which changes of a plan may begin now. Pure.
+
+A change begins when each broker that it adds a replica to takes in fewer than the bound, and the
+broker that they read from, the leader, gives to fewer than the bound. Changes are looked at in the
+plan's order; one that does not fit now holds up nobody behind it. A batch waits for the batches
+before it only if brokers have capacities: then what is deleted first makes the room.
+
+Source: facts of executors (at most k moves per broker in and out).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from engine.planner.plan import PartitionChange
+
+
+class PlanOrder(NamedTuple):
+    """The order of a plan: positions of changes, batch by batch."""
+
+    batches: Sequence[Sequence[int]]
+    has_barriers: bool
+
+
+def next_to_begin(
+    changes: Sequence[PartitionChange],
+    order: PlanOrder,
+    waiting: Iterable[int],
+    at_work: Iterable[int],
+    moves_per_broker: int,
+) -> list[int]:
+    """Return the positions of changes that may begin beside those at work.
+
+    A change that copies nothing, an order or fewer replicas, always may.
+    """
+    waiting, at_work = set(waiting), set(at_work)
+    taking: Counter[int] = Counter()
+    giving: Counter[int] = Counter()
+    for position in at_work:
+        _count(changes[position], taking, giving)
+    chosen: list[int] = []
+    for batch in order.batches:
+        for position in batch:
+            if position not in waiting:
+                continue
+            change = changes[position]
+            if _fits(change, taking, giving, moves_per_broker):
+                _count(change, taking, giving)
+                chosen.append(position)
+        if order.has_barriers and any(p in waiting or p in at_work for p in batch):
+            break
+    return chosen
+
+
+def _source(change: PartitionChange) -> int:
+    return change.old_replicas[0] if change.old_leader is None else change.old_leader
+
+
+def _fits(
+    change: PartitionChange, taking: Counter[int], giving: Counter[int], moves_per_broker: int
+) -> bool:
+    moving = {broker_id for broker_id, _, _ in change.log_dir_moves}
+    is_free = all(taking[id_] < moves_per_broker for id_ in {*change.added, *moving})
+    return is_free and (not change.added or giving[_source(change)] < moves_per_broker)
+
+
+def _count(change: PartitionChange, taking: Counter[int], giving: Counter[int]) -> None:
+    taking.update({*change.added, *(broker_id for broker_id, _, _ in change.log_dir_moves)})
+    if change.added:
+        giving[_source(change)] += 1

@@ -1,0 +1,179 @@
+"""Which throttles a plan wants, and how what was there before comes back. Pure.
+
+| setting | value while a plan runs |
+|---|---|
+| leader.replication.throttled.replicas of a topic | what was there, and all old replicas |
+| follower.replication.throttled.replicas of a topic | what was there, and the added replicas |
+| leader., follower.replication.throttled.rate of a broker | the rate, on all that take part |
+| replica.alter.log.dirs.io.max.bytes.per.second of a broker | the rate, where directories change |
+
+A list that holds all replicas (`*`) stays. Only values that somebody has set on this topic or
+broker count as there before: a default of all brokers, or one of a file, shows again by itself
+once ours is taken away. What somebody else changed meanwhile is left alone, but that of a list our
+replicas are taken out.
+
+Source: REPL-17, KIP-73; kafka-reassign-partitions.
+Differs: Kafka's tool removes all throttles in the end, whoever set them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from engine.client.config_admin import ConfigResourceType, Resource
+from engine.planner.plan import PartitionChange
+
+LEADER_LIST: Final = "leader.replication.throttled.replicas"
+FOLLOWER_LIST: Final = "follower.replication.throttled.replicas"
+LEADER_RATE: Final = "leader.replication.throttled.rate"
+FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
+LOG_DIRS_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
+LISTS: Final = (LEADER_LIST, FOLLOWER_LIST)
+RATES: Final = (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)
+_ALL: Final = "*"
+
+
+class ThrottleSetting(NamedTuple):
+    """One setting of one topic or broker."""
+
+    resource: Resource
+    name: str
+
+    def __str__(self) -> str:
+        kind = "topic" if self.resource.kind is ConfigResourceType.TOPIC else "broker"
+        return f"{self.name} of {kind} {self.resource.name}"
+
+
+class ThrottleRates(NamedTuple):
+    """Bytes a second that each broker may send and take in; None leaves them as they are."""
+
+    replication: int | None = None
+    log_dirs: int | None = None
+
+
+class ThrottleReturn(NamedTuple):
+    """What to set, None to take away, so that all is as it was; and what others changed."""
+
+    values: dict[ThrottleSetting, str | None]
+    foreign: list[ThrottleSetting]
+
+
+def settings_for(changes: Iterable[PartitionChange], rates: ThrottleRates) -> list[ThrottleSetting]:
+    """Return the settings that a plan may touch, to be read before."""
+    topics, brokers, dir_brokers = _taking_part(changes)
+    found = []
+    if rates.replication is not None:
+        found += [ThrottleSetting(_topic(name), list_) for name in topics for list_ in LISTS]
+        found += [
+            ThrottleSetting(_broker(id_), rate)
+            for id_ in brokers
+            for rate in (LEADER_RATE, FOLLOWER_RATE)
+        ]
+    if rates.log_dirs is not None:
+        found += [ThrottleSetting(_broker(id_), LOG_DIRS_RATE) for id_ in dir_brokers]
+    return found
+
+
+def wanted(
+    changes: Iterable[PartitionChange],
+    rates: ThrottleRates,
+    before: Mapping[ThrottleSetting, str | None],
+) -> dict[ThrottleSetting, str]:
+    """Return the values that hold while a plan runs; those that stay as they are left out."""
+    changes = list(changes)
+    values: dict[ThrottleSetting, str] = {}
+    for setting in settings_for(changes, rates):
+        if setting.name == LOG_DIRS_RATE:
+            value: str | None = str(rates.log_dirs)
+        elif setting.name in RATES:
+            value = str(rates.replication)
+        else:
+            ours = _replicas(changes, setting)
+            value = _joined(before.get(setting), ours) if ours else None
+        if value is not None and value != before.get(setting):
+            values[setting] = value
+    return values
+
+
+def returning(
+    before: Mapping[ThrottleSetting, str | None],
+    ours: Mapping[ThrottleSetting, str],
+    now: Mapping[ThrottleSetting, str | None],
+) -> ThrottleReturn:
+    """Return what brings back what was there before, for the settings that are known now."""
+    values: dict[ThrottleSetting, str | None] = {}
+    foreign = []
+    for setting, our_value in ours.items():
+        if setting not in now or now[setting] == before.get(setting):
+            continue
+        if now[setting] == our_value:
+            values[setting] = before.get(setting) or None
+            continue
+        foreign.append(setting)
+        if setting.name in LISTS and now[setting] not in (None, _ALL):
+            left = _without(now[setting], our_value, before.get(setting))
+            if left != now[setting]:
+                values[setting] = left or None
+    return ThrottleReturn(values, foreign)
+
+
+def least_useful_rate(
+    changes: Iterable[PartitionChange], write_rates: Mapping[tuple[str, int], float]
+) -> float:
+    """Return the bytes a second that a broker takes in by new records of replicas that it gets.
+
+    At a rate below that, the worst broker never catches up: a throttle holds back what is out of
+    the in-sync set, new records too. `write_rates` are by topic and partition.
+    """
+    by_broker: dict[int, float] = {}
+    for change in changes:
+        rate = write_rates.get((change.topic, change.partition), 0.0)
+        for broker_id in change.added:
+            by_broker[broker_id] = by_broker.get(broker_id, 0.0) + rate
+    return max(by_broker.values(), default=0.0)
+
+
+def _taking_part(
+    changes: Iterable[PartitionChange],
+) -> tuple[list[str], list[int], list[int]]:
+    topics: dict[str, None] = {}
+    brokers: set[int] = set()
+    dir_brokers: set[int] = set()
+    for change in changes:
+        if change.added:
+            topics[change.topic] = None
+            brokers |= {*change.old_replicas, *change.added}
+        dir_brokers |= {broker_id for broker_id, _, _ in change.log_dir_moves}
+    return list(topics), sorted(brokers), sorted(dir_brokers)
+
+
+def _replicas(changes: Iterable[PartitionChange], setting: ThrottleSetting) -> list[str]:
+    of_topic = [change for change in changes if change.topic == setting.resource.name]
+    return [
+        f"{change.partition}:{broker_id}"
+        for change in of_topic
+        if change.added
+        for broker_id in (change.old_replicas if setting.name == LEADER_LIST else change.added)
+    ]
+
+
+def _joined(before: str | None, ours: Iterable[str]) -> str:
+    if before == _ALL:
+        return before
+    there = [entry for entry in (before or "").split(",") if entry]
+    return ",".join([*there, *(entry for entry in ours if entry not in there)])
+
+
+def _without(now: str | None, our_value: str, before: str | None) -> str:
+    kept = set((before or "").split(","))
+    added = {entry for entry in our_value.split(",") if entry not in kept}
+    return ",".join(entry for entry in (now or "").split(",") if entry and entry not in added)
+
+
+def _topic(name: str) -> Resource:
+    return Resource(ConfigResourceType.TOPIC, name)
+
+
+def _broker(broker_id: int) -> Resource:
+    return Resource(ConfigResourceType.BROKER, str(broker_id))

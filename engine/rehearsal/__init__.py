@@ -1,0 +1,7 @@
+"""A change of a cluster, tried first on an embedded copy of it.
+
+| module | what it does |
+|---|---|
+| `copied_cluster` | what a copy has of a cluster: brokers, racks, topics, settings: pure |
+| `rehearsal` | makes the copy, executes a plan there, tells what was seen |
+"""

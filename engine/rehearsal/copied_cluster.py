@@ -1,0 +1,104 @@
+"""What a copy has of a cluster, to try a plan on: all but most of its data. Pure.
+
+Brokers of the copy are numbered from 1; the cluster's ids come back in what is told. Sizes are
+scaled so that all replicas together have a number of bytes; what has data keeps a little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from engine.client.topic_admin import NewTopic
+from engine.model import TopicPartition
+from engine.planner.cluster_model import ClusterModel
+from engine.planner.plan import PartitionChange
+from engine.reassign.throttles import LISTS
+
+#: The brokers of an embedded cluster have ids from here on.
+_FIRST_ID: Final = 1
+#: A replica that has data at all has so much in the copy.
+_LEAST_BYTES: Final = 1000
+
+
+class CopiedCluster(NamedTuple):
+    """A copy: `ids` are its brokers by the cluster's, `racks` in the order of its brokers.
+
+    `size_bytes` are of one replica each. `dead` are brokers of the copy that the cluster has not.
+    """
+
+    ids: dict[int, int]
+    racks: tuple[str, ...]
+    topics: list[NewTopic]
+    size_bytes: dict[TopicPartition, int]
+    dead: tuple[int, ...]
+
+    def original(self, broker_id: int) -> int:
+        """Return the cluster's id of a broker of the copy."""
+        return next(id_ for id_, copy in self.ids.items() if copy == broker_id)
+
+    def change(self, change: PartitionChange) -> PartitionChange:
+        """Return a change of the cluster as one of the copy, in any directories."""
+        ids = self.ids
+        leader = change.old_leader
+        return change._replace(
+            old_replicas=tuple(ids[id_] for id_ in change.old_replicas),
+            new_replicas=tuple(ids[id_] for id_ in change.new_replicas),
+            old_leader=None if leader is None else ids[leader],
+            new_leader=ids[change.new_leader],
+            size_bytes=self.size_bytes.get(change.name, 0),
+            old_sizes=(),
+            old_log_dirs=(),
+            new_log_dirs=(),
+        )
+
+
+def copy_of(
+    model: ClusterModel,
+    configs: Mapping[str, Mapping[str, str]],
+    more_brokers: Collection[int],
+    total_bytes: int,
+) -> CopiedCluster:
+    """Return the copy of a cluster, with as many bytes in all its replicas.
+
+    `configs` are the settings of topics; `more_brokers` are named by the plan alone.
+    """
+    known = {broker.broker_id: broker for broker in model.brokers}
+    brokers = sorted({*known, *more_brokers})
+    ids = {broker_id: number for number, broker_id in enumerate(brokers, _FIRST_ID)}
+    racks = [known[id_].rack if id_ in known else None for id_ in brokers]
+    has_racks = any(rack is not None for rack in racks)
+    dead = tuple(ids[b.broker_id] for b in model.brokers if not b.is_alive)
+    return CopiedCluster(
+        ids,
+        tuple(rack or "none" for rack in racks) if has_racks else (),
+        list(_topics(model, configs, ids)),
+        _sizes(model, total_bytes),
+        dead,
+    )
+
+
+def _topics(
+    model: ClusterModel, configs: Mapping[str, Mapping[str, str]], ids: Mapping[int, int]
+) -> Iterable[NewTopic]:
+    by_topic: dict[str, dict[int, tuple[int, ...]]] = {}
+    for partition in model.partitions:
+        # Who leads comes first: a new topic is led by the first replica.
+        replicas = partition.replicas
+        by_topic.setdefault(partition.topic, {})[partition.partition] = tuple(
+            ids[id_] for id_ in replicas
+        )
+    for name, assignment in sorted(by_topic.items()):
+        kept = {key: text for key, text in configs.get(name, {}).items() if key not in LISTS}
+        replicas_in_order = tuple(assignment[number] for number in sorted(assignment))
+        yield NewTopic(name, assignment=replicas_in_order, configs=kept)
+
+
+def _sizes(model: ClusterModel, total_bytes: int) -> dict[TopicPartition, int]:
+    whole = sum(partition.size_bytes * len(partition.replicas) for partition in model.partitions)
+    share = min(1.0, total_bytes / whole) if whole else 0.0
+    return {
+        partition.name: max(_LEAST_BYTES, round(partition.size_bytes * share))
+        for partition in model.partitions
+        if partition.size_bytes
+    }

@@ -1,0 +1,301 @@
+"""Makes a copy of a cluster, executes a plan there, tells what was seen on the way.
+
+1. The cluster is read: brokers, racks, topics, settings, sizes. Nothing is changed there.
+2. An embedded cluster of as many brokers starts in a folder of its own.
+3. Topics are made there as they are assigned, and filled with records.
+4. Brokers that the cluster has lost are stopped.
+5. The plan is executed, with a throttle that makes the copies take a while.
+6. At a broker's death, if one is wanted: once the first change is at work it is killed, and
+   started again some time later.
+7. The records are counted again; the embedded cluster is stopped and removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import LogDirView, describe_log_dirs
+from engine.client.config_admin import (
+    ConfigResourceType,
+    ConfigSource,
+    Resource,
+    describe_configs,
+)
+from engine.client.producing import OutgoingRecord, Producer
+from engine.client.topic_admin import NewTopic, create_topics
+from engine.cluster import daemon
+from engine.cluster.broker_processes import kill_broker
+from engine.cluster.data_directory import DataDirectory
+from engine.cluster.plan import ClusterPlan
+from engine.cluster.requests import Action, ask
+from engine.errors import ApiError, EngineError
+from engine.host.ports import Clock, Files
+from engine.model import TopicPartition
+from engine.planner.plan import PartitionChange
+from engine.reassign.execution import Execution, ExecutionEnd, ExecutionNow
+from engine.reassign.journal import Begun, ExecutionSettings, MoveJournal, read_journal
+from engine.reassign.live_cluster import LiveCluster
+from engine.reassign.phases import AT_WORK
+from engine.reassign.throttles import ThrottleRates
+from engine.rehearsal.copied_cluster import CopiedCluster
+
+_TOPICS_AT_ONCE = 50
+_VALUE_BYTES = 1000
+#: How long copies should take at least, so that something is to be seen.
+_COPY_S = 5
+#: A broker that is killed is back after so long.
+_DEAD_MS = 3_000
+#: Often enough to see the steps.
+_POLL_MS = 200
+_TIMEOUT_S = 300.0
+_RATE_BYTES_MIN = 100_000
+
+
+class SeenStep(NamedTuple):
+    """A state of a change, in the ids of the cluster; `at_ms` counts from the begin."""
+
+    at_ms: int
+    change: PartitionChange
+    phase: str
+    isr: tuple[int, ...]
+    leader: int | None
+
+
+class RehearsalEnd(NamedTuple):
+    """How a rehearsal ended; `lost` are partitions that hold fewer records than before."""
+
+    end: ExecutionEnd
+    took_ms: int
+    leader_changes: int
+    lost: list[TopicPartition]
+    warnings: list[str]
+
+
+class RehearsalPorts(NamedTuple):
+    """What a rehearsal needs of the machine; `connect` makes a client of a list of servers."""
+
+    files: Files
+    clock: Clock
+    connect: Callable[[str], KafkaClient]
+    pause: Callable[[int], None]
+
+
+def topic_settings(client: KafkaClient, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+    """Return what is set on topics alone."""
+    resources = [Resource(ConfigResourceType.TOPIC, name) for name in sorted(topics)]
+    described = describe_configs(client, resources) if resources else {}
+    return {
+        resource.name: {
+            entry.name: entry.value
+            for entry in entries
+            if entry.source is ConfigSource.DYNAMIC_TOPIC_CONFIG and entry.value is not None
+        }
+        for resource, entries in described.items()
+        if not isinstance(entries, EngineError)
+    }
+
+
+class Rehearsal:
+    """One plan on one copy, in a folder that is the rehearsal's alone."""
+
+    def __init__(
+        self, ports: RehearsalPorts, folder: str, copy: CopiedCluster, killed: int | None
+    ) -> None:
+        """`killed` is the cluster's id of a broker that dies on the way."""
+        self._ports = ports
+        self._copy = copy
+        self._data = DataDirectory(ports.files, folder)
+        self._plan = ClusterPlan(
+            broker_count=len(copy.ids),
+            port=0,
+            settings={"auto.leader.rebalance.enable": "false"},
+            racks=copy.racks,
+            is_in_processes=killed is not None,
+        )
+        self._killed = None if killed is None else copy.ids[killed]
+        self._died_ms: int | None = None
+        self._is_back = False
+        self._began_ms = 0
+        self._seen: dict[TopicPartition, tuple[str, tuple[int, ...], int | None]] = {}
+        self._leaders: dict[TopicPartition, int | None] = {}
+        self._leader_changes = 0
+        self._warnings: list[str] = []
+
+    def run(
+        self,
+        changes: Sequence[PartitionChange],
+        settings: ExecutionSettings,
+        on_step: Callable[[SeenStep], None],
+        say: Callable[[str], None],
+    ) -> RehearsalEnd:
+        """Rehearse; `on_step` is told of each state of a change, `say` of what is being done."""
+        files, folder = self._ports.files, self._data.path
+        say(f"starting {len(self._copy.ids)} brokers in {folder}")
+        with self._turn():
+            daemon.start(self._data, files, self._plan, _TIMEOUT_S)
+        try:
+            servers = daemon.status_of(self._data).bootstrap_servers
+            assert servers is not None
+            with self._ports.connect(servers) as client:
+                return self._rehearse(client, changes, settings, on_step, say)
+        finally:
+            daemon.stop(self._data, self._ports.clock, _TIMEOUT_S, self._ports.pause)
+            with self._turn():
+                daemon.destroy(self._data, files)
+
+    def _turn(self) -> AbstractContextManager[None]:
+        ports = self._ports
+        return daemon.turn(self._data, ports.files, ports.clock, _TIMEOUT_S, ports.pause)
+
+    def _rehearse(
+        self,
+        client: KafkaClient,
+        changes: Sequence[PartitionChange],
+        settings: ExecutionSettings,
+        on_step: Callable[[SeenStep], None],
+        say: Callable[[str], None],
+    ) -> RehearsalEnd:
+        copied = tuple(self._copy.change(change) for change in changes)
+        say(f"making {len(self._copy.topics)} topics as they are")
+        self._make_topics(client)
+        say("filling them")
+        ends = self._fill(client)
+        for broker_id in self._copy.dead:
+            self._ask(Action.STOP, broker_id)
+        say("executing the plan")
+        originals = dict(zip((c.name for c in copied), changes, strict=True))
+        settings = settings._replace(rates=self._rates(copied))
+        path = f"{self._data.path}/rehearsal.journal"
+        files = self._ports.files
+        begun = Begun(None, copied, settings)
+        journal = MoveJournal.create(files, path, begun)
+        state = read_journal(files, path)
+        self._began_ms = self._ports.clock.monotonic_ms()
+
+        def look(now: ExecutionNow) -> None:
+            self._look(now, originals, on_step)
+            self._strike(now)
+
+        try:
+            execution = Execution(
+                LiveCluster(client, copied), self._ports.clock, journal, state, poll_ms=_POLL_MS
+            )
+            end = execution.run(look)
+        finally:
+            journal.close()
+            files.remove(path)
+        if self._killed is not None and self._died_ms is None:
+            self._warnings.append("everything was over before a broker could be killed")
+        elif self._killed is not None and not self._is_back:
+            self._ask(Action.RESTART, self._killed)
+        took_ms = self._ports.clock.monotonic_ms() - self._began_ms
+        lost = [key for key, end_bytes in self._sizes(client).items() if end_bytes < ends[key]]
+        return RehearsalEnd(end, took_ms, self._leader_changes, lost, self._warnings)
+
+    # 3. Topics and records
+
+    def _make_topics(self, client: KafkaClient) -> None:
+        topics = self._copy.topics
+        for start in range(0, len(topics), _TOPICS_AT_ONCE):
+            chunk = topics[start : start + _TOPICS_AT_ONCE]
+            made = create_topics(client, chunk)
+            refused = [t for t in chunk if isinstance(made.get(t.name), ApiError)]
+            for topic in refused:
+                self._warnings.append(f"{topic.name} is without its settings: {made[topic.name]}")
+            plain = [topic._replace(configs={}) for topic in refused]
+            self._require_made(client, plain)
+
+    @staticmethod
+    def _require_made(client: KafkaClient, topics: Sequence[NewTopic]) -> None:
+        if not topics:
+            return
+        for result in create_topics(client, topics).values():
+            if isinstance(result, ApiError):
+                raise result
+
+    def _fill(self, client: KafkaClient) -> dict[TopicPartition, int]:
+        """Write records; returns the bytes of each partition's leader."""
+        producer = Producer(client)
+        value = bytes(_VALUE_BYTES)
+        for key, size_bytes in self._copy.size_bytes.items():
+            for _ in range(max(1, size_bytes // _VALUE_BYTES)):
+                record = OutgoingRecord(key.topic, None, value, partition=key.partition)
+                producer.add(record)
+        for result in producer.flush():
+            if result.error is not None:
+                raise result.error
+        return self._sizes(client)
+
+    def _sizes(self, client: KafkaClient) -> dict[TopicPartition, int]:
+        view = client.view(None)
+        dirs = describe_log_dirs(client, view.brokers)
+        by_replica = dict(_replica_sizes(dirs))
+        return {
+            key: by_replica.get((key, partition.leader), 0)
+            for topic in view.topics.values()
+            for partition in topic.partitions
+            if (key := TopicPartition(topic.name, partition.partition)) in self._copy.size_bytes
+        }
+
+    def _rates(self, changes: Iterable[PartitionChange]) -> ThrottleRates:
+        taking: dict[int, int] = {}
+        for change in changes:
+            for broker_id in change.added:
+                taking[broker_id] = taking.get(broker_id, 0) + change.size_bytes
+        if not taking:
+            return ThrottleRates()
+        return ThrottleRates(max(_RATE_BYTES_MIN, max(taking.values()) // _COPY_S))
+
+    # 5. and 6. On the way
+
+    def _look(
+        self,
+        now: ExecutionNow,
+        originals: Mapping[TopicPartition, PartitionChange],
+        on_step: Callable[[SeenStep], None],
+    ) -> None:
+        for change_now in now.changes:
+            key = change_now.change.name
+            isr = tuple(self._copy.original(id_) for id_ in change_now.isr)
+            leader = change_now.leader
+            leader = None if leader is None else self._copy.original(leader)
+            seen = change_now.phase.value, tuple(sorted(isr)), leader
+            if self._seen.get(key) == seen:
+                continue
+            self._seen[key] = seen
+            if key in self._leaders and self._leaders[key] != leader:
+                self._leader_changes += 1
+            self._leaders[key] = leader
+            at_ms = now.now_ms - self._began_ms
+            on_step(SeenStep(at_ms, originals[key], change_now.phase.value, isr, leader))
+
+    def _strike(self, now: ExecutionNow) -> None:
+        """Kill the broker that is to die, and bring it back."""
+        if self._killed is None or self._is_back:
+            return
+        if self._died_ms is None:
+            if any(change.phase in AT_WORK for change in now.changes):
+                kill_broker(self._data, self._plan, self._killed, self._ports.pause)
+                self._died_ms = now.now_ms
+        elif now.now_ms - self._died_ms >= _DEAD_MS:
+            self._ask(Action.RESTART, self._killed)
+            self._is_back = True
+
+    def _ask(self, action: Action, broker_id: int) -> None:
+        ports = self._ports
+        with self._turn():
+            ask(self._data, action, broker_id, ports.clock, _TIMEOUT_S, ports.pause)
+
+
+def _replica_sizes(
+    dirs: Mapping[int, list[LogDirView] | EngineError],
+) -> Iterable[tuple[tuple[TopicPartition, int], int]]:
+    for broker_id, found in dirs.items():
+        if isinstance(found, EngineError):
+            continue
+        for log_dir in found:
+            for replica in log_dir.replicas:
+                yield (replica.partition, broker_id), replica.size_bytes

@@ -1,0 +1,63 @@
+"""Plans and journals as files: which of the two a file is, and what is in it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.host.real import RealFiles
+from engine.planner.plan_file import BadPlanFile, PlanFile, plan_from_json
+from engine.reassign.journal import JournalState, UnreadableJournal, read_journal
+
+_PLAN_BYTES_MAX = 64 << 20
+
+
+class PlanTooLarge(EngineError):
+    """A file is larger than any plan."""
+
+    def __init__(self, path: str, size_bytes: int) -> None:
+        self.path = path
+        self.size_bytes = size_bytes
+        super().__init__(f"{path} has {size_bytes} bytes, more than a plan may ({_PLAN_BYTES_MAX})")
+
+
+class NoPlan(EngineError):
+    """A file is no plan."""
+
+    def __init__(self, path: str, error: BadPlanFile | str) -> None:
+        self.path = path
+        self.error = error
+        self.hint = "`kctl reassign plan --out FILE` writes one"
+        super().__init__(f"{path} is no plan: {error}")
+
+
+class PlanOrJournal(NamedTuple):
+    """What a file holds: one of the two."""
+
+    plan: PlanFile | None
+    journal: JournalState | None
+
+
+def read_plan(path: str) -> PlanFile:
+    """Return the plan of a file; errors of the file and of what is in it."""
+    files = RealFiles()
+    size_bytes = files.size_bytes(path)
+    if size_bytes > _PLAN_BYTES_MAX:
+        raise PlanTooLarge(path, size_bytes)
+    try:
+        plan = plan_from_json(files.read_bytes(path).decode())
+    except UnicodeDecodeError as error:
+        raise NoPlan(path, "it is no text") from error
+    except BadPlanFile as error:
+        raise NoPlan(path, error) from error
+    if not plan.rows:
+        raise NoPlan(path, "it names no partitions")
+    return plan
+
+
+def read_either(path: str) -> PlanOrJournal:
+    """Return what a file holds."""
+    try:
+        return PlanOrJournal(None, read_journal(RealFiles(), path))
+    except UnreadableJournal:
+        return PlanOrJournal(read_plan(path), None)

@@ -1,0 +1,186 @@
+"""A follower of the same process whose fetch stands: given records, partition by partition.
+
+Source: PUR-5, PUR-7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.broker.leader_fetcher import LeaderFetcher
+from engine.host.promise import Promise
+from engine.model import TopicPartition
+from engine.replication.near_fetch import NearFetch
+from engine.replication.replica_manager import ReplicaManager
+from tests.unit.broker.memory_cluster import T0, MemoryCluster
+from tests.unit.log.writing import sent
+
+T1 = TopicPartition("t", 1)
+
+
+class Rounds:
+    """A cluster whose broker 2 follows broker 1, and its rounds with it, counted."""
+
+    def __init__(self, **settings: str) -> None:
+        self.cluster = MemoryCluster(is_one_process=True, **settings)
+        self.cluster.create_topic(replicas=[(1, 2), (1, 2)])
+        self.cluster.pass_time(2000)
+        for key in (T0, T1):
+            # The first record of an epoch is not given amid a round.
+            assert 0 == self.cluster.produce(1, 1, key=key).code()
+        self.count = 0
+        serve = self.cluster.near[1]
+
+        def counting(name: str, version: int, request: object) -> Promise[Any]:
+            self.count += isinstance(request, NearFetch)
+            return serve(name, version, request)
+
+        self.cluster.near[1] = counting
+        # The first round that is counted.
+        self.cluster.pass_time(1000)
+        assert self.count > 0
+        self.count = 0
+
+    @property
+    def leader(self) -> ReplicaManager:
+        return self.cluster.brokers[1].storage.replica_manager
+
+    @property
+    def fetcher(self) -> LeaderFetcher:
+        return self.cluster.brokers[2].storage.fetchers.fetchers[1, 0]
+
+    def append(self, key: TopicPartition = T0) -> Promise[Any]:
+        """Append at the leader; no turn of the loop has been run since."""
+        appended = self.leader.append_records({key: memoryview(bytearray(sent(3)))}, -1, 5000)
+        assert isinstance(appended, Promise)
+        return appended
+
+    def ends(self) -> dict[int, tuple[int, int]]:
+        """Return log end and watermark of both replicas."""
+        replicas = {id_: self.cluster.partition(id_) for id_ in (1, 2)}
+        return {id_: (it.log.log_end_offset, it.high_watermark) for id_, it in replicas.items()}
+
+    def run(self) -> None:
+        """Run what is due."""
+        self.cluster.timers.run_until_idle()
+
+
+@pytest.fixture
+def rounds() -> Rounds:
+    return Rounds()
+
+
+def test_records_are_given_and_acknowledged_amid_a_round(rounds: Rounds) -> None:
+    for key in (T0, T1, T0):
+        appended = rounds.append(key)
+        rounds.run()
+        assert [None] == [result.error for result in appended.result().values()]
+    assert 0 == rounds.count
+    assert rounds.cluster.content(1) == rounds.cluster.content(2)
+    assert {1: (7, 7), 2: (7, 4)} == rounds.ends()
+
+
+def test_the_round_ends_at_its_deadline_and_tells_the_watermark(rounds: Rounds) -> None:
+    rounds.append()
+    rounds.run()
+    assert {1: (4, 4), 2: (4, 1)} == rounds.ends()
+    rounds.cluster.pass_time(600)
+    assert {1: (4, 4), 2: (4, 4)} == rounds.ends()
+    assert 1 <= rounds.count <= 2
+
+
+def test_what_is_appended_before_the_follower_had_its_turn_is_given_behind(rounds: Rounds) -> None:
+    first, second = rounds.append(), rounds.append()
+    rounds.run()
+    assert first.is_kept
+    assert second.is_kept
+    assert 0 == rounds.count
+    assert rounds.cluster.content(1) == rounds.cluster.content(2)
+
+
+def test_a_region_of_a_file_is_given_too(rounds: Rounds) -> None:
+    for _ in range(400):
+        rounds.append()
+    rounds.run()
+    assert 1201 == rounds.ends()[2][0]
+    assert rounds.cluster.content(1) == rounds.cluster.content(2)
+
+
+def test_what_a_fetcher_does_not_follow_any_more_ends_the_round(rounds: Rounds) -> None:
+    appended = rounds.append()
+    rounds.fetcher.fetcher.remove(T0)
+    rounds.run()
+    assert not appended.is_kept
+    assert 1 == rounds.ends()[2][0]
+    assert 1 == rounds.count
+    kept = rounds.append(T1)
+    rounds.run()
+    assert kept.is_kept
+
+
+def test_an_answer_that_came_twice_is_taken_once(rounds: Rounds) -> None:
+    appended = rounds.append()
+    # The deadline comes before the follower's turn: the whole round is answered too.
+    rounds.cluster.clock.advance(600)
+    rounds.leader.advance()
+    rounds.run()
+    assert appended.is_kept
+    assert rounds.cluster.content(1) == rounds.cluster.content(2)
+    assert {1: (4, 4), 2: (4, 1)} == rounds.ends()
+
+
+def test_a_leader_that_died_is_not_told(rounds: Rounds) -> None:
+    dead = rounds.leader
+    before = dead.partitions[T0].followers[2]
+    rounds.append()
+    rounds.cluster.cut_power(1)
+    rounds.run()
+    assert 1 == rounds.cluster.partition(2).log.log_end_offset
+    assert before == dead.partitions[T0].followers[2]
+
+
+def test_a_replica_out_of_sync_takes_rounds() -> None:
+    rounds = Rounds(replica_lag_time_max_ms="2000", auto_leader_rebalance_enable="false")
+    cluster = rounds.cluster
+    cluster.stop(2)
+    cluster.pass_time(4000)
+    assert (1,) == cluster.partition(1).in_sync.isr
+    cluster.start(2)
+    assert 0 == cluster.produce(1, 3, acks=1).code()
+    cluster.pass_time(3000)
+    assert [1, 2] == sorted(cluster.partition(1).in_sync.isr)
+    rounds.count = 0
+    appended = rounds.append()
+    rounds.run()
+    assert appended.is_kept
+    assert 0 == rounds.count
+
+
+def test_the_first_record_of_an_epoch_comes_with_a_round(rounds: Rounds) -> None:
+    cluster = rounds.cluster
+    assert 0 == cluster.produce(1, 3).code()
+    cluster.stop(1)
+    cluster.start(1)
+    cluster.pass_time(3000)
+    leader = cluster.stored().leader
+    assert 2 == leader
+    assert 0 == cluster.produce(leader, 3).code()
+    cluster.pass_time(600)
+    assert {1: (7, 7), 2: (7, 7)} == rounds.ends()
+    assert cluster.content(1) == cluster.content(2)
+
+
+def test_deleted_records_are_seen_gone_by_whom_the_follower_tells(rounds: Rounds) -> None:
+    rounds.append()
+    rounds.run()
+    rounds.cluster.pass_time(1200)
+    rounds.count = 0
+    deleted = rounds.leader.delete_records({T0: 2}, 5000)
+    assert isinstance(deleted, Promise)
+    rounds.append()
+    rounds.run()
+    assert deleted.is_kept
+    assert [2] == [result.low_watermark for result in deleted.result().values()]
+    assert 0 == rounds.count
