@@ -28,11 +28,14 @@ from engine.kafka_errors import (
 )
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
+from engine.reassign.adaptive_rate import AdaptiveRate, RateSeen
 from engine.reassign.journal import ExecutionSettings, JournalState, MoveJournal
 from engine.reassign.live_cluster import ClusterNow, MovedCluster
 from engine.reassign.phases import AT_WORK, ENDED, MovePhase, copied_bytes, phase_of
 from engine.reassign.scheduling import next_to_begin
 from engine.reassign.throttles import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
     LISTS,
     ThrottleSetting,
     returning,
@@ -163,6 +166,10 @@ class Execution:
         self._submitted = set(state.submitted)
         self._ended = dict(state.ended)
         self._refused: dict[TopicPartition, ApiError] = {}
+        self._adaptive: AdaptiveRate | None = None
+        # Replicas that are not new and were out of an in-sync set: now, and how often in all.
+        self._out: set[tuple[TopicPartition, int]] = set()
+        self._left_count = 0
         # How often a partition was seen where the plan does not want it.
         self._astray: Counter[TopicPartition] = Counter()
         self._refused_since_ms: dict[TopicPartition, int] = {}
@@ -179,7 +186,7 @@ class Execution:
         while not self._round(on_look):
             self._cluster.pause(self._poll_ms)
         if self._settings.elects_leaders:
-            self._elect()
+            self._elect(on_look)
         return self._finish("executed")
 
     def cancel(self, on_look: Callable[[ExecutionNow], None]) -> ExecutionEnd:
@@ -265,6 +272,41 @@ class Execution:
         for setting, error in self._cluster.set_throttles(values).items():
             raise ThrottleNotSet(setting, error)
 
+    def _adapt(self, now: ExecutionNow) -> None:
+        """Raise or lower the rate, noted before it is set as any other."""
+        rates = self._settings.rates
+        assert rates.replication is not None
+        out = {
+            (c.change.name, id_)
+            for c in now.changes
+            for id_ in c.change.old_replicas
+            if c.phase in AT_WORK and id_ not in c.isr and id_ in c.change.new_replicas
+        }
+        self._left_count += len(out - self._out)
+        self._out = out
+        adaptive = self._adaptive
+        if adaptive is not None and not adaptive.is_due(now.now_ms):
+            return
+        copied = sum(change.copied_bytes for change in now.changes)
+        seen = RateSeen(now.now_ms, copied, self._cluster.answer_ms(), self._left_count)
+        if adaptive is None:
+            self._adaptive = AdaptiveRate.start(rates.replication, seen)
+            return
+        self._adaptive = adaptive.after(seen)
+        if self._adaptive.rate != adaptive.rate:
+            self._settings = self._settings._replace(
+                rates=rates._replace(replication=self._adaptive.rate)
+            )
+            self._set_rate(self._adaptive.rate)
+
+    def _set_rate(self, rate: int) -> None:
+        ours = [s for s in self._ours if s.name in (LEADER_RATE, FOLLOWER_RATE)]
+        values = dict.fromkeys(ours, str(rate))
+        self._journal.throttle(values)
+        self._ours |= values
+        # A broker that is not reached keeps the rate it has, and gets the next one.
+        self._cluster.set_throttles(values)
+
     # 2. Rounds
 
     def _look(self) -> ClusterNow:
@@ -335,6 +377,8 @@ class Execution:
                 at_work.append(position)
         if not waiting and not at_work:
             return True
+        if self._settings.is_adaptive:
+            self._adapt(seen)
         if seen.pause is None and able:
             bound = self._settings.moves_per_broker
             begin = next_to_begin(self._changes, self._order, able, at_work, bound)
@@ -386,7 +430,7 @@ class Execution:
 
     # 3. to 5. The end
 
-    def _elect(self) -> None:
+    def _elect(self, on_look: Callable[[ExecutionNow], None]) -> None:
         seen = self._now(self._look())
         keys = [
             now.change.name
@@ -397,6 +441,7 @@ class Execution:
         ]
         if keys:
             self._cluster.elect_preferred(keys)
+            on_look(self._now(self._look()))
 
     def _finish(self, how: str) -> ExecutionEnd:
         left = {} if self._is_returned else self._return_throttles()

@@ -16,6 +16,7 @@ from engine.client.config_admin import (
     alter_configs,
     describe_configs,
 )
+from engine.client.connection import Call
 from engine.client.leader_admin import Election, elect_leaders
 from engine.client.metadata import ClusterView, PartitionView
 from engine.client.reassignments import (
@@ -30,6 +31,7 @@ from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange
 from engine.reassign.phases import ReplicaNow
 from engine.reassign.throttles import ThrottleSetting
+from engine.wire import messages
 
 _MIN_ISR = "min.insync.replicas"
 #: Where a value comes from that was set for one topic or one broker alone.
@@ -85,6 +87,10 @@ class MovedCluster(Protocol):
         self, values: Mapping[ThrottleSetting, str | None]
     ) -> dict[ThrottleSetting, EngineError]:
         """Set values, or take them away; returns the errors."""
+        ...
+
+    def answer_ms(self) -> int:
+        """Return how long the slowest of the brokers takes to answer a small request."""
         ...
 
     def pause(self, duration_ms: int) -> None:
@@ -232,6 +238,16 @@ class LiveCluster:
             if failure is not None:
                 failures |= dict.fromkeys(settings, failure)
         return failures
+
+    def answer_ms(self) -> int:
+        """Return how long the slowest of the brokers takes to answer a small request."""
+        client = self._client
+        call = Call("ListOffsets", messages.ListOffsetsRequest(replica_id=-1, topics=[]), 1)
+        brokers = client.brokers_view().brokers
+        asked = {id_: (brokers[id_].address, call) for id_ in self._brokers if id_ in brokers}
+        began_ms = client.clock.monotonic_ms()
+        client.exchange(asked, began_ms + client.timeout_ms)
+        return client.clock.monotonic_ms() - began_ms
 
     def pause(self, duration_ms: int) -> None:
         """Let time go by."""

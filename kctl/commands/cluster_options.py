@@ -45,7 +45,7 @@ Throttle = Annotated[
     typer.Option(
         "--throttle",
         metavar="BYTES",
-        help="What a broker sends and takes in each second for moves: 50MB.",
+        help="What a broker sends and takes in each second for moves: 50MB, or auto.",
     ),
 ]
 MovesPerBroker = Annotated[

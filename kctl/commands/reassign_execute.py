@@ -13,6 +13,7 @@ from engine.host.real import RealClock, RealFiles
 from engine.model import TopicPartition
 from engine.planner.plan import PartitionChange, ReassignmentPlan
 from engine.planner.plan_file import PlanFile, changes_from_targets
+from engine.reassign.adaptive_rate import FIRST_RATE
 from engine.reassign.cluster_reader import read_cluster
 from engine.reassign.execution import (
     Execution,
@@ -69,12 +70,15 @@ class ExecuteRequest(NamedTuple):
 
     def settings(self, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
         """Return how to execute; raises UnreadableWord."""
+        is_adaptive = self.throttle == "auto"
+        throttle = str(FIRST_RATE) if is_adaptive else self.throttle
         rates = ThrottleRates(
-            None if self.throttle is None else parse_bytes(self.throttle),
+            None if throttle is None else parse_bytes(throttle),
             None if self.log_dirs_throttle is None else parse_bytes(self.log_dirs_throttle),
         )
         return ExecutionSettings(
             rates,
+            is_adaptive,
             moves_per_broker=self.moves_per_broker,
             is_paused_under_min_isr=self.is_paused_under_min_isr,
             elects_leaders=self.elects_leaders,
@@ -148,7 +152,7 @@ def go_on(
     client: KafkaClient,
     journal: MoveJournal,
     path: str,
-    output: str,
+    output: str | None,
     do: Callable[[Execution, Callable[[ExecutionNow], None]], ExecutionEnd],
 ) -> int:
     """Execute what a journal has begun, show it on the way, print how each change ended."""
@@ -167,7 +171,10 @@ def go_on(
     return _report(state.begun.changes, end, path, output)
 
 
-def _report(changes: Sequence[PartitionChange], end: ExecutionEnd, path: str, output: str) -> int:
+def _report(
+    changes: Sequence[PartitionChange], end: ExecutionEnd, path: str, output: str | None
+) -> int:
+    """Print how changes ended; without an output what went wrong alone."""
     for key, error in end.refused.items():
         report_error(error, str(key))
     for setting in end.foreign_throttles:
@@ -183,7 +190,8 @@ def _report(changes: Sequence[PartitionChange], end: ExecutionEnd, path: str, ou
             f"error: {row['topic']}-{row['partition']} is {row['result']}: not as the plan wants it"
         )
     failures = len(end.refused) + len(end.left_throttles) + len(bad)
-    write_rows(END_COLUMNS, rows, output, failures=0 if rows else failures)
+    if output is not None:
+        write_rows(END_COLUMNS, rows, output, failures=0 if rows else failures)
     return exits.FAILED if failures else exits.OK
 
 
@@ -243,7 +251,7 @@ def _named(words: list[str]) -> list[str]:
     return words
 
 
-def _cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str) -> int:
+def _cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: str | None) -> int:
     journal, state = MoveJournal.reopen(RealFiles(), path)
     if state.is_over:
         say(f"{path}: it is over already; `kctl reassign rollback {path}` goes back")
@@ -265,7 +273,7 @@ def roll_back(options: ClusterOptions, request: ExecuteRequest) -> int:
     with connect(options) as client:
         if not state.is_over:
             say(f"{request.path} is not over: what moves is taken back first")
-            code = _cancel_journal(options, request.path, yes=request.yes, output="name")
+            code = _cancel_journal(options, request.path, yes=request.yes, output=None)
             if code != exits.OK:
                 return code
             _await_quiet(client, state.begun.changes)

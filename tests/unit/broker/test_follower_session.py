@@ -75,14 +75,6 @@ def test_later_requests_have_what_changed_and_what_to_forget() -> None:
     )
 
 
-def test_a_topic_may_go_before_its_request_is_written() -> None:
-    ids = dict(IDS)
-    call = session().call({A: SPEC}, ids)
-    # Whoever is not connected yet writes its request later.
-    del ids["a"]
-    assert {IDS["a"]: [0]} == asked(message_of(call))
-
-
 def test_a_round_without_partitions_forgets_those_that_are_held() -> None:
     one = session()
     assert not one.holds_partitions
@@ -106,6 +98,14 @@ def test_what_went_by_name_is_forgotten_by_name() -> None:
     assert [("a", [0])] == [
         (topic.topic, topic.partitions) for topic in request.forgotten_topics_data
     ]
+
+
+def test_a_topic_may_go_before_its_request_is_written() -> None:
+    ids = dict(IDS)
+    call = session().call({A: SPEC}, ids)
+    # Whoever is not connected yet writes its request later.
+    del ids["a"]
+    assert {IDS["a"]: [0]} == asked(message_of(call))
 
 
 def test_a_topic_that_was_made_anew_is_forgotten_and_asked_for() -> None:

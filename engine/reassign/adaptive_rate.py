@@ -1,0 +1,64 @@
+"""A throttle that rises while the cluster bears it, and falls when it does not. Pure.
+
+| seen since the last time | the rate becomes |
+|---|---|
+| a replica that is not new left an in-sync set | half |
+| brokers answer twice as slowly as before the first move, and 20 ms slower | 0.7 times |
+| neither, and something was copied | 1.25 times |
+| nothing was copied | what it was |
+
+How long brokers take to answer a small request stands for what a producer waits: both queue for the
+same threads. A producer's own latency is not asked for, it would need a topic to write to.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+#: Bytes a second.
+FIRST_RATE: Final = 20_000_000
+_RATE_MIN: Final = 1_000_000
+_RATE_MAX: Final = 2_000_000_000
+#: How often the rate is looked at: copies need a while to show what a new one does.
+PERIOD_MS: Final = 5_000
+_SLOWER_MS: Final = 20
+
+
+class RateSeen(NamedTuple):
+    """What is seen of a cluster; `answer_ms` is the slowest broker's, `left_count` adds up."""
+
+    now_ms: int
+    copied_bytes: int
+    answer_ms: int
+    left_count: int
+
+
+class AdaptiveRate(NamedTuple):
+    """A rate, what it was judged by last, and how fast brokers answered before the first move."""
+
+    rate: int
+    last: RateSeen
+    usual_answer_ms: int
+
+    @classmethod
+    def start(cls, rate: int, seen: RateSeen) -> AdaptiveRate:
+        """Return the rate to begin with."""
+        return cls(rate, seen, seen.answer_ms)
+
+    def is_due(self, now_ms: int) -> bool:
+        """Tell whether it is time to look."""
+        return now_ms - self.last.now_ms >= PERIOD_MS
+
+    def after(self, seen: RateSeen) -> AdaptiveRate:
+        """Return the rate from now on."""
+        return self._replace(rate=self._rate_after(seen), last=seen)
+
+    def _rate_after(self, seen: RateSeen) -> int:
+        if seen.left_count > self.last.left_count:
+            return max(_RATE_MIN, self.rate // 2)
+        slow_ms = max(2 * self.usual_answer_ms, self.usual_answer_ms + _SLOWER_MS)
+        if seen.answer_ms > slow_ms:
+            return max(_RATE_MIN, self.rate * 7 // 10)
+        if seen.copied_bytes > self.last.copied_bytes:
+            return min(_RATE_MAX, self.rate * 5 // 4)
+        return self.rate
