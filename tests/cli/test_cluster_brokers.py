@@ -194,7 +194,7 @@ def test_one_process_and_many_take_turns(shell: Shell) -> None:
 
 
 def _server_behind_a_free_port() -> socket.socket:
-    """Listen on a port whose predecessor is free, and below those that systems give out by turns."""
+    """Listen on a port whose predecessor is free, below those that systems give out by turns."""
     for port in range(20_000 + os.getpid() % 5_000 * 2, 32_000, 2):
         try:
             with socket.create_server(("127.0.0.1", port)):
