@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz soak-kill soak-cluster outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit quick fuzz soak-kill soak-cluster soak-moves outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -45,6 +45,13 @@ CYCLES ?= 50
 
 soak-cluster: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.soak.kill_cluster --cycles $(CYCLES) --seed $(SEED)
+
+# Replicas moved by kctl amid a load, with kctl, brokers and controllers killed on the way:
+# make soak-moves MOVES="--address HOST:PORT" for a running cluster of any Kafka.
+MOVES ?= --brokers 3
+
+soak-moves: $(VENV)/.dev-ready
+	$(BIN)/python -m tests.soak.move_replicas $(MOVES)
 
 # Other people's clients against three brokers, each in a process of its own; `make test` runs them
 # against one broker and against three of one process.

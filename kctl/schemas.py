@@ -41,6 +41,12 @@ def _object(columns: str) -> JsonOutput:
 _CONFIGS: Final = "configs_work.CONFIG_COLUMNS+configs_work.DOCUMENTATION_COLUMN"
 _STAT: Final = "znode_work.PLAIN_STAT_COLUMNS"
 
+_JOB: Final = _rows(
+    "reassign_execute.END_COLUMNS",
+    "reassign_plan.CHANGE_COLUMNS",
+    note="rows with batch are those of --dry-run",
+)
+
 OUTPUTS: Final[dict[str, JsonOutput]] = {
     "topics list": _rows("topics_show.LIST_COLUMNS+topics_show.SIZE_COLUMN"),
     "topics describe": _rows("topics_show.TOPIC_COLUMNS"),
@@ -48,6 +54,7 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "topics alter": _rows("topics_change.ALTER_COLUMNS"),
     "topics delete": _rows("topics_change.DELETE_COLUMNS"),
     "topics configs": _rows(_CONFIGS),
+    "topics set-rf": _JOB,
     "configs describe": _rows(_CONFIGS),
     "configs set": _rows("configs_work.CHANGE_COLUMNS"),
     "configs unset": _rows("configs_work.CHANGE_COLUMNS"),
@@ -64,6 +71,8 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
     "records delete": _rows("offsets_work.DELETE_COLUMNS"),
     "brokers list": _rows("brokers_work.LIST_COLUMNS"),
     "brokers describe": _rows("brokers_work.DESCRIBE_COLUMNS"),
+    "brokers drain": _JOB,
+    "brokers replace": _JOB,
     "brokers log-dirs": _rows(
         "brokers_work.LOG_DIR_COLUMNS",
         "brokers_work.REPLICA_COLUMNS",
@@ -76,7 +85,13 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows without topic are those of --by-broker",
     ),
     "leaders elect": _rows("leaders_work.ELECTION_COLUMNS"),
-    "leaders balance": _rows("leaders_work.ELECTION_COLUMNS"),
+    "leaders balance": _rows(
+        "leaders_work.ELECTION_COLUMNS",
+        "reassign_execute.END_COLUMNS",
+        "reassign_plan.CHANGE_COLUMNS",
+        note="rows with old_replicas are those of --reorder, with batch of its --dry-run",
+    ),
+    "leaders demote": _JOB,
     "reassign plan": _rows(
         "reassign_plan.BROKER_COLUMNS",
         "reassign_plan.CHANGE_COLUMNS",

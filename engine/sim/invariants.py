@@ -102,7 +102,7 @@ class Invariants:
         rules: Rules,
         nodes: Mapping[int, SimulatedBroker],
         *,
-        on_broken: Callable[[], None] = lambda: None,
+        on_broken: Callable[[], None],
     ) -> None:
         """Run `on_broken` at the first violation."""
         self.rules = rules

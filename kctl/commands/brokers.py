@@ -7,15 +7,10 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     MovesPerBroker,
     Output,
     PlanOnly,
     Throttle,
-    Timeout,
     Yes,
     noun,
     on_cluster,
@@ -30,11 +25,9 @@ _Ids = Annotated[
 
 
 @app.command("list", epilog="Example: kctl brokers list -o json")
+@on_cluster
 def list_(
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
+    cluster: ClusterOptions,
     output: Output = "table",
 ) -> int:
     """List the live brokers, and which of them is the controller.
@@ -43,16 +36,14 @@ def list_(
     """
     from kctl.commands.brokers_work import list_brokers
 
-    return list_brokers(ClusterOptions(bootstrap, command_config, context, timeout), output)
+    return list_brokers(cluster, output)
 
 
 @app.command("describe", epilog="Example: kctl brokers describe 1 -o yaml")
+@on_cluster
 def describe(
+    cluster: ClusterOptions,
     ids: _Ids = None,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show brokers: replicas and leaders on them, bytes, disk left, settings that differ.
@@ -62,7 +53,7 @@ def describe(
     """
     from kctl.commands.brokers_work import describe_brokers
 
-    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    options = cluster
     return describe_brokers(options, ids or [], output)
 
 
@@ -156,7 +147,9 @@ def replace(
 
 
 @app.command("log-dirs", epilog="Example: kctl brokers log-dirs 1 --topic clicks --replicas")
+@on_cluster
 def log_dirs(
+    cluster: ClusterOptions,
     ids: _Ids = None,
     topics: Annotated[
         list[str] | None,
@@ -165,30 +158,24 @@ def log_dirs(
     replicas: Annotated[
         bool, typer.Option("--replicas", help="A row for each replica, not each directory.")
     ] = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show the log directories of brokers: replicas, bytes, disk size and what is left of it."""
     from kctl.commands.brokers_work import LogDirsRequest, list_log_dirs
 
     request = LogDirsRequest(ids=ids or [], topics=topics, replicas=replicas, output=output)
-    return list_log_dirs(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return list_log_dirs(cluster, request)
 
 
 @app.command("api-versions", epilog="Example: kctl brokers api-versions 1 -o ndjson")
+@on_cluster
 def api_versions(
+    cluster: ClusterOptions,
     ids: _Ids = None,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show the APIs and versions that brokers offer, and the version that kctl would use."""
     from kctl.commands.brokers_work import list_api_versions
 
-    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    options = cluster
     return list_api_versions(options, ids or [], output)

@@ -7,12 +7,8 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     Output,
-    Timeout,
+    on_cluster,
     one_command,
 )
 from kctl.connect import ClusterOptions
@@ -21,7 +17,9 @@ app = one_command()
 
 
 @app.command(epilog="Examples: kctl check · kctl check --wait --timeout 120 · kctl check -o json")
+@on_cluster
 def check(
+    cluster: ClusterOptions,
     topics: Annotated[
         list[str] | None, typer.Argument(metavar="TOPIC...", help="All topics without any.")
     ] = None,
@@ -44,10 +42,6 @@ def check(
             help="To tell since when sets are as they are.",
         ),
     ] = None,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     r"""Look for what is wrong, the worst first; exit code 4 if there is more than notices.
@@ -63,4 +57,4 @@ def check(
     from kctl.commands.check_work import CheckRequest, check_cluster
 
     request = CheckRequest(topics or None, ignored or [], strict, wait, zookeeper, output)
-    return check_cluster(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return check_cluster(cluster, request)

@@ -7,15 +7,11 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     Documentation,
     DryRun,
     Output,
-    Timeout,
     noun,
+    on_cluster,
 )
 from kctl.connect import ClusterOptions
 
@@ -41,7 +37,9 @@ _Loggers = Annotated[
     epilog="Examples: kctl configs describe --topic clicks · kctl configs describe --broker 1 "
     "--doc log.retention.ms num.io.threads",
 )
+@on_cluster
 def describe(
+    cluster: ClusterOptions,
     keys: Annotated[
         list[str] | None, typer.Argument(metavar="KEY...", help="Only these settings.")
     ] = None,
@@ -51,10 +49,6 @@ def describe(
     loggers: _Loggers = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
     doc: Documentation = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show settings and where each value comes from; those at their default only with --all."""
@@ -67,7 +61,7 @@ def describe(
         doc=doc,
         output=output,
     )
-    return describe_configs(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return describe_configs(cluster, request)
 
 
 @app.command(
@@ -75,7 +69,9 @@ def describe(
     epilog="Examples: kctl configs set --topic clicks retention.ms=86400000 · kctl configs set "
     "--topic clicks cleanup.policy+=compact · kctl configs set --broker-logger 1 root=INFO",
 )
+@on_cluster
 def set_(
+    cluster: ClusterOptions,
     changes: Annotated[
         list[str],
         typer.Argument(
@@ -87,10 +83,6 @@ def set_(
     broker_defaults: _Defaults = False,
     loggers: _Loggers = None,
     dry_run: DryRun = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Change settings; all others stay as they are."""
@@ -107,21 +99,19 @@ def set_(
         dry_run=dry_run,
         output=output,
     )
-    return change_configs(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return change_configs(cluster, request)
 
 
 @app.command("unset", epilog="Example: kctl configs unset --topic clicks retention.ms")
+@on_cluster
 def unset(
+    cluster: ClusterOptions,
     keys: Annotated[list[str], typer.Argument(metavar="KEY...", help="Settings.")],
     topics: _Topics = None,
     brokers: _Brokers = None,
     broker_defaults: _Defaults = False,
     loggers: _Loggers = None,
     dry_run: DryRun = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Take settings away, so that what stands behind them holds again."""
@@ -138,4 +128,4 @@ def unset(
         dry_run=dry_run,
         output=output,
     )
-    return change_configs(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return change_configs(cluster, request)

@@ -7,13 +7,9 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     Output,
-    Timeout,
     noun,
+    on_cluster,
 )
 from kctl.connect import ClusterOptions
 
@@ -29,7 +25,9 @@ def explain() -> None:
     "partition",
     epilog="Examples: kctl explain partition clicks:3 · kctl explain partition clicks-3 -o json",
 )
+@on_cluster
 def partition(
+    cluster: ClusterOptions,
     word: Annotated[
         str, typer.Argument(metavar="TOPIC:PARTITION", help="clicks:3, or clicks-3 as in logs.")
     ],
@@ -39,10 +37,6 @@ def partition(
             "-z", "--zookeeper", metavar="HOST:PORT", help="Where the partition's state is kept."
         ),
     ] = None,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show a partition's leader, epochs, offsets and replicas, and what each loss would lead to.
@@ -52,5 +46,5 @@ def partition(
     """
     from kctl.commands.explain_work import explain_partition
 
-    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    options = cluster
     return explain_partition(options, word, zookeeper, output)

@@ -7,12 +7,7 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     Output,
-    Timeout,
     Yes,
     noun,
     on_cluster,
@@ -38,7 +33,9 @@ _Plan = Annotated[
 @app.command(
     "list", epilog="Examples: kctl leaders list --not-preferred · kctl leaders list --by-broker"
 )
+@on_cluster
 def list_(
+    cluster: ClusterOptions,
     words: _Words = None,
     match: _Match = None,
     not_preferred: Annotated[
@@ -51,24 +48,22 @@ def list_(
     check: Annotated[
         bool, typer.Option("--check", help="Exit code 4 if a preferred replica does not lead.")
     ] = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """List the leaders of partitions beside the preferred ones; all topics if none is named."""
     from kctl.commands.leaders_work import ListRequest, list_leaders
 
     request = ListRequest(words or [], match, not_preferred, by_broker, check, output)
-    return list_leaders(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return list_leaders(cluster, request)
 
 
 @app.command(
     "elect",
     epilog="Examples: kctl leaders elect preferred clicks · kctl leaders elect unclean clicks:3 -y",
 )
+@on_cluster
 def elect(
+    cluster: ClusterOptions,
     kind: Annotated[
         str, typer.Argument(metavar="preferred|unclean", help="How leaders are chosen.")
     ],
@@ -76,10 +71,6 @@ def elect(
     match: _Match = None,
     dry_run: _Plan = False,
     yes: Yes = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Have leaders elected where they are not as they should be.
@@ -90,7 +81,7 @@ def elect(
     from kctl.commands.leaders_work import ElectRequest, elect_leaders
 
     request = ElectRequest(kind, words or [], match, dry_run, yes, output)
-    return elect_leaders(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return elect_leaders(cluster, request)
 
 
 @app.command(

@@ -7,13 +7,9 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     Output,
-    Timeout,
     noun,
+    on_cluster,
 )
 from kctl.connect import ClusterOptions
 
@@ -30,7 +26,9 @@ def offsets() -> None:
     epilog="Examples: kctl offsets get clicks · kctl offsets get clicks:0,4-6 --at -1h · "
     "kctl offsets get --match 'app-.*'",
 )
+@on_cluster
 def get(
+    cluster: ClusterOptions,
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="[TOPIC[:PARTITIONS]]...", help="clicks, clicks:3, clicks:0,4-6."),
@@ -51,14 +49,10 @@ def get(
     read_committed: Annotated[
         bool, typer.Option("--read-committed", help="End where the first open transaction starts.")
     ] = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show start, end and distance of partitions, or the offset of one point in each."""
     from kctl.commands.offsets_work import OffsetsRequest, get_offsets
 
     request = OffsetsRequest(words or [], match, at, read_committed, output)
-    return get_offsets(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return get_offsets(cluster, request)

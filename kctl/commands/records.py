@@ -7,14 +7,10 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     Output,
-    Timeout,
     Yes,
     noun,
+    on_cluster,
 )
 from kctl.connect import ClusterOptions
 
@@ -31,7 +27,9 @@ def records() -> None:
     epilog="Examples: kctl records delete clicks --before -7d --dry-run · kctl records delete "
     "clicks:3 --before 1200 -y",
 )
+@on_cluster
 def delete(
+    cluster: ClusterOptions,
     words: Annotated[
         list[str],
         typer.Argument(metavar="TOPIC[:PARTITIONS]...", help="clicks, clicks:3, clicks:0,4-6."),
@@ -49,14 +47,10 @@ def delete(
         bool, typer.Option("--dry-run", help="Show what would be lost; change nothing.")
     ] = False,
     yes: Yes = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Delete the records before a point in each partition. Shows what is lost and asks first."""
     from kctl.commands.offsets_work import DeleteRequest, delete_records
 
     request = DeleteRequest(words=words, before=before, dry_run=dry_run, yes=yes, output=output)
-    return delete_records(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return delete_records(cluster, request)

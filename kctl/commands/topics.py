@@ -7,17 +7,12 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    TIMEOUT_S,
-    Bootstrap,
-    CommandConfig,
-    Context,
     Documentation,
     DryRun,
     MovesPerBroker,
     Output,
     PlanOnly,
     Throttle,
-    Timeout,
     Yes,
     noun,
     on_cluster,
@@ -55,7 +50,9 @@ _Assignment = Annotated[
     epilog="Examples: kctl topics list -b localhost:9092 · kctl topics list --match 'app-.*' "
     "--size -o json",
 )
+@on_cluster
 def list_(
+    cluster: ClusterOptions,
     names: _Names = None,
     match: _Match = None,
     exclude_internal: Annotated[
@@ -64,10 +61,6 @@ def list_(
     under_replicated: _UnderReplicated = False,
     unavailable: _Unavailable = False,
     size: _Size = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """List topics with their partitions, replicas and health."""
@@ -82,7 +75,7 @@ def list_(
         size=size,
         output=output,
     )
-    return list_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return list_topics(cluster, request)
 
 
 @app.command(
@@ -90,7 +83,9 @@ def list_(
     epilog="Examples: kctl topics describe clicks · kctl topics describe --match '.*' "
     "--under-replicated",
 )
+@on_cluster
 def describe(
+    cluster: ClusterOptions,
     names: _Names = None,
     match: _Match = None,
     under_replicated: _UnderReplicated = False,
@@ -112,10 +107,6 @@ def describe(
     offsets: Annotated[
         bool, typer.Option("--offsets", help="Ask the leaders for start and end offsets, too.")
     ] = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show the partitions of topics: leaders, replicas, in-sync sets, settings that differ.
@@ -136,13 +127,15 @@ def describe(
         offsets=offsets,
         output=output,
     )
-    return describe_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return describe_topics(cluster, request)
 
 
 @app.command(
     "create", epilog="Example: kctl topics create clicks -p 12 -r 3 -c retention.ms=86400000"
 )
+@on_cluster
 def create(
+    cluster: ClusterOptions,
     names: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Names of topics.")],
     partitions: Annotated[
         int | None,
@@ -166,10 +159,6 @@ def create(
         bool, typer.Option("--if-not-exists", help="A topic that is there is no failure.")
     ] = False,
     dry_run: DryRun = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Create topics, all alike."""
@@ -185,11 +174,13 @@ def create(
         dry_run=dry_run,
         output=output,
     )
-    return create_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return create_topics(cluster, request)
 
 
 @app.command("alter", epilog="Example: kctl topics alter clicks --partitions 24 --dry-run")
+@on_cluster
 def alter(
+    cluster: ClusterOptions,
     names: _Names = None,
     match: _Match = None,
     partitions: Annotated[
@@ -217,10 +208,6 @@ def alter(
     ] = None,
     dry_run: DryRun = False,
     yes: Yes = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Add partitions to topics, or change their settings. Asks before partitions are added."""
@@ -237,11 +224,13 @@ def alter(
         yes=yes,
         output=output,
     )
-    return alter_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return alter_topics(cluster, request)
 
 
 @app.command("delete", epilog="Example: kctl topics delete --match 'tmp-.*' --dry-run")
+@on_cluster
 def delete(
+    cluster: ClusterOptions,
     names: _Names = None,
     match: _Match = None,
     if_exists: Annotated[
@@ -251,10 +240,6 @@ def delete(
         bool, typer.Option("--dry-run", help="Show what would be deleted; change nothing.")
     ] = False,
     yes: Yes = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Delete topics with all their records. Shows what is lost and asks first."""
@@ -268,25 +253,23 @@ def delete(
         yes=yes,
         output=output,
     )
-    return delete_topics(ClusterOptions(bootstrap, command_config, context, timeout), request)
+    return delete_topics(cluster, request)
 
 
 @app.command("configs", epilog="Example: kctl topics configs clicks --all -o wide")
+@on_cluster
 def configs(
+    cluster: ClusterOptions,
     names: _Names = None,
     match: _Match = None,
     all_: Annotated[bool, typer.Option("--all", help="Also what is at its default.")] = False,
     doc: Documentation = False,
-    bootstrap: Bootstrap = None,
-    command_config: CommandConfig = None,
-    context: Context = None,
-    timeout: Timeout = TIMEOUT_S,
     output: Output = "table",
 ) -> int:
     """Show the settings of topics and where each value comes from. `kctl configs` changes them."""
     from kctl.commands.configs_work import describe_topic_configs
 
-    options = ClusterOptions(bootstrap, command_config, context, timeout)
+    options = cluster
     return describe_topic_configs(options, names or [], match, all_=all_, doc=doc, output=output)
 
 
