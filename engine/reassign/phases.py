@@ -8,7 +8,8 @@
 | under way, targets in sync, the leader is none of them | B3 | a target is elected |
 | under way, a replica that goes is still in sync | B4 | those that go leave the in-sync set |
 | under way, the set is the target's | B5 | those that go are deleted (B6 to B8: it is over) |
-| replicas stay, a directory is to change | moving | a broker copies between its directories |
+| replicas stay, a directory is to change, no copy is there | waiting | it has not begun |
+| replicas stay, a copy is in the wanted directory | moving | a broker copies between its own |
 | not under way, replicas as wanted | done | |
 | under way, to other replicas | replaced | somebody has asked for something else |
 | not under way, replicas neither as before nor as wanted | elsewhere | the same, and it is over |
@@ -79,9 +80,7 @@ def phase_of(
     if ongoing is not None:
         return _phase_under_way(change, partition, ongoing, replicas)
     if partition.replicas == change.new_replicas:
-        if _moves_directory(change, replicas):
-            return MovePhase.MOVING_DIRECTORY
-        return MovePhase.DONE
+        return _phase_of_directories(change, replicas)
     if set(partition.replicas) == set(change.old_replicas):
         # In another order after a cancel, which keeps that of the target.
         return MovePhase.WAITING
@@ -110,11 +109,17 @@ def _phase_under_way(
     return MovePhase.B5_DELETING
 
 
-def _moves_directory(change: PartitionChange, replicas: Mapping[int, ReplicaNow]) -> bool:
-    return any(
-        broker_id in replicas and replicas[broker_id].path != path
-        for broker_id, _, path in change.log_dir_moves
-    )
+def _phase_of_directories(change: PartitionChange, replicas: Mapping[int, ReplicaNow]) -> MovePhase:
+    phase = MovePhase.DONE
+    for broker_id, _, path in change.log_dir_moves:
+        replica = replicas.get(broker_id)
+        if replica is None or replica.path == path:
+            continue
+        if replica.future_path != path:
+            # Nobody has asked for it yet, or the broker has only just been asked.
+            return MovePhase.WAITING
+        phase = MovePhase.MOVING_DIRECTORY
+    return phase
 
 
 def copied_bytes(

@@ -50,7 +50,8 @@ def read_plan(path: str) -> PlanFile:
         raise NoPlan(path, "it is no text") from error
     except BadPlanFile as error:
         raise NoPlan(path, error) from error
-    if not plan.rows:
+    # One of ours may have found nothing to do.
+    if not plan.rows and plan.plan is None:
         raise NoPlan(path, "it names no partitions")
     return plan
 

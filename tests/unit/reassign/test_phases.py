@@ -57,6 +57,9 @@ def test_a_directory_is_moved_until_the_replica_lies_there() -> None:
     assert MovePhase.MOVING_DIRECTORY is phase_of(DIRS, partition, None, moving)
     assert (3, 8) == copied_bytes(DIRS, partition, moving)
     assert (0, 8) == copied_bytes(DIRS, partition, {1: ReplicaNow(8, "/a")})
+    assert MovePhase.WAITING is phase_of(DIRS, partition, None, {1: ReplicaNow(8, "/a")})
+    elsewhere = {1: ReplicaNow(8, "/a", 3, "/c")}
+    assert MovePhase.WAITING is phase_of(DIRS, partition, None, elsewhere)
     there = {1: ReplicaNow(8, "/b")}
     assert MovePhase.DONE is phase_of(DIRS, partition, None, there)
     assert (8, 8) == copied_bytes(DIRS, partition, there)
