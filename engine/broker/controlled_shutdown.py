@@ -24,6 +24,7 @@ from collections.abc import Callable
 
 from engine.broker.peers import BrokerLink, Peers
 from engine.client.connection import Call
+from engine.client.errors import TimedOut
 from engine.config.broker_config import BrokerConfig
 from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
@@ -145,10 +146,18 @@ class ShutdownRequests:
     ) -> messages.ControlledShutdownResponse | None:
         """Return the response, None if it is given up; raises what it failed with."""
         there: Promise[None] = Promise()
-        self._end_wait = _once(there)
-        asked.watch(self._end_wait)
+        self._end_wait = end_wait = _once(there)
+        asked.watch(end_wait)
+        # A controller of this process has no connection that would end the wait.
+        timeout_ms = self._config.controller_socket_timeout_ms
+        cancel = self._timers.call_at(self._clock.monotonic_ms() + timeout_ms, end_wait)
         await there
-        return asked.result() if asked.is_kept else None
+        cancel()
+        if asked.is_kept:
+            return asked.result()
+        if not self._is_given_up:
+            raise TimedOut("ControlledShutdown", timeout_ms)
+        return None
 
     def _link_to_controller(self) -> BrokerLink | None:
         controller_id = self._asked_id = self._metadata_cache.controller_id

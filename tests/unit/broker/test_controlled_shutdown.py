@@ -10,6 +10,7 @@ import pytest
 from engine.cluster.cluster import Cluster
 from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
+from engine.host.promise import Promise
 from engine.znode.client import ZnodeClient
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 
@@ -142,6 +143,22 @@ def test_a_controller_that_is_lost_meanwhile_is_tried_again_as_its_successor(
     cluster.timers.run_until_idle()
     stopping.result()
     assert (2, 1) == (cluster.stored().leader, cluster.stored().leader_epoch)
+
+
+def test_a_controller_of_this_process_that_does_not_answer_is_given_up_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    cluster = MemoryCluster(is_one_process=True, controlled_shutdown_retry_backoff_ms="1000")
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2000)
+    # It waits for a metadata store that is gone, itself included.
+    cluster.near[1] = lambda _name, _version, _request: Promise()
+    stopping = cluster.begin_stop(1)
+    cluster.pass_time(3 * 30_000 + 1_000, 1_000)
+    assert not stopping.is_kept
+    cluster.pass_time(2_000, 1_000)
+    assert stopping.is_kept
+    assert 3 == sum("no answer within 30 s" in line for line in caplog.messages)
 
 
 def test_one_that_is_alone_asks_for_nothing(make: Callable[..., MemoryCluster]) -> None:
