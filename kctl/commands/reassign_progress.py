@@ -23,7 +23,8 @@ class MoveProgress:
         self._bars: Any = None
         self._tasks: dict[TopicPartition | None, Any] = {}
         self._said: str | None = None
-        self._began: tuple[int, int] | None = None
+        # When the whole and each change were seen first, and what was copied then.
+        self._began: dict[TopicPartition | None, tuple[int, int]] = {}
 
     def __enter__(self) -> MoveProgress:
         """Start drawing."""
@@ -55,23 +56,23 @@ class MoveProgress:
         """Show a look: the whole, and what is at work."""
         copied = sum(change.copied_bytes for change in now.changes)
         total = sum(change.total_bytes for change in now.changes)
-        self._began = self._began or (now.now_ms, copied)
         self._say_pause(now)
         if self._bars is None:
             return
         at_work = [change for change in now.changes if change.phase in AT_WORK][:_BARS_MAX]
-        rate = self._rate(now, copied)
+        rate = self._rate(None, now.now_ms, copied)
         head = f"{now.ended_count} of {len(now.changes)} partitions"
         self._bar(None, head, copied, total, _told(copied, total, rate))
         keys = {change.change.name for change in at_work}
         for key in [key for key in self._tasks if key is not None and key not in keys]:
             self._bars.remove_task(self._tasks.pop(key))
         for change in at_work:
-            self._change_bar(change)
+            self._change_bar(change, now.now_ms)
 
-    def _change_bar(self, now: ChangeNow) -> None:
+    def _change_bar(self, now: ChangeNow, now_ms: int) -> None:
         key = now.change.name
-        told = f"{now.phase.value} {_told(now.copied_bytes, now.total_bytes, None)}"
+        rate = self._rate(key, now_ms, now.copied_bytes)
+        told = f"{now.phase.value} {_told(now.copied_bytes, now.total_bytes, rate)}"
         self._bar(key, f"  {key}", now.copied_bytes, now.total_bytes, told)
 
     def _bar(self, key: TopicPartition | None, text: str, done: int, total: int, told: str) -> None:
@@ -81,10 +82,9 @@ class MoveProgress:
             self._tasks[key], description=text, completed=done, total=max(total, 1), told=told
         )
 
-    def _rate(self, now: ExecutionNow, copied: int) -> float | None:
-        assert self._began is not None
-        began_ms, began_bytes = self._began
-        passed_ms = now.now_ms - began_ms
+    def _rate(self, key: TopicPartition | None, now_ms: int, copied: int) -> float | None:
+        began_ms, began_bytes = self._began.setdefault(key, (now_ms, copied))
+        passed_ms = now_ms - began_ms
         return (copied - began_bytes) * 1000 / passed_ms if passed_ms >= 1000 else None
 
     def _say_pause(self, now: ExecutionNow) -> None:
