@@ -79,13 +79,15 @@ def phase_of(
         return MovePhase.GONE
     if ongoing is not None:
         return _phase_under_way(change, partition, ongoing, replicas)
-    if partition.replicas == change.new_replicas:
+    # The controller has ended it; a broker that was asked may have heard less than that.
+    is_heard = set(partition.isr) <= set(partition.replicas)
+    if partition.replicas == change.new_replicas and is_heard:
         return _phase_of_directories(change, replicas)
     if set(partition.replicas) == set(change.old_replicas):
         # In another order after a cancel, which keeps that of the target.
         return MovePhase.WAITING
-    if set(partition.replicas) == {*change.old_replicas, *change.new_replicas}:
-        # The controller has ended it; the broker that was asked has not heard of that yet.
+    both = {*change.old_replicas, *change.new_replicas}
+    if set(partition.replicas) == both or not is_heard:
         return MovePhase.B5_DELETING
     return MovePhase.ELSEWHERE
 

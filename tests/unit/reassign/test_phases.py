@@ -34,6 +34,7 @@ def test_what_moves_shows_both_ways() -> None:
         (seen((3, 2, 1), (1, 2, 3), leader=3), MOVING, 9, MovePhase.B4_SHRINKING),
         (seen((3, 2, 1), (2, 3), leader=3), MOVING, 9, MovePhase.B5_DELETING),
         (seen((3, 2, 1), (2, 3), leader=3), None, 9, MovePhase.B5_DELETING),
+        (seen((3, 2), (1, 2, 3), leader=3), None, 9, MovePhase.B5_DELETING),
         (seen((3, 2), (2, 3), leader=3), None, 9, MovePhase.DONE),
         (seen((3, 2), (2,), leader=2), None, 9, MovePhase.DONE),
         (seen((4, 2), (2,), leader=2), None, 9, MovePhase.ELSEWHERE),
