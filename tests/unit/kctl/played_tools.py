@@ -24,7 +24,7 @@ RECORDED = yaml.safe_load(
 _RULES = {rule["name"]: rule for rule in RECORDED["rules"]}
 #: As long as a call of a tool takes that starts a Java machine.
 _BETWEEN_STEPS_MS = 2000
-_VARIABLES = {"BOOTSTRAP": "here:9092", "WORK": "/work", "DATA": "/data"}
+_VARIABLES = {"BOOTSTRAP": "here:9092", "WORK": "/given", "DATA": "/data"}
 
 
 class Ended(NamedTuple):
@@ -62,8 +62,8 @@ class PlayedTools:
         )
         self.files = MemoryFiles()
         for name, text in RECORDED["files"].items():
-            self.files.make_dir("/work")
-            self.files.replace_file(f"/work/{name}", _filled(text).encode())
+            self.files.make_dir("/given")
+            self.files.replace_file(f"/given/{name}", _filled(text).encode())
 
     def play(self) -> dict[str, Ended]:
         """Play all steps in their order; a step that was repeated is, until it says the same."""
@@ -150,4 +150,4 @@ def _filled(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    return text.replace("/work/", "{WORK}/").replace("/data/", "{DATA}/")
+    return text.replace("/given/", "{WORK}/").replace("/data/", "{DATA}/")
