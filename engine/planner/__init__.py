@@ -14,6 +14,7 @@
 | `placing` | where replicas go that must go somewhere |
 | `count_levelling` | moves from brokers that hold too many to those that hold too few |
 | `byte_levelling` | replicas that change places so that bytes are level too |
+| `move_saving` | replicas that need not have moved |
 | `byte_bound` | the fewest moves for that |
 | `leader_levelling` | who leads, by paths of partitions whose leader may change |
 | `log_dir_levelling` | moves between the directories of a broker |

@@ -10,6 +10,7 @@ from engine.planner.byte_levelling import ByteLevelling
 from engine.planner.cluster_model import ClusterModel, PartitionModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
 from engine.planner.level_targets import TargetRule
+from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import PlacementState
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_building import PlanNotes, build_plan
@@ -70,11 +71,23 @@ def _balance_once(
     )
     levelling.level_free()
     if LevelGoal.BYTES in goals:
-        levelling.level_paid(tolerance)
+        _level_bytes(state, levelling)
     if LevelGoal.LEADERS in goals:
         level_all_leaders(state, notes)
     else:
         level_leaders(state, touched(state))
+
+
+def _level_bytes(state: PlacementState, levelling: ByteLevelling) -> None:
+    """Level bytes, then do without moves that are not needed, until none can be saved."""
+    tolerance = state.constraints.bytes_tolerance
+    levelling.level_paid(tolerance)
+    moves = state.moves
+    while MoveSaving(state, levelling.expected, tolerance).save():
+        levelling.level_paid(tolerance)
+        if state.moves >= moves:
+            return
+        moves = state.moves
 
 
 def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
