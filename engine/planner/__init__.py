@@ -7,6 +7,7 @@
 | `plan` | what comes out: changes, batches, figures before and after |
 | `planner` | the verbs: spread, drain, replace, repair, replication factor, balance, demote |
 | `balancing` | a balance, in rounds until nothing more changes |
+| `rounds` | plans of plans |
 | `search_steps`, `repairs` | what verbs are made of |
 | `placement_state` | replicas by partition and by broker while a plan is searched |
 | `rack_limits` | how many replicas of a partition a rack may hold |
