@@ -27,6 +27,7 @@ from engine.log.log_types import AppendInfo, FetchSlice, OffsetAndTimestamp, Off
 from engine.log.producer_state import AppendOrigin
 from engine.log.usual_log_reader import has_aborted_behind, read_slice_usual
 from engine.model import new_tuple
+from engine.naming import uuid_bytes
 from engine.records.record import NO_TIMESTAMP
 from engine.replication.effects import (
     Effect,
@@ -496,8 +497,17 @@ class Partition:
         self.in_sync, self._is_awaited = in_sync, True
         assert in_sync.pending is not None
         return ProposeIsr(
-            self.topic_partition, in_sync.pending, self.leader_epoch, self.partition_epoch
+            self.topic_partition,
+            in_sync.pending,
+            self.leader_epoch,
+            self.partition_epoch,
+            self._topic_id,
         )
+
+    @property
+    def _topic_id(self) -> bytes | None:
+        topic_id = self.log.topic_id
+        return None if topic_id is None else uuid_bytes(topic_id)
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
         """Take the controller's response to a proposal; one that is out of date changes nothing.
@@ -517,6 +527,7 @@ class Partition:
     def _is_in_flight(self, proposal: ProposeIsr) -> bool:
         return (
             self.is_leader
+            and proposal.topic_id in (None, self._topic_id)
             and self.in_sync.pending == proposal.isr
             and proposal.leader_epoch == self.leader_epoch
             and proposal.partition_epoch == self.partition_epoch
