@@ -5,9 +5,12 @@
 | 0 | brokers with one address; partitions in one flat list |
 | 1 … 4 | brokers with an endpoint for each listener |
 | 5, 6 | partitions by topic; + the broker's epoch |
-| 7, 8 | + topic ids |
+| 7 | + topic ids |
+| 8 | + whether it leaves out nothing |
 
 Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
+Differs: a controller of this engine may leave out nothing, and say so; Kafka's with ZooKeeper never
+does.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ _BY_TOPIC = 5
 _WITH_ENDPOINTS = 1
 _PLAINTEXT = "PLAINTEXT"
 _NO_CONTROLLER = -1
+_FULL = 2
 #: What stands for the leader while the topic is being deleted.
 _LEADER_DURING_DELETE = -2
 
@@ -62,6 +66,7 @@ class UpdateMetadata:
                 for topic in request.topic_states
                 if topic.topic_id != NO_UUID
             },
+            is_full=request.type == _FULL,
         )
         return messages.UpdateMetadataResponse()
 

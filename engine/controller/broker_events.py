@@ -196,7 +196,7 @@ class BrokerEvents:
             context.live_brokers[broker_id] = brokers[broker_id]
             context.offline_replicas.pop(broker_id, None)
         machines.send_metadata(others)
-        machines.send_metadata(broker_ids, context.partitions_with_leadership())
+        machines.send_all_metadata(broker_ids)
         replicas = context.replicas_on(broker_ids)
         await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
         await machines.partitions.bring_online()

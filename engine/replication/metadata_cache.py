@@ -121,12 +121,17 @@ class MetadataCache:
         brokers: Iterable[BrokerNode],
         partitions: Mapping[TopicPartition, PartitionMetadata | None],
         topic_ids: Mapping[str, bytes],
+        *,
+        is_full: bool = False,
     ) -> list[TopicPartition]:
         """Take what the controller said; None stands for a partition that is being deleted.
 
-        All brokers that are up are told each time, of partitions and ids only those that changed.
-        Returns the partitions that are gone.
+        All brokers that are up are told each time, of partitions and ids only those that changed,
+        unless `is_full`: then what is not told of is gone. Returns the partitions that are gone.
         """
+        if is_full:
+            known = (TopicPartition(name, at) for name, by in self._topics.items() for at in by)
+            partitions = {**dict.fromkeys(known), **partitions}
         self.controller_id = controller_id
         self._brokers = {broker.broker_id: broker for broker in brokers}
         for topic, topic_id in topic_ids.items():

@@ -60,13 +60,26 @@ class Ledger:
         """
         if self._invariants.history(batch.partition).start > 0:
             return True
-        log = self._invariants.leading_log(batch.partition)
-        wanted = producer.name, batch.first_number
-        return log is not None and any(
-            (name, number) == wanted
-            for content in _all(log)
+        return batch.first_number in self._numbers_of(producer, batch.partition)
+
+    def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Tell whether what the leader's log has of a producer begins behind a batch.
+
+        The producer may not have been told of what came first.
+        """
+        there = self._numbers_of(producer, batch.partition)
+        return bool(there) and batch.first_number < there[0]
+
+    def _numbers_of(self, producer: SimulatedProducer, partition: TopicPartition) -> list[int]:
+        """Return the numbers of a producer's records in the leader's log, none without one."""
+        log = self._invariants.leading_log(partition)
+        contents = () if log is None else _all(log)
+        return [
+            number
+            for content in contents
             for _, name, number in numbers(content)
-        )
+            if name == producer.name
+        ]
 
     def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
         """Take note of a batch that was accepted."""

@@ -17,6 +17,7 @@ from engine.broker.broker import Broker
 from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, ReplicaPhase
 from engine.model import TopicPartition
+from engine.sim.histories import History
 from engine.sim.invariants import Invariants
 from engine.sim.node import SimulatedBroker
 
@@ -55,10 +56,11 @@ def _partition_unrest(
     if history is None or history.state is None:
         return [f"{key} has no state"]
     state, assigned = history.state, invariants.topics.replicas(key)
-    if state.leader < 0 or set(state.isr) != set(assigned):
+    following = [i for i in assigned if not _has_given_up(key, history, nodes[i])]
+    if state.leader < 0 or set(state.isr) != set(following):
         return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
     ends = set()
-    for broker_id in assigned:
+    for broker_id in following:
         broker = nodes[broker_id].broker
         if broker is None:
             return [f"{key} has a replica on a broker that is down"]
@@ -69,6 +71,22 @@ def _partition_unrest(
     if len(ends) > 1 or any(end != watermark for end, watermark in ends):
         return [f"{key}: ends and watermarks {sorted(ends)}"]
     return []
+
+
+def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) -> bool:
+    """Tell whether a replica is fetched no more in its epoch, and may be in Kafka.
+
+    What a leader that lost writes has written in their place may not fit behind the log of a
+    follower that still has them: batches that begin below its end. Source: UnifiedLog.append
+    throws UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
+    """
+    if not history.is_rewritten or node.broker is None:
+        return False
+    partition = node.broker.storage.replica_manager.partitions.get(key)
+    if partition is None or partition.is_leader:
+        return False
+    fetchers = node.broker.storage.fetchers.fetchers.values()
+    return all(key not in each.fetcher.states for each in fetchers)
 
 
 def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:

@@ -23,10 +23,10 @@ from typing import NamedTuple
 from engine.client.settings import Address
 from engine.model import TopicPartition
 from engine.sim.clients import (
-    ACKS_ALL,
     ClusterLinks,
     ProducerKind,
     SimulatedProducer,
+    passing_kind,
 )
 from engine.sim.consumers import SimulatedConsumer
 from engine.sim.faults import STORE, Injector
@@ -48,7 +48,6 @@ from engine.sim.trace import Trace, logging_into
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
 _LOOK_MS = 500
-_PASSING_PERIOD_MS = 400
 
 
 class RunResult(NamedTuple):
@@ -208,7 +207,7 @@ class Simulation:
             return
         number = len(self._passing)
         # A new one for each topic: what an old one has on its way may arrive at a new topic.
-        kind = ProducerKind(ACKS_ALL, number % 2 == 0, 1 + number % 3, _PASSING_PERIOD_MS)
+        kind = passing_kind(number)
         producer = self._passing[name, topic_id] = self._producer(f"x{number}", kind, partitions)
         producer.start()
         if self._is_healing:

@@ -10,6 +10,7 @@ from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
+from engine.sim.clients import passing_kind
 from engine.sim.histories import History
 from engine.sim.logs import epochs_rise
 from engine.sim.phases import watch_phases
@@ -242,3 +243,12 @@ def test_epochs_rise_up_to_the_end_of_the_log(
     epochs: tuple[tuple[int, int], ...], rise: bool
 ) -> None:
     assert rise == epochs_rise([EpochStart(*each) for each in epochs], 10)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_what_a_producer_sends_again_overtakes_nothing_unless_sequences_hold_it(
+    number: int,
+) -> None:
+    kind = passing_kind(number)
+    assert kind.window == 1 or kind.is_idempotent
+    assert {1, 3} <= {passing_kind(each).window for each in range(6)}

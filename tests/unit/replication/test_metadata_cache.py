@@ -35,6 +35,15 @@ def test_a_topic_goes_with_its_last_partition() -> None:
     assert "t" not in cache.topics
 
 
+def test_a_full_update_leaves_nothing_else() -> None:
+    cache = filled()
+    fewer = {TopicPartition("t", 0): STATE}
+    assert [TopicPartition("t", 1)] == cache.update(1, [NODE], fewer, {"t": ID}, is_full=True)
+    assert {"t": {0: STATE}} == cache.topics
+    cache.update(1, [NODE], {}, {}, is_full=True)
+    assert ({}, {}, None) == (cache.topics, cache.topic_ids, cache.topic_name(ID))
+
+
 def test_a_topic_that_is_made_anew_has_only_its_new_id() -> None:
     cache = filled()
     cache.update(1, [NODE], {}, {"t": bytes(16)})
