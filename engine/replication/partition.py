@@ -155,12 +155,15 @@ class Partition:
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
         Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
+        A leader that missed an epoch knows nothing of its followers, as a new leader: another may
+        have led between, and had them truncate. Kafka counts what they had before.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
             return _NOT_APPLIED
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
+        knows_nobody = is_new_leader or state.leader_epoch > self.leader_epoch + 1
         others = [id_ for id_ in state.assigned_replicas if id_ != self.broker_id]
         followers = {id_: self.followers.get(id_, FollowerProgress()) for id_ in others}
         effects: list[Effect] = []
@@ -169,7 +172,7 @@ class Partition:
             self.log.epochs.assign(state.leader_epoch, start)
             followers = {
                 id_: follower.at_new_epoch(
-                    is_new_leader=is_new_leader,
+                    knows_nobody=knows_nobody,
                     is_in_sync=id_ in state.isr,
                     leader_log_end_offset=start,
                     now_ms=now_ms,
