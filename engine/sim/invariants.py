@@ -12,6 +12,7 @@
 | R14 | a consumer read | what it got is what was committed |
 | L6 | a leader's log changed | its start only rises |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
+| HW-10 | every half second | a follower's watermark lags by a round (`watermarks.py`) |
 | R6, R11, C2 | a watermark or a set grew, a broker heard of leaders | `epochs.py` |
 | C1 | a state is written | by the controller of the latest epoch |
 | C3 | a controller moves on | only in phases that follow each other (`phases.py`) |
@@ -42,6 +43,7 @@ from engine.sim.losses import LossRules, Rules
 from engine.sim.node import LOG_DIR, SimulatedBroker
 from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
+from engine.sim.watermarks import WatermarkRules
 from engine.znode.paths import CONTROLLER_EPOCH
 from engine.znode.tree import Node
 from engine.znode.values import (
@@ -112,6 +114,7 @@ class Invariants:
         self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
         self._sessions = SessionRules(self.broke)
         self._epochs = EpochRules(self.broke, nodes)
+        self.watermarks = WatermarkRules(self.broke, nodes)
         self._min_isrs: dict[str, int] = {}
         #: Topics whose old records are deleted, or were for a while.
         self._retained: set[str] = set()
@@ -223,7 +226,7 @@ class Invariants:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
         is_same = before is not None and before.role == now.role
         if not is_same:
-            led_before = before is not None and before.leader_id == broker_id
+            led_before = before is not None and before.role == (broker_id, now.leader_epoch - 1)
             self._epochs.leader_began(partition, led_before=led_before)
             owed_end = history.owed_end(now.leader_epoch)
             missing = history.missing_from(content_ids(partition), owed_end)

@@ -248,6 +248,7 @@ class Simulation:
         """Run until it is done, looking every half second; False if it is not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
+            self.invariants.watermarks.look()
             if self._is_broken():
                 return False
         return is_done()
