@@ -112,6 +112,9 @@ THEMES = (
     # Orders of two controllers at once: zombie controller.
     (FaultKind.DEAF, FaultKind.DEPOSE, FaultKind.HAND_OVER),
     (FaultKind.DEAF, FaultKind.EXPIRE, FaultKind.PAUSE, FaultKind.MOVE),
+    # Orders that come again, and answers that come late, amid elections and smaller sets.
+    (FaultKind.SLOW, FaultKind.DEPOSE, FaultKind.CUT),
+    (FaultKind.SLOW, FaultKind.HAND_OVER, FaultKind.MOVE),
     # Logs that are made and removed while disks fail.
     (FaultKind.DISK_FULL, FaultKind.SYNC_ERROR, FaultKind.GROW_TOPIC, FaultKind.MOVE),
     (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
