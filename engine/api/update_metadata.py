@@ -48,6 +48,8 @@ class UpdateMetadata:
         self._leadership = leadership
         self._metadata_cache = metadata_cache
         self._broker_epoch = broker_epoch
+        #: The epochs of the controller and of this broker in the last full update.
+        self._full_in: tuple[int, int] | None = None
 
     def handle(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
@@ -66,9 +68,21 @@ class UpdateMetadata:
                 for topic in request.topic_states
                 if topic.topic_id != NO_UUID
             },
-            is_full=request.type == _FULL,
+            is_full=self._is_full(request),
         )
         return messages.UpdateMetadataResponse()
+
+    def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
+        """Tell whether what a request leaves out is gone.
+
+        There is one such request in each epoch of a controller and life of this broker. A second
+        is the same, sent again, and may come behind topics that are younger.
+        """
+        epochs = request.controller_epoch, request.broker_epoch
+        is_first = request.type == _FULL and epochs != self._full_in
+        if is_first:
+            self._full_in = epochs
+        return is_first
 
 
 def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> BrokerNode:

@@ -66,7 +66,7 @@ class ClientEvents(Protocol):
         ...
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Tell whether the broker of a machine leads, as the store has it."""
+        """Tell whether the broker of a machine leads, as the store has it, and is there."""
         ...
 
     def start_of(self, partition: TopicPartition) -> int:

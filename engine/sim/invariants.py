@@ -12,6 +12,7 @@
 | R14 | a consumer read | what it got is what was committed |
 | L6 | a leader's log changed | its start only rises |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
+| L8 | the power was cut | small files are old or new (`side_files.py`) |
 | HW-10 | every half second | a follower's watermark lags by a round (`watermarks.py`) |
 | R6, R11, C2 | a watermark or a set grew, a broker heard of leaders | `epochs.py` |
 | C1 | a state is written | by the controller of the latest epoch |
@@ -194,6 +195,17 @@ class Invariants:
                 del seen[key]
                 if not self._has_files(node.broker_id, key):
                     self.topics.check_removal(key, node.broker_id)
+
+    def look_amid(self, node: SimulatedBroker) -> None:
+        """Take what a broker has committed that ends amid a change: others may know of it."""
+        broker = node.broker
+        for key, partition in (
+            () if broker is None else broker.storage.replica_manager.partitions.items()
+        ):
+            history = self.history(key)
+            is_new = partition.is_leader and partition.high_watermark > history.committed_end
+            if is_new and self.topics.is_of(key, partition.log.topic_id):
+                self._commit(history, node.broker_id, partition, partition.high_watermark)
 
     def _replica_changed(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen

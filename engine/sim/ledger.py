@@ -49,9 +49,10 @@ class Ledger:
         return self._invariants.is_excused(partition)
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Tell whether the broker of a machine leads, as the store has it."""
+        """Tell whether the broker of a machine leads, as the store has it, and is there."""
         state = self._invariants.history(partition).state
-        return state is not None and host == f"b{state.leader}"
+        is_there = self._invariants.leading_log(partition) is not None
+        return state is not None and host == f"b{state.leader}" and is_there
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether the leader's log has a batch, whatever the producer was told.

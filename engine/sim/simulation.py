@@ -37,11 +37,12 @@ from engine.sim.loop import VirtualLoop
 from engine.sim.losses import Rules
 from engine.sim.machine import Machine
 from engine.sim.network import SimulatedNetwork
-from engine.sim.node import BROKER_PORT, SimulatedBroker
+from engine.sim.node import BROKER_PORT, LOG_DIR, SimulatedBroker
 from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.rest import unrest
+from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
 
@@ -144,7 +145,13 @@ class Simulation:
         """Look at a broker after each of its callbacks."""
         self.invariants.now_ms = self.loop.now_ms
         node = self._nodes_by_machine.get(machine.name)
-        if node is not None and node.broker is not None:
+        if node is None:
+            return
+        if node.disk.files.has_stopped:
+            node.disk.go_on()
+            self.invariants.look_amid(node)
+            self.injector.disk_stopped(node)
+        elif node.broker is not None:
             self.invariants.look_at(node)
 
     def broke(self, machine: Machine, error: Exception) -> None:
@@ -168,8 +175,10 @@ class Simulation:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
     def lost_writes(self, node: SimulatedBroker) -> None:
-        """Note a power cut."""
+        """Note a power cut, and look at what it has left."""
         self.invariants.losses.lost_writes(node.broker_id)
+        if broken := unreadable_files(node.disk.files, LOG_DIR):
+            self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
 
     # Topics that grow, come and go
 
