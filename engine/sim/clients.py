@@ -77,6 +77,10 @@ class ClientEvents(Protocol):
         """Tell whether the leader's log has a batch, whatever the producer was told."""
         ...
 
+    def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Tell whether a batch that the leader's log has, or had, will not be lost."""
+        ...
+
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether what the leader's log has of a producer begins behind a batch."""
         ...
@@ -344,7 +348,8 @@ class SimulatedProducer:
             # A snapshot of producers has the last batch of each, in Kafka too: what was sent before
             # it, and sent again after a restart, is refused and not known as a repetition.
             self._events.told(self.name, f"{text}, it is written already")
-            batch.is_accepted = True
+            # Until all in sync have it, it may be lost with its leader, and has to come again.
+            batch.is_accepted = self._events.is_committed(self, batch)
         elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_overtaken(self, batch):
             # Whatever comes first is taken from a producer that a log does not know: too few were
             # in sync for this one, and enough a moment later for the next.

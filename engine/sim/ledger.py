@@ -61,26 +61,31 @@ class Ledger:
         """
         if self._invariants.history(batch.partition).start > 0:
             return True
-        return batch.first_number in self._numbers_of(producer, batch.partition)
+        return batch.first_number in self._offsets_of(producer, batch.partition)
+
+    def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Tell whether a batch that the leader's log has, or had, will not be lost."""
+        offset = self._offsets_of(producer, batch.partition).get(batch.first_number)
+        return offset is None or offset < self._invariants.history(batch.partition).committed_end
 
     def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether what the leader's log has of a producer begins behind a batch.
 
         The producer may not have been told of what came first.
         """
-        there = self._numbers_of(producer, batch.partition)
-        return bool(there) and batch.first_number < there[0]
+        first_number = next(iter(self._offsets_of(producer, batch.partition)), None)
+        return first_number is not None and batch.first_number < first_number
 
-    def _numbers_of(self, producer: SimulatedProducer, partition: TopicPartition) -> list[int]:
-        """Return the numbers of a producer's records in the leader's log, none without one."""
+    def _offsets_of(self, producer: SimulatedProducer, partition: TopicPartition) -> dict[int, int]:
+        """Return the offsets of a producer's records in the leader's log, by their numbers."""
         log = self._invariants.leading_log(partition)
         contents = () if log is None else _all(log)
-        return [
-            number
+        return {
+            number: offset
             for content in contents
-            for _, name, number in numbers(content)
+            for offset, name, number in numbers(content)
             if name == producer.name
-        ]
+        }
 
     def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
         """Take note of a batch that was accepted."""
