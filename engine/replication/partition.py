@@ -27,7 +27,6 @@ from engine.log.log_types import AppendInfo, FetchSlice, OffsetAndTimestamp, Off
 from engine.log.producer_state import AppendOrigin
 from engine.log.usual_log_reader import has_aborted_behind, read_slice_usual
 from engine.model import new_tuple
-from engine.naming import uuid_bytes
 from engine.records.record import NO_TIMESTAMP
 from engine.replication.effects import (
     Effect,
@@ -155,8 +154,7 @@ class Partition:
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
         Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
-        A leader that missed an epoch knows nothing of its followers, as a new leader: another may
-        have led between, and had them truncate. Kafka counts what they had before.
+        Who missed an epoch knows nothing of followers: another may have had them truncate.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
@@ -504,13 +502,8 @@ class Partition:
             in_sync.pending,
             self.leader_epoch,
             self.partition_epoch,
-            self._topic_id,
+            self.log.topic_uuid,
         )
-
-    @property
-    def _topic_id(self) -> bytes | None:
-        topic_id = self.log.topic_id
-        return None if topic_id is None else uuid_bytes(topic_id)
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
         """Take the controller's response to a proposal; one that is out of date changes nothing.
@@ -530,7 +523,7 @@ class Partition:
     def _is_in_flight(self, proposal: ProposeIsr) -> bool:
         return (
             self.is_leader
-            and proposal.topic_id in (None, self._topic_id)
+            and proposal.topic_id in (None, self.log.topic_uuid)
             and self.in_sync.pending == proposal.isr
             and proposal.leader_epoch == self.leader_epoch
             and proposal.partition_epoch == self.partition_epoch

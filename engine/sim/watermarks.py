@@ -39,6 +39,16 @@ class _Lag(NamedTuple):
     session_epoch: int
     leader_watermark: int
 
+    def is_behind(self, before: _Lag) -> bool:
+        """Tell whether it is the same follower later in the same session."""
+        return (
+            self.fetcher is before.fetcher
+            and self.leader is before.leader
+            and self.leader_epoch == before.leader_epoch
+            and self.session_id == before.session_id
+            and self.session_epoch >= before.session_epoch
+        )
+
 
 class WatermarkRules:
     """Looks at all followers now and then."""
@@ -81,7 +91,7 @@ class WatermarkRules:
 
     def _judge(self, broker_id: int, own: Partition, lag: _Lag) -> _Lag:
         before = self._lags.get((broker_id, own.topic_partition))
-        if before is None or before[:4] != lag[:4] or lag.session_epoch < before.session_epoch:
+        if before is None or not lag.is_behind(before):
             return lag
         if own.high_watermark >= min(own.log.log_end_offset, before.leader_watermark):
             return lag
