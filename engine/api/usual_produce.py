@@ -1,7 +1,8 @@
 """The usual way through a broker of the requests that it gets most: produces of one batch.
 
 ```
-frame ─ read_produce_usual ─ append_records_usual ─ answer's frame
+frame ─ read_produce_usual ─┬─ append_records_usual ────────────────── answer's frame
+  │                         └─ append_awaited_usual: acks=-1 ─ promise of it
   └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
@@ -14,11 +15,14 @@ from __future__ import annotations
 from collections.abc import Container
 
 from engine.api.admission import Session
+from engine.api.dispatch import UsualResponse
 from engine.api.exchange import Exchange
 from engine.api.produce import ADMIN_CLIENT_ID, Produce
 from engine.host.ports import Clock
-from engine.replication.delayed_produce import ProduceResult
+from engine.host.promise import Promise
+from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition import ACKS_ALL
 from engine.wire.headers import response_header_bytes
 from engine.wire.usual_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_usual
 
@@ -31,10 +35,11 @@ class UsualProduce:
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._produce = produce
         self._append_usual = produce.replica_manager.append_records_usual
+        self._append_awaited_usual = produce.replica_manager.append_awaited_usual
         self._metadata_cache = metadata_cache
         self._clock = clock
 
-    def answer(self, frame: memoryview, session: Session) -> bytes | None:
+    def answer(self, frame: memoryview, session: Session) -> bytes | Promise[UsualResponse] | None:
         """Serve a request and return its response with its header; None with nothing done.
 
         The session's client must be one to whom nothing can be denied.
@@ -43,15 +48,38 @@ class UsualProduce:
         if request is None:
             return None
         version, correlation_id, head, records = request
-        client_id, acks, topic_partition, _, _, _ = head
+        client_id, acks, timeout_ms, topic_partition, _, _, _ = head
         topic, index = topic_partition
         if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
             return None
-        result = self._append_usual(
-            topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID
+        is_internal_allowed = client_id == ADMIN_CLIENT_ID
+        result: ProduceResult | Promise[ProduceResults] | None = self._append_usual(
+            topic_partition, records, acks, is_internal_allowed=is_internal_allowed
         )
         if result is None:
-            return None
+            if acks != ACKS_ALL:
+                return None
+            result = self._append_awaited_usual(
+                topic_partition, records, timeout_ms, is_internal_allowed=is_internal_allowed
+            )
+            if result is None:
+                return None
+        if isinstance(result, Promise):
+            return result.then(
+                lambda results: self._response(
+                    session, version, correlation_id, head, results[topic_partition]
+                )
+            )
+        return self._response(session, version, correlation_id, head, result)
+
+    def _response(
+        self,
+        session: Session,
+        version: int,
+        correlation_id: int,
+        head: ProduceHead,
+        result: ProduceResult,
+    ) -> bytes:
         error, base_offset, append_time_ms, log_start = result
         if error is None:
             return head.answer(correlation_id, (base_offset, append_time_ms, log_start))

@@ -66,7 +66,7 @@ from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
 from engine.replication.ports import ReplicaManagerPorts
 from engine.replication.role_lines import tell_isr, tell_proposal
-from engine.replication.standing_fetch import Give, LeaderSide, StandingFetch
+from engine.replication.standing_fetch import LeaderSide, Stand, StandingFetch
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
@@ -287,6 +287,49 @@ class ReplicaManager:
             self._complete_behind(partition, watermark)
         return new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
 
+    def append_awaited_usual(
+        self,
+        topic_partition: TopicPartition,
+        batches: memoryview,
+        timeout_ms: int,
+        *,
+        is_internal_allowed: bool = False,
+    ) -> ProduceResult | Promise[ProduceResults] | None:
+        """Append with acks=-1 to one partition that has followers, as `append_records` does.
+
+        None when nothing has been done: as for `append_records_usual`, or too few are in sync.
+        """
+        partition = self._partitions.get(topic_partition)
+        if (
+            partition is None
+            or not partition.followers
+            or partition.is_under_min_isr
+            or (topic_partition.topic in INTERNAL_TOPICS and not is_internal_allowed)
+        ):
+            return None
+        watermark = partition.high_watermark
+        try:
+            info = partition.append_usual(batches)
+        except (ApiError, StorageError) as failure:
+            return self._failed_append(topic_partition, failure)
+        if info is None:
+            return None
+        first_offset, last_offset, _, append_time_ms, log_start_offset, _, _, is_duplicate = info
+        result = new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
+        awaited: ProduceResult | Promise[ProduceResults] = result
+        required_offset = last_offset + 1
+        if partition.high_watermark < required_offset:
+            # Watched before others are told of it: what they do may complete it.
+            deadline_ms = self._clock.monotonic_ms() + timeout_ms
+            required = {topic_partition: required_offset}
+            produce = DelayedProduce(deadline_ms, {topic_partition: result}, required, self.find)
+            self._produces.watch(produce, required)
+            self._ports.on_waiting(deadline_ms)
+            awaited = produce.promise
+        if not is_duplicate:
+            self._complete_behind(partition, watermark)
+        return awaited
+
     def _complete_behind(self, partition: Partition, earlier_watermark: int) -> None:
         """Complete delayed operations that wait for records which have just been appended."""
         topic_partition, watermark = partition.topic_partition, partition.high_watermark
@@ -326,12 +369,12 @@ class ReplicaManager:
         self,
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
-        give: Give | None = None,
+        stand: Stand | None = None,
     ) -> FetchResults | Promise[FetchResults]:
         """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
-        is noted, and may complete produces (PUR-7). With `give` it stands, if it has to wait.
+        is noted, and may complete produces (PUR-7). With `stand` it stands, if it has to wait.
         """
         effects: list[Effect] = []
         results = self._reader.read(params, specs, effects)
@@ -344,7 +387,7 @@ class ReplicaManager:
                 total_bytes += result.records.size_bytes
         fetched: FetchResults | Promise[FetchResults] = results
         if not is_over and total_bytes < params.min_bytes:
-            operation = self._delayed_fetch(params, specs, results, give)
+            operation = self._delayed_fetch(params, specs, results, stand)
             _release(results)
             fetched, deadline_ms = operation.promise, operation.deadline_ms
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
@@ -366,11 +409,11 @@ class ReplicaManager:
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
         results: FetchResults,
-        give: Give | None,
+        stand: Stand | None,
     ) -> DelayedFetch | StandingFetch:
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-        if give is not None:
-            return StandingFetch(deadline_ms, params, dict(specs), self._leader_side, give)
+        if stand is not None:
+            return stand(deadline_ms, params, dict(specs), self._leader_side)
         waiting = [
             WaitingPartition(topic_partition, spec, result.records.start)
             for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
@@ -381,7 +424,7 @@ class ReplicaManager:
     def _taken_by(
         self, fetch: StandingFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
-        """Note how far a follower is whose fetch stands; there may be more for it by now."""
+        """Note how far a follower is whose fetch stands."""
         partition = self._partitions.get(topic_partition)
         if partition is None:
             self._end(fetch)
@@ -395,10 +438,8 @@ class ReplicaManager:
             self._end(fetch)
             return
         self.perform(effects)
-        if self._deletes.delayed_count:
+        if self._delete_keys:
             self._check_deletes(topic_partition)
-        if not fetch.is_completed and fetch.look(topic_partition):
-            self._end(fetch)
 
     def _end(self, fetch: StandingFetch) -> None:
         if fetch.force_complete():
