@@ -204,7 +204,16 @@ class NearStandingFetch(StandingFetch):
 
 def near_stand(give: Give) -> Stand:
     """Return what makes the fetch of a follower that takes answers by `give`."""
-    return lambda *waiting: NearStandingFetch(*waiting, give)
+
+    def stand(
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+    ) -> NearStandingFetch:
+        return NearStandingFetch(deadline_ms, params, waiting, leader, give)
+
+    return stand
 
 
 class SessionStandingFetch(StandingFetch):

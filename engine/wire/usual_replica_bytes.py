@@ -183,7 +183,7 @@ def read_replica_response_usual(frame: memoryview) -> ReplicaFetched | None:
     except (struct.error, IndexError):
         return None
     end = at + size
-    if size <= 0 or end + _TAGS_BYTES != len(frame) or frame[end:] != TAGS_BEHIND_RECORDS:
+    if size <= 0 or end + _TAGS_BYTES != len(frame) or bytes(frame[end:]) != TAGS_BEHIND_RECORDS:
         return None
     return new_tuple(ReplicaFetched, (session_id, topic_id, index, watermark, start, frame[at:end]))
 
