@@ -32,6 +32,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.model import new_tuple
 
 #: The end of a follower that has not fetched from this leader yet.
 UNKNOWN_OFFSET = -1
@@ -106,12 +107,10 @@ class FollowerProgress(NamedTuple):
             caught_up_ms = max(caught_up_ms, now_ms)
         elif fetch_offset >= self.last_fetch_leader_log_end_offset:
             caught_up_ms = max(caught_up_ms, self.last_fetch_ms)
-        return FollowerProgress(
-            fetch_offset,
-            log_start_offset,
-            max(leader_log_end_offset, self.last_fetch_leader_log_end_offset),
-            now_ms,
-            caught_up_ms,
+        before_end = self.last_fetch_leader_log_end_offset
+        end = leader_log_end_offset if leader_log_end_offset > before_end else before_end
+        return new_tuple(
+            FollowerProgress, (fetch_offset, log_start_offset, end, now_ms, caught_up_ms)
         )
 
     def at_new_epoch(

@@ -295,8 +295,7 @@ class ReplicaFetcher:
         lag = None
         if leader_watermark is not None:
             lag = max(0, leader_watermark - own.log_end_offset)
-        has_more = isinstance(step, AppendFetched) and len(step.records) > 0
-        if isinstance(step, AppendFetched) and has_more:
+        if isinstance(step, AppendFetched) and step.records:
             self._quota.record(topic_partition, len(step.records))
             # Behind the others, so that each has its turn when a response is full.
             del self._states[topic_partition]

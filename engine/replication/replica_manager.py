@@ -530,14 +530,14 @@ class ReplicaManager:
 
     def _perform_one(self, effect: Effect) -> None:
         match effect:
+            case LogEndMoved():
+                self._check_fetches(effect.topic_partition)
             case HighWatermarkMoved():
                 # Anything that waits on the partition may be complete.
                 self._check_all(effect.topic_partition)
             case RoleChanged():
                 self._check_all(effect.topic_partition)
                 self._ports.moving.resume(effect.topic_partition)
-            case LogEndMoved():
-                self._check_fetches(effect.topic_partition)
             case LogStartMoved():
                 # The task of the log manager writes it down; an earlier deletion may be complete.
                 self._check_deletes(effect.topic_partition)

@@ -125,6 +125,13 @@ class StandingFetch(DelayedOperation):
             or self.params.replica_id not in partition.in_sync.isr
         ):
             return self._is_news(topic_partition)
+        newest = partition.newest
+        if (
+            newest is not None
+            and newest[:3] == (fetch_offset, end, leader_epoch)
+            and fetch_offset >= log.log_start_offset
+        ):
+            return self._hand_on(partition, spec, newest.data)
         try:
             records = read_slice_usual(
                 log, fetch_offset, min(max_bytes, self.params.max_bytes), end
