@@ -180,7 +180,7 @@ class ClientConnection:
         try:
             response = serve_usual(frame, self._session)
         except Exception as error:
-            self._usual_failed(frame[1], error)
+            self._fault_of(frame[1], error)
             return True
         if response is None:
             return False
@@ -201,7 +201,7 @@ class ClientConnection:
 
         def kept() -> None:
             if promise.error is not None:
-                self._usual_failed(key, promise.error)
+                self._fault_of(key, promise.error)
             else:
                 self._fill_usual(slot, promise.result())
 
@@ -214,7 +214,7 @@ class ClientConnection:
         else:
             self._leave(slot, *response)
 
-    def _usual_failed(self, key: int, error: Exception) -> None:
+    def _fault_of(self, key: int, error: Exception) -> None:
         row = self._row_of(key)
         assert row is not None
         self._fault(row, error)

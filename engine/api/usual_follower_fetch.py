@@ -191,11 +191,19 @@ class StandingSession:
         leader: LeaderSide,
     ) -> SessionStandingFetch:
         """Return the fetch that stands, see `engine.replication.standing_fetch.Stand`."""
-        fetch = SessionStandingFetch(deadline_ms, params, waiting, leader, self._respond)
+        moved = [key for key in waiting if self._is_untold(key, leader.partitions[key])]
+        fetch = SessionStandingFetch(deadline_ms, params, waiting, leader, self._respond, moved)
         self.fetch = fetch
         self._standing[self.session.id] = self
         fetch.promise.watch(lambda: self._is_over(fetch.promise.result()))
         return fetch
+
+    def _is_untold(self, key: TopicPartition, here: Partition) -> bool:
+        told = self._partitions[key]
+        return (
+            told.high_watermark != here.high_watermark
+            or told.log_start_offset != here.log.log_start_offset
+        )
 
     def go_on(
         self, fetch: SessionStandingFetch, partition: SessionPartition, request: ReplicaFetch

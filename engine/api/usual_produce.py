@@ -2,7 +2,7 @@
 
 ```
 frame ─ read_produce_usual ─┬─ append_records_usual ────────────────── answer's frame
-  │                         └─ append_awaited_usual: acks=-1 ─ promise of it
+  │                         └─ AwaitedAppend: acks=-1 ─ promise of it
   └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
@@ -35,7 +35,7 @@ class UsualProduce:
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._produce = produce
         self._append_usual = produce.replica_manager.append_records_usual
-        self._append_awaited_usual = produce.replica_manager.append_awaited_usual
+        self._append_awaited_usual = produce.replica_manager.awaited_append.append_usual
         self._metadata_cache = metadata_cache
         self._clock = clock
 

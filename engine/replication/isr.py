@@ -18,7 +18,7 @@ Differs: times are those of the monotonic clock, so a step of the wall clock shr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -162,6 +162,39 @@ def out_of_sync_replicas(
             )
         )
     )
+
+
+def is_held(
+    in_sync: InSyncSet, followers: Mapping[int, FollowerProgress], high_watermark: int
+) -> bool:
+    """Tell whether a member holds the watermark where it is, whatever the others have (HW-7)."""
+    for replica_id in in_sync.maximal_isr:
+        follower = followers.get(replica_id)
+        if follower is not None and follower.log_end_offset <= high_watermark:
+            return True
+    return False
+
+
+def counted_ends(
+    in_sync: InSyncSet,
+    followers: Mapping[int, FollowerProgress],
+    leader_log_end_offset: int,
+    is_alive: Callable[[int], bool],
+    *,
+    now_ms: int,
+    lag_ms_max: int,
+) -> list[int]:
+    """Return the ends of the followers that count for the watermark (HW-7)."""
+    maximal_isr = in_sync.maximal_isr
+    return [
+        follower.log_end_offset
+        for replica_id, follower in followers.items()
+        if replica_id in maximal_isr
+        or (
+            follower.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
+            and is_alive(replica_id)
+        )
+    ]
 
 
 def may_join(

@@ -55,6 +55,8 @@ from engine.replication.isr import (
     FollowerProgress,
     InSyncSet,
     after_refusal,
+    counted_ends,
+    is_held,
     may_join,
     out_of_sync_replicas,
 )
@@ -553,14 +555,13 @@ class Partition:
         end, current = self.log.log_end_offset, self.high_watermark
         followers = self.followers
         if followers:
-            for replica_id in self.in_sync.maximal_isr:
-                follower = followers.get(replica_id)
-                if follower is not None and follower.log_end_offset <= current:
-                    # It counts, whatever the others have.
-                    return ()
-            if self.is_under_min_isr:
+            if is_held(self.in_sync, followers, current) or self.is_under_min_isr:
                 return ()
-            moved = leader_high_watermark(current, end, self._counted_ends(end))
+            lag_ms_max, now_ms = self.config.replica_lag_time_max_ms, self._clock.monotonic_ms()
+            ends = counted_ends(
+                self.in_sync, followers, end, self._is_alive, now_ms=now_ms, lag_ms_max=lag_ms_max
+            )
+            moved = leader_high_watermark(current, end, ends)
         else:
             # The only replica: it is in sync, that is enough, and nobody holds the watermark.
             moved = max(current, end)
@@ -568,19 +569,6 @@ class Partition:
             return ()
         self.high_watermark = moved
         return (new_tuple(HighWatermarkMoved, (self.topic_partition, moved)),)
-
-    def _counted_ends(self, leader_log_end_offset: int) -> list[int]:
-        maximal_isr, now_ms = self.in_sync.maximal_isr, self._clock.monotonic_ms()
-        lag_ms_max = self.config.replica_lag_time_max_ms
-        return [
-            follower.log_end_offset
-            for replica_id, follower in self.followers.items()
-            if replica_id in maximal_isr
-            or (
-                follower.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
-                and self._is_alive(replica_id)
-            )
-        ]
 
     # Deleting
 

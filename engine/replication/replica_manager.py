@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock, LogDirOffline
@@ -31,6 +31,7 @@ from engine.host.promise import Promise
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
 from engine.naming import INTERNAL_TOPICS
+from engine.replication.awaited_append import AwaitedAppend, ProduceSide
 from engine.replication.delayed_delete_records import (
     DelayedDeleteRecords,
     DeleteRecordsResult,
@@ -64,7 +65,7 @@ from engine.replication.errors import (
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
-from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.role_lines import tell_isr, tell_proposal
 from engine.replication.standing_fetch import LeaderSide, Stand, StandingFetch
 from engine.timing.purgatory import Purgatory
@@ -78,14 +79,6 @@ _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
 T = TypeVar("T")
 Waiting = TypeVar("Waiting", DelayedProduce, DelayedDeleteRecords)
-
-
-class ReplicaManagerConfig(NamedTuple):
-    """When purgatories are swept, with the defaults of Kafka 3.9 (PUR-3)."""
-
-    fetch_purgatory_purge_interval_requests: int = 1000
-    producer_purgatory_purge_interval_requests: int = 1000
-    delete_records_purgatory_purge_interval_requests: int = 1
 
 
 class ReplicaManager:
@@ -124,6 +117,16 @@ class ReplicaManager:
             ports.leader_quota.record,
             self._taken_by,
             self._end,
+        )
+        self.awaited_append = AwaitedAppend(
+            ProduceSide(
+                clock,
+                self._partitions,
+                self.find,
+                self._watch_produce,
+                self._failed_append,
+                self._complete_behind,
+            )
         )
         self._effects: deque[Effect] = deque()
         self._is_performing = False
@@ -250,10 +253,16 @@ class ReplicaManager:
             self._await_offsets(self._produces, produce, required)
         else:
             # Each has just been looked at, and nothing has happened since.
-            self._produces.watch(produce, required)
-            self._ports.on_waiting(deadline_ms)
+            self._watch_produce(produce, required)
         self.perform(effects)
         return produce.promise
+
+    def _watch_produce(
+        self, produce: DelayedProduce, required: Mapping[TopicPartition, int]
+    ) -> None:
+        """Let a produce wait that cannot complete yet."""
+        self._produces.watch(produce, required)
+        self._ports.on_waiting(produce.deadline_ms)
 
     def append_records_usual(
         self,
@@ -286,49 +295,6 @@ class ReplicaManager:
         if (self._fetch_keys or self._produce_keys or self._delete_keys) and not is_duplicate:
             self._complete_behind(partition, watermark)
         return new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
-
-    def append_awaited_usual(
-        self,
-        topic_partition: TopicPartition,
-        batches: memoryview,
-        timeout_ms: int,
-        *,
-        is_internal_allowed: bool = False,
-    ) -> ProduceResult | Promise[ProduceResults] | None:
-        """Append with acks=-1 to one partition that has followers, as `append_records` does.
-
-        None when nothing has been done: as for `append_records_usual`, or too few are in sync.
-        """
-        partition = self._partitions.get(topic_partition)
-        if (
-            partition is None
-            or not partition.followers
-            or partition.is_under_min_isr
-            or (topic_partition.topic in INTERNAL_TOPICS and not is_internal_allowed)
-        ):
-            return None
-        watermark = partition.high_watermark
-        try:
-            info = partition.append_usual(batches)
-        except (ApiError, StorageError) as failure:
-            return self._failed_append(topic_partition, failure)
-        if info is None:
-            return None
-        first_offset, last_offset, _, append_time_ms, log_start_offset, _, _, is_duplicate = info
-        result = new_tuple(ProduceResult, (None, first_offset, append_time_ms, log_start_offset))
-        awaited: ProduceResult | Promise[ProduceResults] = result
-        required_offset = last_offset + 1
-        if partition.high_watermark < required_offset:
-            # Watched before others are told of it: what they do may complete it.
-            deadline_ms = self._clock.monotonic_ms() + timeout_ms
-            required = {topic_partition: required_offset}
-            produce = DelayedProduce(deadline_ms, {topic_partition: result}, required, self.find)
-            self._produces.watch(produce, required)
-            self._ports.on_waiting(deadline_ms)
-            awaited = produce.promise
-        if not is_duplicate:
-            self._complete_behind(partition, watermark)
-        return awaited
 
     def _complete_behind(self, partition: Partition, earlier_watermark: int) -> None:
         """Complete delayed operations that wait for records which have just been appended."""
@@ -389,14 +355,14 @@ class ReplicaManager:
         if not is_over and total_bytes < params.min_bytes:
             operation = self._delayed_fetch(params, specs, results, stand)
             _release(results)
-            fetched, deadline_ms = operation.promise, operation.deadline_ms
+            fetched = operation.promise
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
                 operation.force_complete()
                 operation.keep(self._read_now)
             else:
                 self._fetches.watch(operation, [topic_partition for topic_partition, _ in specs])
-                self._ports.on_waiting(deadline_ms)
+                self._ports.on_waiting(operation.deadline_ms)
         self.perform(effects)
         if params.is_from_follower and self._deletes.delayed_count:
             # Its fetch says where its log starts.
@@ -541,6 +507,7 @@ class ReplicaManager:
             case LogStartMoved():
                 # The task of the log manager writes it down; an earlier deletion may be complete.
                 self._check_deletes(effect.topic_partition)
+                self._check_fetches(effect.topic_partition)
             case ProposeIsr():
                 partition = self._partitions.get(effect.topic_partition)
                 if partition is not None:

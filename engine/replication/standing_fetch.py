@@ -19,7 +19,7 @@ leader's epoch that was there before.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError, StorageError
@@ -243,13 +243,15 @@ class SessionStandingFetch(StandingFetch):
         waiting: Mapping[TopicPartition, FetchSpec],
         leader: LeaderSide,
         respond: Respond,
+        moved: Iterable[TopicPartition],
     ) -> None:
+        """`moved` are those whose watermark or log start the session was not told as it is."""
         super().__init__(deadline_ms, params, waiting, leader)
         self._respond = respond
         #: There is a request to answer.
         self.is_asked = True
-        # What may have a watermark that was not told, and what had an event between two requests.
-        self._moved: set[object] = set()
+        # What may have more to tell than records, and what had an event between two requests.
+        self._moved: set[object] = set(moved)
         self._unseen: set[object] = set()
 
     def look(self, key: object) -> bool:

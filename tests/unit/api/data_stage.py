@@ -111,12 +111,13 @@ class DataStage:
 
     def connect(self) -> None:
         """Serve on a memory network and connect the client."""
-        network = MemoryNetwork(self.timers)
+        self.network = network = MemoryNetwork(self.timers)
         events = ServerEvents(
             lambda _peer, reason: self.bad.append(reason), self._fault, self._fault
         )
         self.server = RequestServer(network, self.clock, self.table, events)
         listener = self.server.listen("here", 0, "PLAINTEXT", Told().options())
+        self.port = listener.port
         self.client = network.connect("here", listener.port)
         self.client.on_frame = lambda frame: self.frames.append(bytes(frame))
         self.client.on_close = self.closed.append
