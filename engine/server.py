@@ -23,9 +23,10 @@ Source: NET-2.
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
@@ -51,6 +52,8 @@ from engine.wire.headers import (
     response_header_bytes,
 )
 from engine.wire.structs import Struct
+
+_key_of: Final = struct.Struct(">h").unpack_from
 
 
 class ServerEvents(NamedTuple):
@@ -123,7 +126,7 @@ class ClientConnection:
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
         self._server = server
         self._row_of = server.table.row
-        self._usual_of = server.table.serve_usual.get
+        self._usual = server.table.serve_usual
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         # Requests without a response, and those behind them.
@@ -138,7 +141,7 @@ class ClientConnection:
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""
         may_go_usual = self._session.may_go_usual
-        if may_go_usual and len(frame) > 1 and self._take_usual(frame):
+        if may_go_usual and self._take_usual(frame):
             return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
@@ -173,21 +176,22 @@ class ClientConnection:
 
     def _take_usual(self, frame: memoryview) -> bool:
         """Serve a frame of the usual form of its API; False with nothing done."""
-        # A key is two bytes, of which the first is 0 for all that are served so.
-        serve_usual = None if frame[0] else self._usual_of(frame[1])
-        if serve_usual is None:
+        try:
+            (key,) = _key_of(frame)
+            serve_usual = self._usual[key]
+        except (KeyError, struct.error):
             return False
         try:
             response = serve_usual(frame, self._session)
         except Exception as error:
-            self._fault_of(frame[1], error)
+            self._fault_of(key, error)
             return True
         if response is None:
             return False
         if type(response) is bytes and not self._slots:
             self._connection.send((response,), None)
         elif isinstance(response, Promise):
-            self._await_usual(frame[1], response)
+            self._await_usual(key, response)
         else:
             slot = _Slot()
             self._slots.append(slot)

@@ -13,6 +13,7 @@ decision. For small requests the steps between the layers cost more than the app
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import TypeAlias
 
 from engine.api.admission import Session
 from engine.api.dispatch import UsualResponse
@@ -20,13 +21,15 @@ from engine.api.exchange import Exchange
 from engine.api.produce import ADMIN_CLIENT_ID, Produce
 from engine.host.ports import Clock
 from engine.host.promise import Promise
-from engine.replication.delayed_produce import ProduceResult, ProduceResults
+from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import ACKS_ALL
 from engine.wire.headers import response_header_bytes
 from engine.wire.usual_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_usual
 
 _NO_PARTITIONS: Container[int] = ()
+#: Version, correlation id, what stands in front of the records, records.
+UsualRequest: TypeAlias = tuple[int, int, ProduceHead, memoryview]
 
 
 class UsualProduce:
@@ -48,42 +51,42 @@ class UsualProduce:
         if request is None:
             return None
         version, correlation_id, head, records = request
-        client_id, acks, timeout_ms, topic_partition, _, _, _ = head
+        client_id, acks, _, topic_partition, _, _, _ = head
         topic, index = topic_partition
         if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
             return None
-        is_internal_allowed = client_id == ADMIN_CLIENT_ID
-        result: ProduceResult | Promise[ProduceResults] | None = self._append_usual(
-            topic_partition, records, acks, is_internal_allowed=is_internal_allowed
+        result = self._append_usual(
+            topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID
         )
         if result is None:
-            if acks != ACKS_ALL:
-                return None
-            result = self._append_awaited_usual(
-                topic_partition, records, timeout_ms, is_internal_allowed=is_internal_allowed
-            )
-            if result is None:
-                return None
-        if isinstance(result, Promise):
-            return result.then(
-                lambda results: self._response(
-                    session, version, correlation_id, head, results[topic_partition]
-                )
-            )
-        return self._response(session, version, correlation_id, head, result)
-
-    def _response(
-        self,
-        session: Session,
-        version: int,
-        correlation_id: int,
-        head: ProduceHead,
-        result: ProduceResult,
-    ) -> bytes:
+            return self._await(request, session) if acks == ACKS_ALL else None
         error, base_offset, append_time_ms, log_start = result
         if error is None:
             return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
         return self._refused(session, version, correlation_id, head, result)
+
+    def _await(
+        self, request: UsualRequest, session: Session
+    ) -> bytes | Promise[UsualResponse] | None:
+        """Serve a request that waits for followers."""
+        version, correlation_id, head, records = request
+        client_id, _, timeout_ms, topic_partition, _, _, _ = head
+        appended = self._append_awaited_usual(
+            topic_partition,
+            records,
+            timeout_ms,
+            is_internal_allowed=client_id == ADMIN_CLIENT_ID,
+        )
+
+        def response(result: ProduceResult) -> bytes:
+            error, base_offset, append_time_ms, log_start = result
+            if error is None:
+                return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+            return self._refused(session, version, correlation_id, head, result)
+
+        if isinstance(appended, Promise):
+            return appended.then(lambda results: response(results[topic_partition]))
+        return None if appended is None else response(appended)
 
     def _refused(
         self,

@@ -48,12 +48,12 @@ def directory(tmp_path: Path) -> str:
 
 
 def host() -> RunHost:
-    return RunHost(RealFiles(), ManualClock(wall_ms=NOW_MS), SeededEntropy(1), real_directory_lock())
+    return RunHost(
+        RealFiles(), ManualClock(wall_ms=NOW_MS), SeededEntropy(1), real_directory_lock()
+    )
 
 
-def run(
-    path: str, is_wanted: Callable[[str], bool] = lambda topic: True
-) -> dict[str, RetainedLog]:
+def run(path: str, is_wanted: Callable[[str], bool] = lambda topic: True) -> dict[str, RetainedLog]:
     logs: list[RetainedLog] = []
     run_retention(host(), path, config_of, is_wanted, logs.append)
     return {log.topic_partition.topic: log for log in logs}
@@ -140,7 +140,9 @@ def test_a_copy_has_all_and_leaves_the_source(directory: str, tmp_path: Path) ->
     target = tmp_path / "copy"
     copy_directory(RealFiles(), directory, str(target), lambda _: False)
     names = {p.relative_to(directory): content for p, content in source.items()}
-    assert names == {p.relative_to(target): p.read_bytes() for p in target.rglob("*") if p.is_file()}
+    assert names == {
+        p.relative_to(target): p.read_bytes() for p in target.rglob("*") if p.is_file()
+    }
     run(str(target))
     assert source == {p: p.read_bytes() for p in Path(directory).rglob("*") if p.is_file()}
     with pytest.raises(TargetNotEmpty):
