@@ -158,6 +158,10 @@ PRODUCE_HEAD_CLIENT_ID_BYTES_MAX = 255
 # The same as PRODUCED_TOPICS_KEPT, for the answers of fetches.
 FETCHED_TOPICS_KEPT = 4096
 
+# How a follower's request is read, by the length of its client id: a broker has one or two lengths
+# for its followers, and a few hundred bytes are kept for each.
+REPLICA_FETCH_FORMS_KEPT = 256
+
 # -- znode -------------------------------------------------------------------------------------
 
 # ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
@@ -356,6 +360,12 @@ CONTROLLER_RETRY_MS = 500
 
 # Kafka's own time before a new controller looks whether the preferred leaders lead.
 LEADER_BALANCE_FIRST_CHECK_MS = 5_000
+
+# -- replication -------------------------------------------------------------------------------
+
+# Up to this size the batch that was appended last is kept for its followers: to read it again, for
+# each of them, costs more than a copy.
+NEWEST_BATCH_BYTES_MAX = 4096
 
 # -- transactions ------------------------------------------------------------------------------
 

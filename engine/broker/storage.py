@@ -45,9 +45,9 @@ from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition_types import ReplicationConfig
-from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
-from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
+from engine.replication.replica_manager import ReplicaManager
 from engine.replication.state_text import state_text
 from engine.znode.client import ZnodeClient
 
