@@ -287,6 +287,14 @@ SENDFILE_BYTES_MIN = 128 << 10
 # that is looked for.
 HEADER_WALK_BYTES = 4096
 
+# A cleaner's offset map may take what an array in Java may, whatever log.cleaner.dedupe.buffer.size
+# says: 2 GiB are 80 million keys in one pass.
+CLEANER_MAP_BYTES_MAX = 2_147_483_647
+
+# Kafka's own interval: a shorter one would slow a cleaner down for every batch, a longer one lets
+# the disk feel each burst.
+CLEANER_THROTTLE_CHECK_MS = 300
+
 # -- inspection --------------------------------------------------------------------------------
 
 # A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory

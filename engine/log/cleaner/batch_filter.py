@@ -1,0 +1,184 @@
+"""What is left of a batch when its log is cleaned.
+
+| record                                               | stays                                  |
+|------------------------------------------------------|----------------------------------------|
+| behind the offset map's latest offset                | yes                                    |
+| without a key                                        | no                                     |
+| with an offset below its key's in the map            | no                                     |
+| with no value (a tombstone), else                    | until the batch's delete horizon;      |
+|                                                      | magic 0, 1: until its segment is old   |
+| of an aborted transaction                            | no                                     |
+| marker of a transaction with records in the log      | yes                                    |
+| marker of one without                                | until the batch's delete horizon       |
+
+| batch                                                | becomes                                |
+|------------------------------------------------------|----------------------------------------|
+| all records stay, nothing new to note                | itself, byte for byte                  |
+| some stay                                            | one of them, with the same head but for|
+|                                                      | count, times, length and checksum      |
+| a tombstone or marker stays that no delete horizon   | one with the horizon now +             |
+| was noted for                                        | delete.retention.ms (KIP-534)          |
+| none stay, last batch of a producer that is known    | an empty batch                         |
+| none stay, else                                      | nothing                                |
+
+Source: CMP-1, CMP-4, CMP-5, CMP-7, CMP-8; Kafka's Cleaner.cleanInto, MemoryRecords.filterTo.
+Differs: a batch with a wrong checksum is not taken on trust, and ends the cleaning of its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.host.ports import Buffer
+from engine.log.cleaner.offset_map import OffsetMap
+from engine.log.cleaner.transactions import CleanedTransactions
+from engine.records.batch import BatchView
+from engine.records.builder import BatchBuilder, build_empty_batch, settings_of
+from engine.records.legacy import LegacyBatch
+from engine.records.legacy_builder import LegacySettings, build_messages
+from engine.records.record import NO_TIMESTAMP, Record
+from engine.records.view import RecordBatch
+
+
+class ProducerEnd(NamedTuple):
+    """The last thing that a log knows of a producer: its last batch's last offset, or no batch."""
+
+    epoch: int
+    last_offset: int | None
+
+
+class KeptBatch(NamedTuple):
+    """What is written of a batch, and what the new segment's indexes say of it.
+
+    `last_offset` is that of the last record that stays. All offsets are inclusive.
+    """
+
+    content: Buffer
+    record_count: int
+    last_offset: int
+    max_timestamp_ms: int
+    max_timestamp_offset: int
+
+
+class CleaningMoment(NamedTuple):
+    """What decides besides keys: the time, and how long tombstones stay after their cleaning."""
+
+    now_ms: int
+    delete_retention_ms: int
+
+
+class BatchFilter:
+    """Decides on the batches of one segment after the other."""
+
+    def __init__(
+        self,
+        offsets: OffsetMap,
+        transactions: CleanedTransactions,
+        producers: Mapping[int, ProducerEnd],
+        moment: CleaningMoment,
+    ) -> None:
+        self._offsets = offsets
+        self._transactions = transactions
+        self._producers = producers
+        self._moment = moment
+        #: Whether tombstones of magic 0 and 1 stay, as in the segment at hand.
+        self.keeps_legacy_tombstones = True
+        self.records_read = 0
+
+    def keep(self, batch: RecordBatch) -> KeptBatch | None:
+        """Return what is left of a batch, None for nothing. Raises CorruptRecord."""
+        if isinstance(batch, LegacyBatch):
+            return self._keep_legacy(batch)
+        may_discard = self._transactions.may_discard(batch)
+        horizon_ms = batch.delete_horizon_ms
+        is_discarded = may_discard
+        if batch.is_control:
+            is_discarded &= horizon_ms is not None and horizon_ms <= self._moment.now_ms
+        stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
+        if is_discarded and not stays_empty:
+            return None
+        records = batch.read_records()
+        self.records_read += len(records)
+        kept: Sequence[Record] = ()
+        if not is_discarded:
+            kept = records if batch.is_control else self._kept_of(records, horizon_ms)
+        if not kept:
+            return _emptied(batch) if stays_empty else None
+        has_tombstone = any(record.value is None for record in kept)
+        is_noted = horizon_ms is not None
+        needs_horizon = not is_noted and (has_tombstone or (may_discard and batch.is_control))
+        if needs_horizon:
+            horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
+        elif len(kept) == len(records):
+            return _whole(batch, len(kept))
+        return _rebuilt(batch, kept, horizon_ms)
+
+    def _is_last_of_producer(self, batch: BatchView) -> bool:
+        end = self._producers.get(batch.producer_id)
+        if end is None:
+            return False
+        if end.last_offset is None:
+            return batch.is_control and batch.producer_epoch == end.epoch
+        return batch.last_offset == end.last_offset
+
+    def _kept_of(self, records: Sequence[Record], horizon_ms: int | None) -> Sequence[Record]:
+        keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
+        latest, offset_of = self._offsets.latest_offset, self._offsets.get
+        return [
+            record
+            for record in records
+            if record.offset > latest
+            or (
+                record.key is not None
+                and (keeps_tombstones or record.value is not None)
+                and record.offset >= offset_of(record.key)
+            )
+        ]
+
+    def _keep_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
+        messages = list(batch.messages())
+        self.records_read += len(messages)
+        records = [message.to_record() for message in messages]
+        horizon_ms = None if self.keeps_legacy_tombstones else self._moment.now_ms
+        kept = self._kept_of(records, horizon_ms)
+        if not kept:
+            return None
+        is_of_one_magic = all(message.magic == batch.magic for message in messages)
+        if len(kept) == len(records) and is_of_one_magic:
+            return _whole(batch, len(kept))
+        settings = LegacySettings(
+            magic=batch.magic,
+            codec=batch.codec,
+            timestamp_type=batch.timestamp_type,
+            append_time_ms=batch.max_timestamp_ms,
+            base_offset=kept[0].offset,
+        )
+        max_ms = max(record.timestamp_ms for record in kept)
+        last_offset = kept[-1].offset
+        content = build_messages(kept, settings)
+        return KeptBatch(content, len(kept), last_offset, max_ms, last_offset)
+
+
+def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
+    last_offset = batch.last_offset
+    return KeptBatch(batch.raw, record_count, last_offset, batch.max_timestamp_ms, last_offset)
+
+
+def _emptied(batch: BatchView) -> KeptBatch:
+    last_offset, max_ms = batch.last_offset, batch.max_timestamp_ms
+    content = build_empty_batch(
+        settings_of(batch), last_offset=last_offset, max_timestamp_ms=max_ms
+    )
+    return KeptBatch(content, 0, last_offset, max_ms, last_offset)
+
+
+def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -> KeptBatch:
+    builder = BatchBuilder(settings_of(batch)._replace(delete_horizon_ms=horizon_ms))
+    for record in kept:
+        builder.append_record(record)
+    content = builder.build(last_offset=batch.last_offset)
+    max_ms = BatchView(memoryview(content)).max_timestamp_ms
+    if max_ms == NO_TIMESTAMP:
+        return KeptBatch(content, len(kept), kept[-1].offset, max_ms, batch.last_offset)
+    return KeptBatch(content, len(kept), kept[-1].offset, max_ms, batch.last_offset)
