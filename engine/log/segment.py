@@ -261,6 +261,23 @@ class Segment:
         self._bytes_since_entry += size_bytes
         return position
 
+    def append_batches(
+        self, contents: Sequence[Buffer], batches: Sequence[tuple[int, int, int]]
+    ) -> None:
+        """Append batches in one write, each with an index entry if it is due.
+
+        `batches` says of each its size in bytes, its last offset (inclusive) and its largest time.
+        """
+        position = self._file.append(contents)
+        for size_bytes, last_offset, largest_ms in batches:
+            if largest_ms > (self._largest or self.largest).timestamp:
+                self._largest = TimestampOffset(largest_ms, last_offset)
+            if self._bytes_since_entry > self.config.index_interval_bytes:
+                self._add_entry(last_offset, position)
+            self._bytes_since_entry += size_bytes
+            position += size_bytes
+        self.size_bytes = position
+
     def _add_entry(self, last_offset: int, position: int) -> None:
         self.index.append(last_offset, position)
         timestamp_ms, offset = self._largest or self.largest

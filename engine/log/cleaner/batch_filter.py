@@ -37,7 +37,7 @@ from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, build_empty_batch, settings_of
 from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
-from engine.records.record import NO_TIMESTAMP, Record
+from engine.records.record import Record
 from engine.records.view import RecordBatch
 
 
@@ -51,14 +51,13 @@ class ProducerEnd(NamedTuple):
 class KeptBatch(NamedTuple):
     """What is written of a batch, and what the new segment's indexes say of it.
 
-    `last_offset` is that of the last record that stays. All offsets are inclusive.
+    `last_offset` is that of the batch, whose last records may be gone.
     """
 
     content: Buffer
     record_count: int
     last_offset: int
     max_timestamp_ms: int
-    max_timestamp_offset: int
 
 
 class CleaningMoment(NamedTuple):
@@ -155,14 +154,11 @@ class BatchFilter:
             base_offset=kept[0].offset,
         )
         max_ms = max(record.timestamp_ms for record in kept)
-        last_offset = kept[-1].offset
-        content = build_messages(kept, settings)
-        return KeptBatch(content, len(kept), last_offset, max_ms, last_offset)
+        return KeptBatch(build_messages(kept, settings), len(kept), kept[-1].offset, max_ms)
 
 
 def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
-    last_offset = batch.last_offset
-    return KeptBatch(batch.raw, record_count, last_offset, batch.max_timestamp_ms, last_offset)
+    return KeptBatch(batch.raw, record_count, batch.last_offset, batch.max_timestamp_ms)
 
 
 def _emptied(batch: BatchView) -> KeptBatch:
@@ -170,7 +166,7 @@ def _emptied(batch: BatchView) -> KeptBatch:
     content = build_empty_batch(
         settings_of(batch), last_offset=last_offset, max_timestamp_ms=max_ms
     )
-    return KeptBatch(content, 0, last_offset, max_ms, last_offset)
+    return KeptBatch(content, 0, last_offset, max_ms)
 
 
 def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -> KeptBatch:
@@ -179,6 +175,4 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
         builder.append_record(record)
     content = builder.build(last_offset=batch.last_offset)
     max_ms = BatchView(memoryview(content)).max_timestamp_ms
-    if max_ms == NO_TIMESTAMP:
-        return KeptBatch(content, len(kept), kept[-1].offset, max_ms, batch.last_offset)
-    return KeptBatch(content, len(kept), kept[-1].offset, max_ms, batch.last_offset)
+    return KeptBatch(content, len(kept), batch.last_offset, max_ms)

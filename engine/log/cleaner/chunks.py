@@ -1,8 +1,7 @@
 """Reading a segment in pieces of whole batches, as large as a cleaner's buffer.
 
-How the batches fall into pieces shows in the indexes of what is written: they get at most one entry
-for each. So the pieces are Kafka's: a buffer of log.cleaner.io.buffer.size, shared by the threads
-and halved, which grows for a batch that does not fit, and shrinks with the next segment.
+The buffer is a part of log.cleaner.io.buffer.size; it grows for a batch that does not fit, and
+shrinks with the next segment.
 
 Source: Kafka's Cleaner.growBuffersOrFail.
 """
@@ -22,11 +21,6 @@ class ChunkReader:
         self._batch_bytes_max = max(batch_bytes_max, buffer_bytes)
         self._memory = bytearray(buffer_bytes)
         self.size_bytes = file.size_bytes()
-
-    @property
-    def buffer_bytes(self) -> int:
-        """Return how large the buffer is now."""
-        return len(self._memory)
 
     def batches_at(self, position: int) -> list[RecordBatch]:
         """Return the next batches, at least one before the end of the file.

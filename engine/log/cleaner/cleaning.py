@@ -23,7 +23,7 @@ truncation waits for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -39,10 +39,11 @@ from engine.log.cleaner.transactions import CleanedTransactions
 from engine.log.local_log import LocalLog
 from engine.log.log_reader import collect_aborted
 from engine.log.segment import Segment, create_segment
-from engine.log.time_index import NO_TIMESTAMP
 from engine.log.txn_index import AbortedTransaction
 from engine.naming import FileState
 from engine.records.view import RecordBatch
+
+_INT_MAX = (1 << 31) - 1
 
 
 class CleaningAborted(EngineError):
@@ -120,7 +121,7 @@ class CleaningRun:
         """End soon, with CleaningAborted."""
         self.is_stopped = True
 
-    def _check(self) -> None:
+    def ensure_unchanged(self) -> None:
         """Raise CleaningAborted unless the log still has what was read of it."""
         log = self.log
         # Records that were cut off are in the map, and must not hide earlier ones.
@@ -153,7 +154,7 @@ class CleaningRun:
         """Keep the dirty segments open for `build_map`, on the loop."""
         self._borrow(self._dirty)
 
-    def build_map(self) -> Iterator[int]:
+    def build_map(self) -> Generator[int, None, None]:
         """Note the last offset of each key in the dirty segments. Raises CorruptRecord."""
         transactions = CleanedTransactions()
         transactions.add_aborted(self._dirty_aborted)
@@ -171,7 +172,7 @@ class CleaningRun:
         reader = self._reader(segment)
         position = segment.index.lookup(self.cleanable.first_dirty_offset).position
         while position < reader.size_bytes:
-            self._check()
+            self.ensure_unchanged()
             batches = reader.batches_at(position)
             for batch in batches:
                 if not self._map_batch(batch, transactions):
@@ -222,7 +223,7 @@ class CleaningRun:
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
         """Take note of a group: step 4, on the loop. Raises CleaningAborted."""
         self.release()
-        self._check()
+        self.ensure_unchanged()
         log = self.log
         chosen = set(bases)
         segments = [segment for segment in log.segments if segment.base_offset in chosen]
@@ -245,7 +246,7 @@ class CleaningRun:
 
     # 5 writing
 
-    def write_group(self, group: SegmentGroup) -> Iterator[int | Segment]:
+    def write_group(self, group: SegmentGroup) -> Generator[int | Segment, None, None]:
         """Write what is left of a group, durably; yields the new segment last.
 
         Raises CorruptRecord, CleaningAborted; what was written is removed then.
@@ -265,7 +266,7 @@ class CleaningRun:
             cleaned.sync(with_indexes=True)
             cleaned.keep_modified_ms(group.segments[-1].modified_ms())
             self._files.sync_dir(log.directory)
-            self._check()
+            self.ensure_unchanged()
         except (EngineError, GeneratorExit):
             self.discard(cleaned)
             raise
@@ -288,26 +289,22 @@ class CleaningRun:
     ) -> Iterator[int]:
         reader, position, counts = self._reader(segment), 0, self.counts
         while position < reader.size_bytes:
-            self._check()
+            self.ensure_unchanged()
             batches = reader.batches_at(position)
             kept: list[KeptBatch] = []
-            done_bytes = kept_bytes = 0
+            done_bytes = sum(batch.size_bytes for batch in batches)
             for batch in batches:
-                done_bytes += batch.size_bytes
                 kept_batch = batch_filter.keep(batch)
                 if kept_batch is not None:
                     kept.append(kept_batch)
-                    kept_bytes += len(kept_batch.content)
-                    if kept_bytes > reader.buffer_bytes:
-                        # The rest of what was read belongs to the next piece, as in Kafka.
-                        break
+            kept_bytes = sum(len(batch.content) for batch in kept)
             position += done_bytes
             counts.read_bytes += done_bytes
             counts.kept_bytes += kept_bytes
+            counts.kept_records += sum(batch.record_count for batch in kept)
             if kept:
-                counts.kept_records += sum(batch.record_count for batch in kept)
-                _append(cleaned, kept, kept_bytes)
-            yield self._throttle.pause_ms(done_bytes) + self._throttle.pause_ms(kept_bytes)
+                _append(cleaned, kept)
+            yield self._throttle.pause_ms(done_bytes + kept_bytes)
 
     def discard(self, cleaned: Segment) -> None:
         """Remove a new segment that has no place in the log any more."""
@@ -324,7 +321,7 @@ class CleaningRun:
         Raises CleaningAborted when the log has others by now.
         """
         try:
-            self._check()
+            self.ensure_unchanged()
         except CleaningAborted:
             self.discard(cleaned)
             raise
@@ -350,15 +347,10 @@ class CleaningRun:
         return self.end_offset
 
 
-def _append(cleaned: Segment, kept: Sequence[KeptBatch], size_bytes: int) -> None:
-    """Append batches as one piece, with Kafka's notion of its largest time."""
-    largest_ms, largest_offset = NO_TIMESTAMP, kept[-1].last_offset
-    last_offset = -1
-    for batch in kept:
-        last_offset = max(last_offset, batch.last_offset)
-        if batch.max_timestamp_ms > largest_ms:
-            largest_ms, largest_offset = batch.max_timestamp_ms, batch.max_timestamp_offset
-    if last_offset - cleaned.base_offset > (1 << 31) - 1:
+def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
+    last_offset = kept[-1].last_offset
+    if last_offset - cleaned.base_offset > _INT_MAX:
         raise CorruptRecord(f"an offset up to 2^31 above {cleaned.base_offset}", last_offset)
     contents = [batch.content for batch in kept]
-    cleaned.append(contents, size_bytes, last_offset, (largest_ms, largest_offset))
+    facts = [(len(b.content), b.last_offset, b.max_timestamp_ms) for b in kept]
+    cleaned.append_batches(contents, facts)
