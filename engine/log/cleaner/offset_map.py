@@ -29,7 +29,8 @@ _SPARSE_FACTOR = 2
 
 def entries_max(memory_bytes: int, load_factor: float) -> int:
     """Return how many keys a map of so much memory takes before it is full."""
-    return int(min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES * load_factor)
+    slots = min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES
+    return min(int(slots * load_factor), slots)
 
 
 class OffsetMap:
@@ -49,7 +50,8 @@ class OffsetMap:
         self.limit = entries_max(memory_bytes, load_factor)
         if keys_max is not None:
             slots = min(slots, _SPARSE_FACTOR * keys_max)
-        self._slot_count = max(slots, 1)
+        # One more, so that a search for what is not there ends.
+        self._slot_count = slots + 1
         # Zeros that nobody has touched take no memory.
         self._digests = bytearray(_DIGEST_BYTES * self._slot_count)
         self._offsets = memoryview(bytearray(8 * self._slot_count)).cast("q")
