@@ -222,7 +222,6 @@ class CleaningRun:
 
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
         """Take note of a group: step 4, on the loop. Raises CleaningAborted."""
-        self.release()
         self.ensure_unchanged()
         log = self.log
         chosen = set(bases)
@@ -337,6 +336,7 @@ class CleaningRun:
             for _ in self.build_map():
                 pass
             for bases in self.groups():
+                self.release()
                 group = self.begin_group(bases)
                 for step in self.write_group(group):
                     if isinstance(step, Segment):

@@ -293,6 +293,7 @@ class LogCleaner:
 
     def _next_group(self, cleaning: _Cleaning) -> None:
         run = cleaning.run
+        run.release()
         if not cleaning.groups:
             run.ensure_unchanged()
             self._logs.note_cleaned(run.log, run.end_offset)
@@ -321,7 +322,7 @@ class LogCleaner:
             cleaning_lines.aborted(key, error)
         else:
             self._failed(cleaning.log, error)
-        if not self._is_stopped:
+        if error is None and not self._is_stopped:
             self._ports.tasks.once(_TASK, 0, self.look)
 
     def _note(self, cleaning: _Cleaning) -> None:
