@@ -28,7 +28,7 @@ _kctl() {
     "topics list -o"|"topics list --output"|"topics describe -o"|"topics describe --output"|"topics create -o"|"topics create --output"|"topics alter -o"|"topics alter --output"|"topics delete -o"|"topics delete --output"|"topics configs -o"|"topics configs --output"|"topics set-rf -o"|"topics set-rf --output"|"configs describe -o"|"configs describe --output"|"configs set -o"|"configs set --output"|"configs unset -o"|"configs unset --output"|"offsets get -o"|"offsets get --output"|"records delete -o"|"records delete --output"|"brokers list -o"|"brokers list --output"|"brokers describe -o"|"brokers describe --output"|"brokers drain -o"|"brokers drain --output"|"brokers replace -o"|"brokers replace --output"|"brokers log-dirs -o"|"brokers log-dirs --output"|"brokers api-versions -o"|"brokers api-versions --output"|"leaders list -o"|"leaders list --output"|"leaders elect -o"|"leaders elect --output"|"leaders balance -o"|"leaders balance --output"|"leaders demote -o"|"leaders demote --output"|"reassign plan -o"|"reassign plan --output"|"reassign execute -o"|"reassign execute --output"|"reassign resume -o"|"reassign resume --output"|"reassign cancel -o"|"reassign cancel --output"|"reassign rollback -o"|"reassign rollback --output"|"reassign status -o"|"reassign status --output"|"reassign verify -o"|"reassign verify --output"|"reassign rehearse -o"|"reassign rehearse --output"|"reassign explain -o"|"reassign explain --output"|"check -o"|"check --output"|"explain partition -o"|"explain partition --output"|"cluster start -o"|"cluster start --output"|"cluster status -o"|"cluster status --output"|"cluster list -o"|"cluster list --output"|"cluster repair -o"|"cluster repair --output"|"znode ls -o"|"znode ls --output"|"znode stat -o"|"znode stat --output"|"znode tree -o"|"znode tree --output"|"znode watch -o"|"znode watch --output"|"znode create -o"|"znode create --output"|"znode set -o"|"znode set --output"|"znode delete -o"|"znode delete --output"|"sim run -o"|"sim run --output"|"logs dirs -o"|"logs dirs --output"|"logs verify -o"|"logs verify --output"|"logs repair -o"|"logs repair --output"|"logs diff -o"|"logs diff --output"|"context list -o"|"context list --output"|"context show -o"|"context show --output") kind="words table wide json ndjson yaml csv name" ;;
     "topics create -c"|"topics create --config"|"topics alter -c"|"topics alter --config") kind="topic-keys=" ;;
     "topics alter --delete-config") kind="topic-keys" ;;
-    "configs describe --topic"|"configs set --topic"|"configs unset --topic"|"replay --to"|"replay --topic"|"brokers log-dirs --topic") kind="topics" ;;
+    "topics set-rf --latency-topic"|"configs describe --topic"|"configs set --topic"|"configs unset --topic"|"replay --to"|"replay --topic"|"brokers drain --latency-topic"|"brokers replace --latency-topic"|"brokers log-dirs --topic"|"reassign execute --latency-topic"|"reassign rollback --latency-topic") kind="topics" ;;
     "produce --input") kind="words lines ndjson" ;;
     "produce -z"|"produce --compression") kind="words none gzip snappy lz4 zstd" ;;
     "produce --acks") kind="words all 1 0" ;;
@@ -74,7 +74,7 @@ _kctl() {
     "topics alter") words="--match -p --partitions --replica-assignment -c --config --delete-config --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "topics delete") words="--match --if-exists --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "topics configs") words="--match --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "topics set-rf") words="--match --throttle --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "topics set-rf") words="--match --throttle --latency-topic --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs") words="describe set unset --help" ;;
     "configs describe") words="--topic --broker --broker-defaults --broker-logger --all --doc --documentation -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "configs set") words="--topic --broker --broker-defaults --broker-logger --dry-run -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
@@ -90,8 +90,8 @@ _kctl() {
     "brokers list") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers describe") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers shutdown") words="--data --timeout --help" ;;
-    "brokers drain") words="--throttle --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "brokers replace") words="--throttle --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "brokers drain") words="--throttle --latency-topic --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "brokers replace") words="--throttle --latency-topic --moves-per-broker --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers log-dirs") words="--topic --replicas -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "brokers api-versions") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "leaders") words="list elect balance demote --help" ;;
@@ -101,10 +101,10 @@ _kctl() {
     "leaders demote") words="--back --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign") words="plan execute resume cancel rollback status verify rehearse explain --help" ;;
     "reassign plan") words="--add-broker --drain --replace --repair --rf --balance --demote --log-dirs --exclude-topic --exclude-broker --racks --max-moves --max-bytes-moved --moves-per-broker --seed --throttle --out --changes --front --exit-code -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "reassign execute") words="--throttle --log-dirs-throttle --moves-per-broker --journal --no-election --no-pause --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "reassign execute") words="--journal --throttle --log-dirs-throttle --latency-topic --moves-per-broker --no-election --no-pause --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign resume") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign cancel") words="--all -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
-    "reassign rollback") words="--throttle --log-dirs-throttle --moves-per-broker --no-election --no-pause --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
+    "reassign rollback") words="--throttle --log-dirs-throttle --latency-topic --moves-per-broker --no-election --no-pause --dry-run -y --yes -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign status") words="--watch -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign verify") words="-b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;
     "reassign rehearse") words="--kill --data-bytes --moves-per-broker --no-election -b --bootstrap-server --command-config --context --timeout -o --output -v --verbose --help" ;;

@@ -7,6 +7,7 @@
 | `plan` | what comes out: changes, batches, figures before and after |
 | `planner` | the verbs: spread, drain, replace, repair, replication factor, balance, demote |
 | `balancing` | a balance, in rounds until nothing more changes |
+| `rounds` | plans of plans |
 | `search_steps`, `repairs` | what verbs are made of |
 | `placement_state` | replicas by partition and by broker while a plan is searched |
 | `rack_limits` | how many replicas of a partition a rack may hold |
@@ -14,6 +15,7 @@
 | `placing` | where replicas go that must go somewhere |
 | `count_levelling` | moves from brokers that hold too many to those that hold too few |
 | `byte_levelling` | replicas that change places so that bytes are level too |
+| `move_saving` | replicas that need not have moved |
 | `byte_bound` | the fewest moves for that |
 | `leader_levelling` | who leads, by paths of partitions whose leader may change |
 | `log_dir_levelling` | moves between the directories of a broker |

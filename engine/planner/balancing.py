@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
 
 from engine.planner.byte_bound import moves_for_bytes
 from engine.planner.byte_levelling import ByteLevelling
-from engine.planner.cluster_model import ClusterModel, PartitionModel
+from engine.planner.cluster_model import ClusterModel
 from engine.planner.constraints import LevelGoal, PlanConstraints
 from engine.planner.level_targets import TargetRule
+from engine.planner.move_saving import MoveSaving
 from engine.planner.placement_state import PlacementState
 from engine.planner.plan import ReassignmentPlan
 from engine.planner.plan_building import PlanNotes, build_plan
+from engine.planner.rounds import go_on
 from engine.planner.search_steps import (
     level_all_leaders,
     level_counts,
     level_leaders,
     touched,
 )
-
-#: Plans of plans until one changes nothing more.
-_ROUNDS_MAX: Final = 6
 
 
 def balance_in_rounds(
@@ -32,17 +30,16 @@ def balance_in_rounds(
     What a budget cuts short is planned once: the rest is left for another time.
     """
     notes = PlanNotes("balance")
+
+    def search(state: PlacementState, noted: PlanNotes) -> None:
+        _balance_once(state, noted, goals, small)
+
     state = PlacementState(model, constraints)
-    has_budget = constraints.max_moves is not None or constraints.max_bytes_moved is not None
-    reached = model
-    for number in range(1 if has_budget else _ROUNDS_MAX):
-        at = state if number == 0 else PlacementState(reached, constraints)
-        _balance_once(at, notes if number == 0 else PlanNotes("balance"), goals, small)
-        if number > 0:
-            state.adopt(at)
-        if all(tuple(r) == o for r, o in zip(at.replicas, at.original, strict=True)):
-            break
-        reached = _after(at, model)
+    search(state, notes)
+    if constraints.is_unlimited:
+        go_on(
+            state, model, PlanNotes("balance"), lambda at: PlacementState(at, constraints), search
+        )
     if LevelGoal.LEADERS in goals:
         elect_preferred(state, notes)
     return build_plan(state, notes)
@@ -70,37 +67,23 @@ def _balance_once(
     )
     levelling.level_free()
     if LevelGoal.BYTES in goals:
-        levelling.level_paid(tolerance)
+        _level_bytes(state, levelling)
     if LevelGoal.LEADERS in goals:
         level_all_leaders(state, notes)
     else:
         level_leaders(state, touched(state))
 
 
-def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
-    """Return the cluster as it is once a search is carried out; elections included."""
-    ids = [b.broker_id for b in state.brokers]
-    partitions: list[PartitionModel] = []
-    for partition, original, replicas in zip(
-        state.partitions, state.original, state.replicas, strict=True
-    ):
-        if tuple(replicas) == original:
-            partitions.append(partition)
-            continue
-        listed = tuple(ids[broker] for broker in replicas)
-        sizes = (
-            tuple(partition.size_on(broker_id) for broker_id in listed)
-            if partition.replica_sizes
-            else ()
-        )
-        arrived = tuple(b for b in listed if b not in partition.replicas)
-        isr = (*partition.isr, *arrived) if partition.isr else ()
-        partitions.append(
-            partition._replace(
-                replicas=listed, leader=listed[0], replica_sizes=sizes, log_dirs=(), isr=isr
-            )
-        )
-    return ClusterModel(model.brokers, partitions)
+def _level_bytes(state: PlacementState, levelling: ByteLevelling) -> None:
+    """Level bytes, then do without moves that are not needed, until none can be saved."""
+    tolerance = state.constraints.bytes_tolerance
+    levelling.level_paid(tolerance)
+    moves = state.moves
+    while MoveSaving(state, levelling.expected, tolerance).save():
+        levelling.level_paid(tolerance)
+        if state.moves >= moves:
+            return
+        moves = state.moves
 
 
 def elect_preferred(state: PlacementState, notes: PlanNotes) -> None:

@@ -112,7 +112,8 @@ class ByteLevelling:
         self, state: PlacementState, *, max_moves: int | None = None, max_bytes: int | None = None
     ) -> None:
         self._state = state
-        self._expected = expected_bytes(state)
+        #: What each broker should hold.
+        self.expected = expected_bytes(state)
         self._max_moves = max_moves
         self._max_bytes = max_bytes
         self._playing = [b for b in range(len(state.brokers)) if state.in_play[b]]
@@ -126,7 +127,7 @@ class ByteLevelling:
         self._level(tolerance, max_cost=2)
 
     def _excess(self, broker: int) -> float:
-        return self._state.held_bytes[broker] - self._expected[broker]
+        return self._state.held_bytes[broker] - self.expected[broker]
 
     def _level(self, tolerance: float, max_cost: int) -> None:
         """Relieve brokers in passes, until one brings little: who was helpless may no longer be."""
@@ -141,7 +142,7 @@ class ByteLevelling:
         """Return the most that a broker holds by what it should."""
         held = self._state.held_bytes
         return max(
-            (held[b] / self._expected[b] for b in self._playing if self._expected[b]), default=0
+            (held[b] / self.expected[b] for b in self._playing if self.expected[b]), default=0
         )
 
     def _pass(self, tolerance: float, max_cost: int) -> None:
@@ -152,7 +153,7 @@ class ByteLevelling:
                 key=lambda b: (self._excess(b), -b),
                 default=None,
             )
-            if heavy is None or self._excess(heavy) <= self._expected[heavy] * (tolerance - 1):
+            if heavy is None or self._excess(heavy) <= self.expected[heavy] * (tolerance - 1):
                 return
             exchange = self._relieve(heavy, max_cost)
             if exchange is None:
@@ -161,18 +162,23 @@ class ByteLevelling:
                 self._apply(exchange)
 
     def _relieve(self, heavy: int, max_cost: int) -> ReplicaExchange | None:
-        """Return the exchange that helps a broker most with the lightest partner that can."""
+        """Return the exchange that helps a broker most; a free one is the lightest partner's."""
         excess = self._excess(heavy)
+        best, best_worth = None, 0.0
         for light in self._partners(heavy, max_cost):
             room = excess - self._excess(light)
             if room < 2:
                 continue
             lack = -self._excess(light)
-            wanted = min(excess, lack) if lack >= excess / 4 else room / 2
-            exchange = self._best(heavy, light, int(wanted), int(room), max_cost)
-            if exchange is not None:
+            wanted = int(min(excess, lack) if lack >= excess / 4 else room / 2)
+            exchange = self._best(heavy, light, wanted, int(room), max_cost)
+            if exchange is None:
+                continue
+            if max_cost == 0:
                 return exchange
-        return None
+            if exchange.worth(wanted) > best_worth:
+                best, best_worth = exchange, exchange.worth(wanted)
+        return best
 
     def _partners(self, heavy: int, max_cost: int) -> list[int]:
         """Return the lightest brokers that may have something to exchange, of its rack first."""

@@ -53,3 +53,8 @@ class PlanConstraints(NamedTuple):
     moves_per_broker: int = 5
     #: Plans of one seed are the same; another breaks ties elsewhere.
     seed: int = 0
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether any number of replicas and bytes may be copied."""
+        return self.max_moves is None and self.max_bytes_moved is None

@@ -54,10 +54,15 @@ def level_counts(
     totals = {group: held(group, level) for group in groups}
     left = total - sum(totals.values())
     rising = [b for b in bounds if b.at(level + 1) > b.at(level)]
-    for bound in sorted(rising, key=lambda b: (-b.held, b.broker)):
-        if left > 0 and totals[bound.group] < held(bound.group, level + 1):
-            totals[bound.group] += 1
-            left -= 1
+    rising.sort(key=lambda b: (-b.held, b.broker))
+    now = {group: sum(b.held for b in members) for group, members in groups.items()}
+    # Racks that hold more now come first: what can stay where it is need not move.
+    for most in (now, dict.fromkeys(groups, total)):
+        for bound in rising:
+            group = bound.group
+            if left > 0 and totals[group] < min(held(group, level + 1), most[group]):
+                totals[group] += 1
+                left -= 1
     targets: dict[int, int] = {}
     for group, members in groups.items():
         targets.update(_level_group(members, totals[group]))

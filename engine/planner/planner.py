@@ -31,6 +31,7 @@ from engine.planner.placing import Homeless
 from engine.planner.plan import ReassignmentPlan, UnmetGoal
 from engine.planner.plan_building import PlanNotes, assemble, build_plan
 from engine.planner.repairs import note_rack_faults, offline_replicas, rack_faults, resize
+from engine.planner.rounds import go_on
 from engine.planner.search_steps import (
     has_budget,
     in_budget,
@@ -64,13 +65,24 @@ def spread(
 def _spread(
     model: ClusterModel, added: Collection[int], constraints: PlanConstraints, small: bool
 ) -> ReassignmentPlan:
-    state = PlacementState(model, constraints, only_receivers=added)
-    notes = PlanNotes("spread")
-    level_counts(state, notes, TargetRule.ADDED_RISE, small=small, path_cost=1)
-    ByteLevelling(
-        state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
-    ).level_free()
-    level_all_leaders(state, notes)
+    def begin(at: ClusterModel) -> PlacementState:
+        return PlacementState(at, constraints, only_receivers=added)
+
+    def search(state: PlacementState, notes: PlanNotes) -> None:
+        level_counts(state, notes, TargetRule.ADDED_RISE, small=small, path_cost=1)
+        ByteLevelling(
+            state, max_moves=constraints.max_moves, max_bytes=constraints.max_bytes_moved
+        ).level_free()
+        level_all_leaders(state, notes)
+
+    state, notes = begin(model), PlanNotes("spread")
+    has_faults = any(map(state.fault_count, range(len(state.replicas))))
+    search(state, notes)
+    if has_faults and constraints.is_unlimited:
+        # A fault that a move has mended leaves racks other limits.
+        later = PlanNotes("spread")
+        go_on(state, model, later, begin, search)
+        notes.bound_moves += later.bound_moves
     return build_plan(state, notes)
 
 

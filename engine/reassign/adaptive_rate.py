@@ -3,12 +3,13 @@
 | seen since the last time | the rate becomes |
 |---|---|
 | a replica that is not new left an in-sync set | half |
-| brokers answer twice as slowly as before the first move, and 20 ms slower | 0.7 times |
+| answers take twice as long as before the first move, and 20 ms more | 0.7 times |
 | neither, and something was copied | 1.25 times |
 | nothing was copied | what it was |
 
-How long brokers take to answer a small request stands for what a producer waits: both queue for the
-same threads. A producer's own latency is not asked for, it would need a topic to write to.
+Answers are those a producer gets whose records must be on all replicas in sync, where a topic was
+named to write them to. Otherwise how long brokers take to answer a small request stands for it:
+both queue for the same threads.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SLOWER_MS: Final = 20
 
 
 class RateSeen(NamedTuple):
-    """What is seen of a cluster; `answer_ms` is the slowest broker's, `left_count` adds up."""
+    """What is seen of a cluster; `answer_ms` is the slowest answer, `left_count` adds up."""
 
     now_ms: int
     copied_bytes: int
@@ -34,7 +35,7 @@ class RateSeen(NamedTuple):
 
 
 class AdaptiveRate(NamedTuple):
-    """A rate, what it was judged by last, and how fast brokers answered before the first move."""
+    """A rate, what it was judged by last, and how long answers took before the first move."""
 
     rate: int
     last: RateSeen

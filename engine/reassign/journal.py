@@ -52,7 +52,10 @@ class JournalThere(EngineError):
 
 
 class ExecutionSettings(NamedTuple):
-    """How a plan is executed; `is_adaptive` raises and lowers the rate as the cluster bears it."""
+    """How a plan is executed; `is_adaptive` raises and lowers the rate as the cluster bears it.
+
+    `latency_topic` is written to then, to see what a producer waits.
+    """
 
     rates: ThrottleRates = ThrottleRates()
     is_adaptive: bool = False
@@ -63,6 +66,7 @@ class ExecutionSettings(NamedTuple):
     batch_sizes: tuple[int, ...] = ()
     #: Whether a batch waits for those before it.
     has_barriers: bool = False
+    latency_topic: str | None = None
 
     def order(self, count: int) -> PlanOrder:
         """Return the order of so many changes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from engine.client.blocking import KafkaClient
 from engine.client.cluster_admin import describe_log_dirs
@@ -32,6 +32,9 @@ from engine.planner.plan import PartitionChange
 from engine.reassign.phases import ReplicaNow
 from engine.reassign.throttles import ThrottleSetting
 from engine.wire import messages
+
+if TYPE_CHECKING:
+    from engine.reassign.producer_latency import ProducerLatency
 
 _MIN_ISR = "min.insync.replicas"
 #: Where a value comes from that was set for one topic or one broker alone.
@@ -90,7 +93,7 @@ class MovedCluster(Protocol):
         ...
 
     def answer_ms(self) -> int:
-        """Return how long the slowest of the brokers takes to answer a small request."""
+        """Return how long producers wait, or the slowest broker takes for a small request."""
         ...
 
     def pause(self, duration_ms: int) -> None:
@@ -101,8 +104,19 @@ class MovedCluster(Protocol):
 class LiveCluster:
     """A cluster behind a client; see `MovedCluster`."""
 
-    def __init__(self, client: KafkaClient, changes: Iterable[PartitionChange]) -> None:
+    def __init__(
+        self,
+        client: KafkaClient,
+        changes: Iterable[PartitionChange],
+        latency_topic: str | None = None,
+    ) -> None:
+        """With a topic to measure by, records are written to it. Errors: ApiError without one."""
         self._client = client
+        self._latency: ProducerLatency | None = None
+        if latency_topic is not None:
+            from engine.reassign.producer_latency import ProducerLatency
+
+            self._latency = ProducerLatency(client, latency_topic)
         changes = list(changes)
         self._keys = [change.name for change in changes]
         self._topics = sorted({key.topic for key in self._keys})
@@ -240,7 +254,9 @@ class LiveCluster:
         return failures
 
     def answer_ms(self) -> int:
-        """Return how long the slowest of the brokers takes to answer a small request."""
+        """Return how long producers wait, or the slowest broker takes for a small request."""
+        if self._latency is not None:
+            return self._latency.measure_ms()
         client = self._client
         call = Call("ListOffsets", messages.ListOffsetsRequest(replica_id=-1, topics=[]), 1)
         brokers = client.brokers_view().brokers

@@ -7,14 +7,11 @@ from typing import Annotated
 import typer
 
 from kctl.commands.cluster_options import (
-    MovesPerBroker,
     Output,
-    PlanOnly,
-    Throttle,
-    Yes,
     noun,
     on_cluster,
 )
+from kctl.commands.move_options import JobOptions
 from kctl.connect import ClusterOptions
 
 app = noun("Brokers: list, describe, drain, replace, shut down, log directories, API versions.")
@@ -87,12 +84,8 @@ def shutdown(
 @on_cluster
 def drain(
     cluster: ClusterOptions,
+    moves: JobOptions,
     broker: Annotated[int, typer.Argument(metavar="BROKER", help="The broker to be emptied.")],
-    throttle: Throttle = None,
-    moves_per_broker: MovesPerBroker = 5,
-    dry_run: PlanOnly = False,
-    yes: Yes = False,
-    output: Output = "table",
 ) -> int:
     """Move every replica off a broker, wait, and look whether it is empty.
 
@@ -104,11 +97,7 @@ def drain(
     request = JobRequest(
         f"drain-{broker}",
         lambda model, constraints: planner.drain(model, [broker], constraints),
-        throttle,
-        moves_per_broker,
-        dry_run,
-        yes,
-        output,
+        moves.moves,
         emptied=broker,
     )
     return run_job(cluster, request)
@@ -118,13 +107,9 @@ def drain(
 @on_cluster
 def replace(
     cluster: ClusterOptions,
+    moves: JobOptions,
     old: Annotated[int, typer.Argument(metavar="OLD", help="The broker that goes, dead or alive.")],
     new: Annotated[int, typer.Argument(metavar="NEW", help="The broker that takes its place.")],
-    throttle: Throttle = None,
-    moves_per_broker: MovesPerBroker = 5,
-    dry_run: PlanOnly = False,
-    yes: Yes = False,
-    output: Output = "table",
 ) -> int:
     """Give every replica of one broker to another, in its place among the replicas, and wait.
 
@@ -136,11 +121,7 @@ def replace(
     request = JobRequest(
         f"replace-{old}-{new}",
         lambda model, constraints: planner.replace(model, old, new, constraints),
-        throttle,
-        moves_per_broker,
-        dry_run,
-        yes,
-        output,
+        moves.moves,
         emptied=old,
     )
     return run_job(cluster, request)

@@ -40,23 +40,6 @@ Documentation = Annotated[
     bool,
     typer.Option("--doc", "--documentation", help="With what each setting does, if brokers say."),
 ]
-Throttle = Annotated[
-    str | None,
-    typer.Option(
-        "--throttle",
-        metavar="BYTES",
-        help="What a broker sends and takes in each second for moves: 50MB, or auto.",
-    ),
-]
-MovesPerBroker = Annotated[
-    int,
-    typer.Option(
-        "--moves-per-broker", min=1, metavar="N", help="At once, inwards and outwards each."
-    ),
-]
-PlanOnly = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would be done; exit code 5 if anything.")
-]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Have it checked by the cluster; change nothing.")
 ]
@@ -68,10 +51,10 @@ TIMEOUT_S = 30.0
 def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
     """Give a command the options that say which cluster, as one `ClusterOptions` in front.
 
-    They stand before the last option of the command, which is `-o` where there is one.
+    They stand before the last option of the command, which is `-o` where there is one. A parameter
+    that is a NamedTuple of options, as `MoveOptions`, becomes these, after all others.
     """
-    hints = get_type_hints(command, include_extras=True)
-    _, *own = inspect.signature(command).parameters.values()
+    own, sets = _options_of(command)
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
         for name, kind, default in (
@@ -81,7 +64,6 @@ def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
             ("timeout", Timeout, TIMEOUT_S),
         )
     ]
-    own = [p.replace(annotation=hints[p.name], kind=p.KEYWORD_ONLY) for p in own]
 
     @functools.wraps(command)
     def with_cluster(
@@ -92,12 +74,32 @@ def on_cluster(command: Callable[..., int]) -> Callable[..., int]:
         timeout: float,
         **others: Any,
     ) -> int:
+        for name, kind in sets.items():
+            others[name] = kind(**{field: others.pop(field) for field in kind._fields})
         return command(ClusterOptions(bootstrap, command_config, context, timeout), **others)
 
     parameters = [*own[:-1], *added, *own[-1:]]
     with_cluster.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     with_cluster.__annotations__ = {p.name: p.annotation for p in parameters}
     return with_cluster
+
+
+def _options_of(
+    command: Callable[..., int],
+) -> tuple[list[inspect.Parameter], dict[str, Any]]:
+    """Return the parameters after the first, with those of sets as the last, and the sets."""
+    hints = get_type_hints(command, include_extras=True)
+    _, *parameters = inspect.signature(command).parameters.values()
+    sets = {p.name: hints[p.name] for p in parameters if hasattr(hints[p.name], "_field_defaults")}
+    named = [(p.name, hints[p.name], p.default) for p in parameters if p.name not in sets]
+    for kind in sets.values():
+        fields = get_type_hints(kind, include_extras=True)
+        named += [(name, fields[name], kind._field_defaults[name]) for name in kind._fields]
+    own = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for name, hint, default in named
+    ]
+    return own, sets
 
 
 def one_command() -> typer.Typer:

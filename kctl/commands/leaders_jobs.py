@@ -5,6 +5,7 @@ from __future__ import annotations
 from engine.planner import planner
 from engine.planner.constraints import LevelGoal
 from kctl.asking import say
+from kctl.commands.move_options import MoveOptions
 from kctl.commands.reassign_jobs import JobRequest, run_job, undo_job
 from kctl.connect import ClusterOptions
 
@@ -17,11 +18,7 @@ def level_leaders(options: ClusterOptions, *, dry_run: bool, yes: bool, output: 
     request = JobRequest(
         "leaders",
         lambda model, constraints: planner.balance(model, {LevelGoal.LEADERS}, constraints),
-        None,
-        _AT_ONCE,
-        dry_run,
-        yes,
-        output,
+        MoveOptions(moves_per_broker=_AT_ONCE, dry_run=dry_run, yes=yes, output=output),
     )
     return run_job(options, request)
 
@@ -33,11 +30,7 @@ def demote_broker(
     request = JobRequest(
         f"demote-{broker_id}",
         lambda model, constraints: planner.demote(model, [broker_id], constraints),
-        None,
-        _AT_ONCE,
-        dry_run,
-        yes,
-        output,
+        MoveOptions(moves_per_broker=_AT_ONCE, dry_run=dry_run, yes=yes, output=output),
     )
     if back:
         return undo_job(options, request)

@@ -6,15 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kctl.commands.cluster_options import (
-    MovesPerBroker,
-    Output,
-    PlanOnly,
-    Throttle,
-    Yes,
-    noun,
-    on_cluster,
-)
+from kctl.commands.cluster_options import Output, Yes, noun, on_cluster
+from kctl.commands.move_options import MoveOptions, MovesPerBroker, NoElection
 from kctl.connect import ClusterOptions
 
 app = noun("Moves of replicas: plan, execute, watch, cancel, roll back.")
@@ -30,26 +23,9 @@ _PlanOrJournal = Annotated[
     str | None, typer.Argument(metavar="[PLAN|JOURNAL]", help="Its partitions; else all that move.")
 ]
 _Journal = Annotated[str, typer.Argument(metavar="JOURNAL", help="What an execution has written.")]
-_LogDirsThrottle = Annotated[
-    str | None,
-    typer.Option(
-        "--log-dirs-throttle",
-        metavar="BYTES",
-        help="What a broker copies each second between its directories.",
-    ),
-]
 _JournalOption = Annotated[
     str | None,
     typer.Option("--journal", metavar="FILE", help="Where to keep it; PLAN.journal if not given."),
-]
-_NoElection = Annotated[
-    bool, typer.Option("--no-election", help="Leave leaders where the moves leave them.")
-]
-_NoPause = Annotated[
-    bool,
-    typer.Option(
-        "--no-pause", help="Begin moves even if partitions fall under min.insync.replicas."
-    ),
 ]
 
 
@@ -173,36 +149,17 @@ def plan(
 @on_cluster
 def execute(
     cluster: ClusterOptions,
+    moves: MoveOptions,
     plan_file: _PlanFile,
-    throttle: Throttle = None,
-    log_dirs_throttle: _LogDirsThrottle = None,
-    moves_per_broker: MovesPerBroker = 5,
     journal: _JournalOption = None,
-    no_election: _NoElection = False,
-    no_pause: _NoPause = False,
-    dry_run: PlanOnly = False,
-    yes: Yes = False,
-    output: Output = "table",
 ) -> int:
     """Execute a plan to its end, a few moves at a time; what was throttled before is so again.
 
     Everything is written to a journal first: `resume` goes on after a death, `rollback` goes back.
     """
-    from kctl.commands.reassign_execute import ExecuteRequest, execute_plan
+    from kctl.commands.reassign_execute import execute_plan
 
-    request = ExecuteRequest(
-        plan_file,
-        throttle,
-        log_dirs_throttle,
-        moves_per_broker,
-        journal,
-        not no_election,
-        not no_pause,
-        dry_run,
-        yes,
-        output,
-    )
-    return execute_plan(cluster, request)
+    return execute_plan(cluster, plan_file, journal, moves)
 
 
 @app.command("resume", epilog="Example: kctl reassign resume plan.json.journal")
@@ -237,34 +194,11 @@ def cancel(
 
 @app.command("rollback", epilog="Example: kctl reassign rollback plan.json.journal")
 @on_cluster
-def rollback(
-    cluster: ClusterOptions,
-    journal: _Journal,
-    throttle: Throttle = None,
-    log_dirs_throttle: _LogDirsThrottle = None,
-    moves_per_broker: MovesPerBroker = 5,
-    no_election: _NoElection = False,
-    no_pause: _NoPause = False,
-    dry_run: PlanOnly = False,
-    yes: Yes = False,
-    output: Output = "table",
-) -> int:
+def rollback(cluster: ClusterOptions, moves: MoveOptions, journal: _Journal) -> int:
     """Bring every partition of an execution back to where it was before; has a journal itself."""
-    from kctl.commands.reassign_execute import ExecuteRequest, roll_back
+    from kctl.commands.reassign_execute import roll_back
 
-    request = ExecuteRequest(
-        journal,
-        throttle,
-        log_dirs_throttle,
-        moves_per_broker,
-        None,
-        not no_election,
-        not no_pause,
-        dry_run,
-        yes,
-        output,
-    )
-    return roll_back(cluster, request)
+    return roll_back(cluster, journal, moves)
 
 
 @app.command("status", epilog="Example: kctl reassign status plan.json --watch")
@@ -308,7 +242,7 @@ def rehearse(
         typer.Option("--data-bytes", metavar="BYTES", help="What all replicas of the copy have."),
     ] = "64MB",
     moves_per_broker: MovesPerBroker = 5,
-    no_election: _NoElection = False,
+    no_election: NoElection = False,
     output: Output = "table",
 ) -> int:
     """Execute a plan on an embedded copy of the cluster, and tell what happens; nothing is changed.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from engine.client.blocking import KafkaClient
 from engine.client.reassignments import alter_reassignments, list_reassignments
@@ -29,6 +29,7 @@ from engine.reassign.plan_reading import back_again, in_order, order_of
 from engine.reassign.throttles import ThrottleRates
 from kctl import exits
 from kctl.asking import confirm, report_error, say
+from kctl.commands.move_options import MoveOptions
 from kctl.commands.reassign_files import read_plan
 from kctl.commands.reassign_plan import CHANGE_COLUMNS, change_row
 from kctl.connect import ClusterOptions, cluster_named, connect
@@ -54,56 +55,57 @@ CANCEL_COLUMNS = (
 )
 
 
-class ExecuteRequest(NamedTuple):
-    """The options of `kctl reassign execute` and `rollback`; `path` is the plan or the journal."""
+class LatencyOfNothing(EngineError):
+    """A topic to measure by was named, but the throttle does not follow what is measured."""
 
-    path: str
-    throttle: str | None
-    log_dirs_throttle: str | None
-    moves_per_broker: int
-    journal: str | None
-    elects_leaders: bool
-    is_paused_under_min_isr: bool
-    dry_run: bool
-    yes: bool
-    output: str
+    exit_code = exits.USAGE
 
-    def settings(self, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
-        """Return how to execute; raises UnreadableWord."""
-        is_adaptive = self.throttle == "auto"
-        throttle = str(FIRST_RATE) if is_adaptive else self.throttle
-        rates = ThrottleRates(
-            None if throttle is None else parse_bytes(throttle),
-            None if self.log_dirs_throttle is None else parse_bytes(self.log_dirs_throttle),
-        )
-        return ExecutionSettings(
-            rates,
-            is_adaptive,
-            moves_per_broker=self.moves_per_broker,
-            is_paused_under_min_isr=self.is_paused_under_min_isr,
-            elects_leaders=self.elects_leaders,
-            batch_sizes=() if plan is None else tuple(map(len, plan.batches)),
-            has_barriers=plan is not None and order_of(plan).has_barriers,
-        )
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.hint = "add `--throttle auto`, or leave --latency-topic out"
+        super().__init__(f"--latency-topic {topic}: the throttle is not `auto`")
 
 
-def execute_plan(options: ClusterOptions, request: ExecuteRequest) -> int:
+def settings_of(moves: MoveOptions, plan: ReassignmentPlan | None = None) -> ExecutionSettings:
+    """Return how to execute; raises UnreadableWord, LatencyOfNothing."""
+    is_adaptive = moves.throttle == "auto"
+    if moves.latency_topic is not None and not is_adaptive:
+        raise LatencyOfNothing(moves.latency_topic)
+    throttle = str(FIRST_RATE) if is_adaptive else moves.throttle
+    rates = ThrottleRates(
+        None if throttle is None else parse_bytes(throttle),
+        None if moves.log_dirs_throttle is None else parse_bytes(moves.log_dirs_throttle),
+    )
+    return ExecutionSettings(
+        rates,
+        is_adaptive,
+        latency_topic=moves.latency_topic,
+        moves_per_broker=moves.moves_per_broker,
+        is_paused_under_min_isr=not moves.no_pause,
+        elects_leaders=not moves.no_election,
+        batch_sizes=() if plan is None else tuple(map(len, plan.batches)),
+        has_barriers=plan is not None and order_of(plan).has_barriers,
+    )
+
+
+def execute_plan(
+    options: ClusterOptions, path: str, journal: str | None, moves: MoveOptions
+) -> int:
     """Execute a plan file; returns the exit code."""
-    check_format(request.output)
-    plan = read_plan(request.path)
-    settings = request.settings(plan.plan)
+    check_format(moves.output)
+    plan = read_plan(path)
+    settings = settings_of(moves, plan.plan)
     with connect(options) as client:
         changes, cluster_id = _planned(client, plan)
         if not changes:
             say("the plan is carried out already")
-            return end_with(END_COLUMNS, [], request.output)
-        if request.dry_run:
-            write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], request.output)
+            return end_with(END_COLUMNS, [], moves.output)
+        if moves.dry_run:
+            write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], moves.output)
             return exits.CHANGES_PENDING
-        confirm(ask_to_execute(client, changes), yes=request.yes)
+        confirm(ask_to_execute(client, changes), yes=moves.yes)
         begun = Begun(cluster_id, tuple(changes), settings)
-        path = request.journal or f"{request.path}.journal"
-        return _run(client, path, begun, request.output)
+        return begin(client, journal or f"{path}.journal", begun, moves.output)
 
 
 def _planned(client: KafkaClient, plan: PlanFile) -> tuple[list[PartitionChange], str | None]:
@@ -130,7 +132,10 @@ def ask_to_execute(client: KafkaClient, changes: Sequence[PartitionChange]) -> s
     return f"reassign {what}, of {cluster_named(client)}"
 
 
-def _run(client: KafkaClient, path: str, begun: Begun, output: str) -> int:
+def begin(client: KafkaClient, path: str, begun: Begun, output: str) -> int:
+    """Execute a plan with a new journal; returns the exit code."""
+    if begun.settings.latency_topic is not None:
+        client.view_of_existing([begun.settings.latency_topic])
     journal = MoveJournal.create(RealFiles(), path, begun)
     say(f"journal: {path}")
     return go_on(client, journal, path, output, Execution.run)
@@ -159,8 +164,10 @@ def go_on(
     from kctl.commands.reassign_progress import MoveProgress
 
     state = read_journal(RealFiles(), path)
-    execution = Execution(LiveCluster(client, state.begun.changes), RealClock(), journal, state)
+    begun = state.begun
     try:
+        cluster = LiveCluster(client, begun.changes, begun.settings.latency_topic)
+        execution = Execution(cluster, RealClock(), journal, state)
         with MoveProgress() as progress:
             end = do(execution, progress.show)
     except KeyboardInterrupt:
@@ -168,7 +175,7 @@ def go_on(
         raise
     finally:
         journal.close()
-    return _report(state.begun.changes, end, path, output)
+    return _report(begun.changes, end, path, output)
 
 
 def _report(
@@ -265,15 +272,15 @@ def _cancel_journal(options: ClusterOptions, path: str, *, yes: bool, output: st
         return go_on(client, journal, path, output, Execution.cancel)
 
 
-def roll_back(options: ClusterOptions, request: ExecuteRequest) -> int:
+def roll_back(options: ClusterOptions, path: str, moves: MoveOptions) -> int:
     """Bring back what an execution has changed; returns the exit code."""
-    check_format(request.output)
-    state = read_journal(RealFiles(), request.path)
-    settings = request.settings()
+    check_format(moves.output)
+    state = read_journal(RealFiles(), path)
+    settings = settings_of(moves)
     with connect(options) as client:
         if not state.is_over:
-            say(f"{request.path} is not over: what moves is taken back first")
-            code = _cancel_journal(options, request.path, yes=request.yes, output=None)
+            say(f"{path} is not over: what moves is taken back first")
+            code = _cancel_journal(options, path, yes=moves.yes, output=None)
             if code != exits.OK:
                 return code
             _await_quiet(client, state.begun.changes)
@@ -285,13 +292,13 @@ def roll_back(options: ClusterOptions, request: ExecuteRequest) -> int:
         changes = back_again(state.begun.changes, now)
         if not changes:
             say("everything is where it was before")
-            return end_with(END_COLUMNS, [], request.output)
-        if request.dry_run:
-            write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], request.output)
+            return end_with(END_COLUMNS, [], moves.output)
+        if moves.dry_run:
+            write_rows(CHANGE_COLUMNS, [change_row(c, 1) for c in changes], moves.output)
             return exits.CHANGES_PENDING
-        confirm(f"roll back: {ask_to_execute(client, changes)}", yes=request.yes)
+        confirm(f"roll back: {ask_to_execute(client, changes)}", yes=moves.yes)
         begun = Begun(view.cluster_id, tuple(changes), settings)
-        return _run(client, f"{request.path}.rollback", begun, request.output)
+        return begin(client, f"{path}.rollback", begun, moves.output)
 
 
 def _await_quiet(client: KafkaClient, changes: Sequence[PartitionChange]) -> None:

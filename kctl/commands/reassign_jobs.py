@@ -25,12 +25,14 @@ from engine.reassign.journal import Begun, MoveJournal, read_journal
 from engine.reassign.plan_reading import in_order
 from kctl import exits
 from kctl.asking import confirm, report_error, say
+from kctl.commands.move_options import MoveOptions
 from kctl.commands.reassign_execute import (
     END_COLUMNS,
-    ExecuteRequest,
     ask_to_execute,
+    begin,
     go_on,
     roll_back,
+    settings_of,
 )
 from kctl.commands.reassign_plan import tell_plan, write_plan
 from kctl.connect import ClusterOptions, connect
@@ -39,33 +41,13 @@ from kctl.render import check_format
 
 
 class JobRequest(NamedTuple):
-    """A job: its name (`drain-3`), what plans it, and how it is executed."""
+    """A job: its name (`drain-3`), what plans it, and how its moves are made."""
 
     name: str
     plan: Callable[[ClusterModel, PlanConstraints], ReassignmentPlan]
-    throttle: str | None
-    moves_per_broker: int
-    dry_run: bool
-    yes: bool
-    output: str
-    log_dirs_throttle: str | None = None
+    moves: MoveOptions
     #: Who must hold no replica in the end.
     emptied: int | None = None
-
-    def execution(self, path: str) -> ExecuteRequest:
-        """Return how its plan is executed."""
-        return ExecuteRequest(
-            path,
-            self.throttle,
-            self.log_dirs_throttle,
-            self.moves_per_broker,
-            None,
-            True,
-            True,
-            self.dry_run,
-            self.yes,
-            self.output,
-        )
 
 
 class NotEmpty(EngineError):
@@ -80,34 +62,32 @@ class NotEmpty(EngineError):
 
 def run_job(options: ClusterOptions, request: JobRequest) -> int:
     """Plan and execute a job, or go on with it; returns the exit code."""
-    check_format(request.output)
-    settings = request.execution("").settings()
+    check_format(request.moves.output)
+    settings = settings_of(request.moves)
     with connect(options) as client:
         path = _path(client, request.name)
         if _is_open(path):
             say(f"going on with the job of before: {path}")
-            return _finish(client, request, _resume(client, path, request.output))
+            return _finish(client, request, _resume(client, path, request.moves.output))
         read = read_cluster(client)
         for warning in read.warnings:
             say(f"warning: {warning}")
-        constraints = PlanConstraints(moves_per_broker=request.moves_per_broker)
+        constraints = PlanConstraints(moves_per_broker=request.moves.moves_per_broker)
         plan = request.plan(read.model, constraints)
         tell_plan(plan, settings.rates.replication, None)
         if plan.is_empty:
-            return _finish(client, request, end_with(END_COLUMNS, [], request.output))
-        if request.dry_run:
-            write_plan(plan, request.output, is_by_change=True)
+            return _finish(client, request, end_with(END_COLUMNS, [], request.moves.output))
+        if request.moves.dry_run:
+            write_plan(plan, request.moves.output, is_by_change=True)
             return exits.CHANGES_PENDING
         changes = in_order(plan)
-        confirm(ask_to_execute(client, changes), yes=request.yes)
+        confirm(ask_to_execute(client, changes), yes=request.moves.yes)
         files = RealFiles()
         files.make_dir(os.path.dirname(path))
         files.replace_file(path, plan_to_json(plan, read.cluster_id).encode())
-        settings = request.execution(path).settings(plan)
+        settings = settings_of(request.moves, plan)
         begun = Begun(read.cluster_id, tuple(changes), settings)
-        journal = MoveJournal.create(files, f"{path}.journal", begun)
-        say(f"journal: {path}.journal")
-        code = go_on(client, journal, f"{path}.journal", request.output, Execution.run)
+        code = begin(client, f"{path}.journal", begun, request.moves.output)
         return _finish(client, request, code)
 
 
@@ -115,7 +95,7 @@ def undo_job(options: ClusterOptions, request: JobRequest) -> int:
     """Bring back what a job has changed; returns the exit code."""
     with connect(options) as client:
         path = _path(client, request.name)
-    return roll_back(options, request.execution(f"{path}.journal"))
+    return roll_back(options, f"{path}.journal", request.moves)
 
 
 def _path(client: KafkaClient, name: str) -> str:
@@ -138,7 +118,7 @@ def _resume(client: KafkaClient, path: str, output: str) -> int:
 def _finish(client: KafkaClient, request: JobRequest, code: int) -> int:
     """Look whether the broker is empty that is to be."""
     broker_id = request.emptied
-    if broker_id is None or code != exits.OK or request.dry_run:
+    if broker_id is None or code != exits.OK or request.moves.dry_run:
         return code
     dirs = describe_log_dirs(client, [id_ for id_ in client.view([]).brokers if id_ == broker_id])
     answer = dirs.get(broker_id, [])

@@ -9,14 +9,12 @@ import typer
 from kctl.commands.cluster_options import (
     Documentation,
     DryRun,
-    MovesPerBroker,
     Output,
-    PlanOnly,
-    Throttle,
     Yes,
     noun,
     on_cluster,
 )
+from kctl.commands.move_options import JobOptions
 from kctl.connect import ClusterOptions
 
 app = noun("Topics: list, describe, create, alter, delete.")
@@ -277,14 +275,10 @@ def configs(
 @on_cluster
 def set_rf(
     cluster: ClusterOptions,
+    moves: JobOptions,
     factor: Annotated[int, typer.Argument(metavar="N", min=1, help="Replicas of each partition.")],
     names: _Names = None,
     match: _Match = None,
-    throttle: Throttle = None,
-    moves_per_broker: MovesPerBroker = 5,
-    dry_run: PlanOnly = False,
-    yes: Yes = False,
-    output: Output = "table",
 ) -> int:
     """Add or remove replicas of topics until each partition has N, and wait.
 
@@ -292,6 +286,4 @@ def set_rf(
     """
     from kctl.commands.topics_factor import set_factor
 
-    return set_factor(
-        cluster, factor, names or [], match, (throttle, moves_per_broker, dry_run, yes, output)
-    )
+    return set_factor(cluster, factor, names or [], match, moves.moves)

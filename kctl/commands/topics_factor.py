@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from engine.planner import planner
+from kctl.commands.move_options import MoveOptions
 from kctl.commands.reassign_jobs import JobRequest, run_job
 from kctl.connect import ClusterOptions, connect
 from kctl.selection import matching_topics
@@ -15,13 +16,12 @@ def set_factor(
     factor: int,
     names: list[str],
     match: str | None,
-    how: tuple[str | None, int, bool, bool, str],
+    moves: MoveOptions,
 ) -> int:
-    """Change the replication factor of topics; `how` is throttle, moves, dry run, yes, output."""
+    """Change the replication factor of topics; returns the exit code."""
     with connect(options) as client:
         topics = sorted(set(matching_topics(client, names, match)))
         client.view_of_existing(topics)
-    throttle, moves_per_broker, dry_run, yes, output = how
     # The job is the same if it is for the same topics.
     digest = sha256("\n".join(topics).encode()).hexdigest()[:12]
     request = JobRequest(
@@ -29,10 +29,6 @@ def set_factor(
         lambda model, constraints: planner.set_replication_factor(
             model, dict.fromkeys(topics, factor), constraints
         ),
-        throttle,
-        moves_per_broker,
-        dry_run,
-        yes,
-        output,
+        moves,
     )
     return run_job(options, request)

@@ -73,6 +73,11 @@ def test_a_plan_is_made_explained_executed_verified_and_rolled_back(three: Shell
     assert 5 == three.run("reassign", "execute", path, "--dry-run").returncode
     assert before == replicas(three)
 
+    measured = three.run("reassign", "execute", path, "-y", "--latency-topic", "t")
+    assert (2, True) == (measured.returncode, "add `--throttle auto`" in measured.stderr)
+    nowhere = ("--throttle", "auto", "--latency-topic", "nothing")
+    assert 1 == three.run("reassign", "execute", path, "-y", *nowhere).returncode
+    assert before == replicas(three)
     done = rows(three, "reassign", "execute", path, "-y", "--throttle", "100MB")
     assert {"done"} == {row["result"] for row in done}
     assert all(3 not in ids for ids in replicas(three).values())

@@ -53,3 +53,12 @@ def test_a_budget_takes_from_the_fullest_first() -> None:
     assert (8, 4) == (max(clamped.values()), min(clamped.values()))
     assert 2 == moves_between(counts, clamped)
     assert dict(enumerate(counts)) == clamp_to_moves(counts, targets, 0)
+
+
+def test_racks_that_are_as_level_as_they_can_be_keep_what_they_hold() -> None:
+    # Old brokers only give, the last one was added: 12 replicas, 2 for most of them.
+    racks = [(1, 2), (0, 2), (0, 2), (0, 2), (0, 1), (1, 2)]
+    old = [CountBounds(b, rack, count, 0, count) for b, (rack, count) in enumerate(racks, 1)]
+    added = CountBounds(0, 1, 1, 1, ANY)
+    targets = level_counts([added, *old], [(5, 7), (5, 7)], 12)
+    assert {0: 1, 1: 2, 2: 2, 3: 2, 4: 2, 5: 1, 6: 2} == targets

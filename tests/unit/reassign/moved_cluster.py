@@ -80,7 +80,8 @@ class MovedTopic:
     def execution(self, wrap: Callable[[MovedCluster], MovedCluster] = lambda it: it) -> Execution:
         """Return an execution that goes on with the journal; `wrap` comes between it and Kafka."""
         journal, state = MoveJournal.reopen(self.files, JOURNAL)
-        cluster = wrap(LiveCluster(self.client, state.begun.changes))
+        topic = state.begun.settings.latency_topic
+        cluster = wrap(LiveCluster(self.client, state.begun.changes, topic))
         return Execution(cluster, self.cluster.clock, journal, state)
 
     def execute(self, **settings: Any) -> ExecutionEnd:

@@ -1,0 +1,67 @@
+"""Plans of plans: a search goes on from its own result until nothing more changes.
+
+What could not go anywhere may be able to once another replica has gone, and a rack that held too
+many of a partition may hold fewer of it once one has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.planner.cluster_model import ClusterModel, PartitionModel
+from engine.planner.placement_state import PlacementState
+from engine.planner.plan_building import PlanNotes
+
+#: Plans of plans until one changes nothing more.
+_ROUNDS_MAX: Final = 6
+
+
+def go_on(
+    state: PlacementState,
+    model: ClusterModel,
+    notes: PlanNotes,
+    begin: Callable[[ClusterModel], PlacementState],
+    search: Callable[[PlacementState, PlanNotes], None],
+) -> None:
+    """Search from where `state` ended, again and again, and have it end there too.
+
+    `notes` get what later searches note: their bounds add up.
+    """
+    at = state
+    for _ in range(_ROUNDS_MAX - 1):
+        if not _has_changed(at):
+            return
+        at = begin(_after(at, model))
+        search(at, notes)
+        state.adopt(at)
+
+
+def _has_changed(state: PlacementState) -> bool:
+    return any(tuple(r) != o for r, o in zip(state.replicas, state.original, strict=True))
+
+
+def _after(state: PlacementState, model: ClusterModel) -> ClusterModel:
+    """Return the cluster as it is once a search is carried out; elections included."""
+    ids = [b.broker_id for b in state.brokers]
+    partitions: list[PartitionModel] = []
+    for partition, original, replicas in zip(
+        state.partitions, state.original, state.replicas, strict=True
+    ):
+        if tuple(replicas) == original:
+            partitions.append(partition)
+            continue
+        listed = tuple(ids[broker] for broker in replicas)
+        sizes = (
+            tuple(partition.size_on(broker_id) for broker_id in listed)
+            if partition.replica_sizes
+            else ()
+        )
+        arrived = tuple(b for b in listed if b not in partition.replicas)
+        isr = (*partition.isr, *arrived) if partition.isr else ()
+        partitions.append(
+            partition._replace(
+                replicas=listed, leader=listed[0], replica_sizes=sizes, log_dirs=(), isr=isr
+            )
+        )
+    return ClusterModel(model.brokers, partitions)

@@ -1,0 +1,34 @@
+"""How long a producer waits that wants every replica in sync to have its records."""
+
+from __future__ import annotations
+
+from engine.client.blocking import KafkaClient
+from engine.client.producing import OutgoingRecord, Producer
+
+#: The one key of the records, so that a compacted topic keeps no more than one a partition.
+_KEY = b"kctl-latency"
+
+
+class ProducerLatency:
+    """Writes to a topic that was named for it, a record to each partition at the same time."""
+
+    def __init__(self, client: KafkaClient, topic: str) -> None:
+        """Find the topic. Errors: ApiError if it is not there."""
+        view = client.view_of_existing([topic])
+        self._clock = client.clock
+        self._topic = topic
+        self._partitions = [row.partition for row in view.topics[topic].partitions]
+        self._producer = Producer(client)
+        #: What a record that was refused or given up counts as.
+        self._failed_ms = client.timeout_ms
+
+    def measure_ms(self) -> int:
+        """Return the time until the last of the records is on all replicas in sync (acks=all)."""
+        began_ms = self._clock.monotonic_ms()
+        for partition in self._partitions:
+            self._producer.add(OutgoingRecord(self._topic, _KEY, b"", partition=partition))
+        results = self._producer.flush()
+        took_ms = self._clock.monotonic_ms() - began_ms
+        if any(result.error is not None for result in results):
+            return max(took_ms, self._failed_ms)
+        return took_ms
