@@ -25,9 +25,9 @@ from engine.errors import StorageError
 from engine.host.ports import FileMissing, FileRefused, Files, LogDirOffline
 from engine.log import clean_shutdown, meta_properties
 from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.cleaner_points import CleanerPoints
 from engine.log.loader import LoadReport, LoadRequest, load_log
 from engine.log.local_log import LocalLog
-from engine.log.cleaner_points import CleanerPoints
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import LOCK_FILE, PartitionFolder, read_log_dir
 from engine.log.meta_properties import (

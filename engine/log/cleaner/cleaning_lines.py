@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 
-from engine.log.cleaner.cleanable import CleanableRange, CheckpointFault
+from engine.log.cleaner.cleanable import CheckpointFault, CleanableRange
 from engine.log.cleaner.cleaning import CleaningCounts
 from engine.model import TopicPartition
 

@@ -92,9 +92,7 @@ def clean(log: LocalLog, files: Files, **more: object) -> int:
 def records_of_log(log: LocalLog) -> list[Record]:
     """Return every record that is in the log, markers left out."""
     return [
-        record
-        for _, raw in batches_of(log)
-        for record in _data_records(BatchView(memoryview(raw)))
+        record for _, raw in batches_of(log) for record in _data_records(BatchView(memoryview(raw)))
     ]
 
 

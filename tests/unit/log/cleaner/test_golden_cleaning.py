@@ -92,9 +92,7 @@ def test_a_real_log_is_cleaned_to_the_same_bytes(
     shutil.copytree(root / f"before{number}" / str(key), folder)
     log = opened(folder, key, config, now_ms)
     checkpoint = points(root / f"before{number}").get(key)
-    facts = cleanable_log(
-        log, high_watermark=log.log_end_offset, checkpoint_offset=checkpoint
-    )
+    facts = cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=checkpoint)
     cleanable = cleanable_range(facts, config, now_ms)
     end = checkpoint
     if cleanable.may_be_cleaned(config):
