@@ -52,7 +52,9 @@ def write(address: str, count: int, *, first: int = 0) -> dict[bytes, bytes]:
 
 def read(address: str) -> list[tuple[int, bytes, bytes | None]]:
     """Return (offset, key, value) of all there is."""
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "g", "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": address, "group.id": "g", "enable.auto.commit": False}
+    )
     partition = TopicPartition(_TOPIC, 0, 0)
     _, end = consumer.get_watermark_offsets(partition, timeout=_DEADLINE_S)
     consumer.assign([partition])
@@ -106,9 +108,7 @@ def test_a_topic_begins_to_be_compacted_when_its_policy_changes(cluster: Embedde
     create_topic(cluster.address, segment_bytes="16384", min_cleanable_dirty_ratio="0.01")
     values = write(cluster.address, _RECORD_COUNT)
     before = log_bytes(cluster)
-    entry = ConfigEntry(
-        "cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET
-    )
+    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource("topic", _TOPIC, incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": cluster.address})
     for future in admin.incremental_alter_configs([resource]).values():

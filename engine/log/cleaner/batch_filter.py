@@ -32,12 +32,14 @@ from typing import NamedTuple
 
 from engine.host.ports import Buffer
 from engine.log.cleaner.offset_map import OffsetMap
+from engine.log.cleaner.record_spans import RecordSpan, copied_spans, record_spans
 from engine.log.cleaner.transactions import CleanedTransactions
 from engine.records.batch import BatchView
-from engine.records.builder import BatchBuilder, build_empty_batch, settings_of
+from engine.records.builder import BatchBuilder, batch_of_encoded, build_empty_batch, settings_of
+from engine.records.decode import PLAIN_BASE_MAX
 from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
-from engine.records.record import Record
+from engine.records.record import Record, TimestampType
 from engine.records.view import RecordBatch
 
 
@@ -97,6 +99,11 @@ class BatchFilter:
         stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
         if is_discarded and not stays_empty:
             return None
+        if not (is_discarded or batch.is_control):
+            data = batch.opened() if batch.record_count else b""
+            spans = usual_spans(batch, data)
+            if spans is not None:
+                return self._keep_usual(batch, data, spans, stays_empty=stays_empty)
         records = batch.read_records()
         self.records_read += len(records)
         kept: Sequence[Record] = ()
@@ -112,6 +119,33 @@ class BatchFilter:
         elif len(kept) == len(records):
             return _whole(batch, len(kept))
         return _rebuilt(batch, kept, horizon_ms)
+
+    def _keep_usual(
+        self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
+    ) -> KeptBatch | None:
+        """Return what is left of a batch of data by where its records lie."""
+        self.records_read += len(spans)
+        horizon_ms = batch.delete_horizon_ms
+        keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
+        latest = self._offsets.latest_offset - batch.base_offset
+        base, offset_of = batch.base_offset, self._offsets.get
+        kept = [
+            span
+            for span in spans
+            if span.offset_delta > latest
+            or (
+                span.key is not None
+                and (keeps_tombstones or span.has_value)
+                and base + span.offset_delta >= offset_of(span.key)
+            )
+        ]
+        if not kept:
+            return _emptied(batch) if stays_empty else None
+        if horizon_ms is None and not all([span.has_value for span in kept]):
+            horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
+        elif len(kept) == len(spans):
+            return _whole(batch, len(kept))
+        return _copied(batch, data, kept, horizon_ms)
 
     def _is_last_of_producer(self, batch: BatchView) -> bool:
         end = self._producers.get(batch.producer_id)
@@ -175,4 +209,30 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
         builder.append_record(record)
     content = builder.build(last_offset=batch.last_offset)
     max_ms = BatchView(memoryview(content)).max_timestamp_ms
+    return KeptBatch(content, len(kept), batch.last_offset, max_ms)
+
+
+def usual_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
+    """Return where the records of a batch lie; None where they have to be read one by one."""
+    if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return None
+    if max(abs(batch.base_offset), abs(batch.base_timestamp_ms)) >= PLAIN_BASE_MAX:
+        return None
+    return record_spans(opened, batch.record_count)
+
+
+def _copied(
+    batch: BatchView, data: bytes, kept: Sequence[RecordSpan], horizon_ms: int | None
+) -> KeptBatch:
+    base_ms = batch.base_timestamp_ms
+    new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
+    max_ms = base_ms + max([span.time_delta for span in kept])
+    content = batch_of_encoded(
+        settings_of(batch)._replace(delete_horizon_ms=horizon_ms),
+        copied_spans(data, kept, base_ms - new_base_ms),
+        last_offset=batch.last_offset,
+        base_timestamp_ms=new_base_ms,
+        max_timestamp_ms=max_ms,
+        record_count=len(kept),
+    )
     return KeptBatch(content, len(kept), batch.last_offset, max_ms)

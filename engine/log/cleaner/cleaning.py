@@ -29,7 +29,13 @@ from typing import NamedTuple
 
 from engine.errors import CorruptRecord, EngineError, StorageError
 from engine.host.ports import Files
-from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment, KeptBatch, ProducerEnd
+from engine.log.cleaner.batch_filter import (
+    BatchFilter,
+    CleaningMoment,
+    KeptBatch,
+    ProducerEnd,
+    usual_spans,
+)
 from engine.log.cleaner.chunks import ChunkReader
 from engine.log.cleaner.cleanable import CleanableRange
 from engine.log.cleaner.grouping import GroupedSegment, group_segments
@@ -41,6 +47,7 @@ from engine.log.log_reader import collect_aborted
 from engine.log.segment import Segment, create_segment
 from engine.log.txn_index import AbortedTransaction
 from engine.naming import FileState
+from engine.records.batch import BatchView
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
@@ -185,11 +192,11 @@ class CleaningRun:
         """Take a batch into the map; tells whether all of it had room."""
         offsets, start = self._offsets, self.cleanable.first_dirty_offset
         if not transactions.may_discard(batch) and not batch.is_control:
-            for record in batch.read_records():
-                if record.key is not None and record.offset >= start:
-                    if offsets.is_full:
+            for key, offset in keys_of(batch):
+                if key is not None and offset >= start:
+                    if offsets.size >= offsets.limit:
                         return False
-                    offsets.put(record.key, record.offset)
+                    offsets.put(key, offset)
                 self.counts.map_records += 1
         if batch.last_offset >= start:
             offsets.note_offset(batch.last_offset)
@@ -354,3 +361,16 @@ def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
     contents = [batch.content for batch in kept]
     facts = [(len(b.content), b.last_offset, b.max_timestamp_ms) for b in kept]
     cleaned.append_batches(contents, facts)
+
+
+def keys_of(batch: RecordBatch) -> Iterator[tuple[bytes | None, int]]:
+    """Yield the key and the offset of each record. Raises CorruptRecord."""
+    if isinstance(batch, BatchView) and batch.record_count > 0:
+        spans = usual_spans(batch, batch.opened())
+        if spans is not None:
+            base = batch.base_offset
+            for span in spans:
+                yield span.key, base + span.offset_delta
+            return
+    for record in batch.read_records():
+        yield record.key, record.offset

@@ -36,7 +36,15 @@ def entries_max(memory_bytes: int, load_factor: float) -> int:
 class OffsetMap:
     """Offsets by key; for one thread."""
 
-    __slots__ = ("_digests", "_offsets", "_slot_count", "latest_offset", "limit", "size")
+    __slots__ = (
+        "_digests",
+        "_offsets",
+        "_slot_count",
+        "_slots_allowed",
+        "latest_offset",
+        "limit",
+        "size",
+    )
 
     def __init__(
         self, memory_bytes: int, load_factor: float, *, keys_max: int | None = None
@@ -46,6 +54,7 @@ class OffsetMap:
         `keys_max` is how many there can be at most, None if that is not known.
         """
         slots = min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES
+        self._slots_allowed = slots
         #: How many keys fit.
         self.limit = entries_max(memory_bytes, load_factor)
         if keys_max is not None:
@@ -66,37 +75,41 @@ class OffsetMap:
 
     @property
     def utilization(self) -> float:
-        """Return which share of the slots that were allowed is taken."""
-        return self.size / max(self.limit, 1)
+        """Return which share of the slots that the memory has is taken."""
+        return self.size / max(self._slots_allowed, 1)
 
     def put(self, key: bytes, offset: int) -> None:
         """Note a key's offset; offsets rise from call to call. The map must not be full."""
         digest = md5(key, usedforsecurity=False).digest()
-        slot = self._slot_of(digest)
-        if not self._offsets[slot]:
+        slot = int.from_bytes(digest[:8], "little") % self._slot_count
+        at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
+        if stored and self._digests[at : at + _DIGEST_BYTES] != digest:
+            slot = self._slot_behind(slot, digest)
+            at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
+        if not stored:
             self.size += 1
-            at = slot * _DIGEST_BYTES
             self._digests[at : at + _DIGEST_BYTES] = digest
         self._offsets[slot] = offset + 1
         self.latest_offset = offset
 
     def get(self, key: bytes) -> int:
         """Return a key's last offset, −1 for an unknown key."""
-        return self._offsets[self._slot_of(md5(key, usedforsecurity=False).digest())] - 1
+        digest = md5(key, usedforsecurity=False).digest()
+        slot = int.from_bytes(digest[:8], "little") % self._slot_count
+        at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
+        if stored and self._digests[at : at + _DIGEST_BYTES] != digest:
+            stored = self._offsets[self._slot_behind(slot, digest)]
+        return stored - 1
 
     def note_offset(self, offset: int) -> None:
         """Note that all records up to an offset (inclusive) have been seen."""
         self.latest_offset = max(self.latest_offset, offset)
 
-    def _slot_of(self, digest: bytes) -> int:
-        """Return the slot that has a digest, or the free one that it would get."""
+    def _slot_behind(self, slot: int, digest: bytes) -> int:
+        """Return the slot behind a taken one that has a digest, or the free one for it."""
         digests, offsets, count = self._digests, self._offsets, self._slot_count
-        slot = int.from_bytes(digest[:8], "little") % count
-        while offsets[slot]:
+        while True:
+            slot = slot + 1 if slot + 1 < count else 0
             at = slot * _DIGEST_BYTES
-            if digests[at : at + _DIGEST_BYTES] == digest:
+            if not offsets[slot] or digests[at : at + _DIGEST_BYTES] == digest:
                 return slot
-            slot += 1
-            if slot == count:
-                slot = 0
-        return slot
