@@ -141,7 +141,7 @@ class BatchFilter:
         ]
         if not kept:
             return _emptied(batch) if stays_empty else None
-        if horizon_ms is None and not all([span.has_value for span in kept]):
+        if horizon_ms is None and not all(span.has_value for span in kept):
             horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
         elif len(kept) == len(spans):
             return _whole(batch, len(kept))

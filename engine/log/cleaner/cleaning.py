@@ -112,6 +112,7 @@ class CleaningRun:
         start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
         keys_max = max(end - start, 1)
         self._offsets = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
+        self._offsets.note_offset(start - 1)
         self._dirty = log.segments.between(start, end) if start < end else []
         self._dirty_aborted = collect_aborted(log.segments, start, end)
         self._transactions = CleanedTransactions()
@@ -166,7 +167,7 @@ class CleaningRun:
         transactions = CleanedTransactions()
         transactions.add_aborted(self._dirty_aborted)
         bases = [segment.base_offset for segment in self._dirty[1:]]
-        ends = (*bases, self.cleanable.first_uncleanable_offset)
+        ends = (*bases, self.cleanable.first_uncleanable_offset)[: len(self._dirty)]
         for segment, end in zip(self._dirty, ends, strict=True):
             yield from self._map_segment(segment, transactions)
             if self._offsets.is_full and self._offsets.latest_offset < end - 1:
