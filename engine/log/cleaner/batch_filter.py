@@ -99,28 +99,42 @@ class BatchFilter:
         stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
         if is_discarded and not stays_empty:
             return None
+        data = batch.opened() if batch.record_count else b""
         if not (is_discarded or batch.is_control):
-            data = batch.opened() if batch.record_count else b""
             spans = usual_spans(batch, data)
             if spans is not None:
-                return self._keep_usual(batch, data, spans, stays_empty=stays_empty)
-        records = batch.read_records()
+                return self._keep_spans(batch, data, spans, stays_empty=stays_empty)
+        records = batch.records_in(data) if batch.record_count else []
         self.records_read += len(records)
-        kept: Sequence[Record] = ()
-        if not is_discarded:
-            kept = records if batch.is_control else self._kept_of(records, horizon_ms)
+        kept = [] if is_discarded else self._kept_records(batch, records)
         if not kept:
             return _emptied(batch) if stays_empty else None
+        return self._keep_records(batch, len(records), kept, is_empty_marker=may_discard)
+
+    def _kept_records(self, batch: BatchView, records: Sequence[Record]) -> Sequence[Record]:
+        if batch.is_control:
+            return records
+        return self._kept_of(records, batch.delete_horizon_ms)
+
+    def _keep_records(
+        self,
+        batch: BatchView,
+        record_count: int,
+        kept: Sequence[Record],
+        *,
+        is_empty_marker: bool,
+    ) -> KeptBatch:
+        """Return the batch of some records, one after the other."""
+        horizon_ms = batch.delete_horizon_ms
         has_tombstone = any(record.value is None for record in kept)
-        is_noted = horizon_ms is not None
-        needs_horizon = not is_noted and (has_tombstone or (may_discard and batch.is_control))
-        if needs_horizon:
+        ends_in_time = has_tombstone or (is_empty_marker and batch.is_control)
+        if horizon_ms is None and ends_in_time:
             horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
-        elif len(kept) == len(records):
+        elif len(kept) == record_count:
             return _whole(batch, len(kept))
         return _rebuilt(batch, kept, horizon_ms)
 
-    def _keep_usual(
+    def _keep_spans(
         self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
     ) -> KeptBatch | None:
         """Return what is left of a batch of data by where its records lie."""

@@ -23,7 +23,7 @@ truncation waits for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ from engine.log.segment import Segment, create_segment
 from engine.log.txn_index import AbortedTransaction
 from engine.naming import FileState
 from engine.records.batch import BatchView
+from engine.records.record import Record
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
@@ -366,12 +367,17 @@ def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
 
 def keys_of(batch: RecordBatch) -> Iterator[tuple[bytes | None, int]]:
     """Yield the key and the offset of each record. Raises CorruptRecord."""
-    if isinstance(batch, BatchView) and batch.record_count > 0:
-        spans = usual_spans(batch, batch.opened())
+    records: Iterable[Record] = ()
+    if not isinstance(batch, BatchView):
+        records = batch.read_records()
+    elif batch.record_count:
+        data = batch.opened()
+        spans = usual_spans(batch, data)
         if spans is not None:
             base = batch.base_offset
             for span in spans:
                 yield span.key, base + span.offset_delta
             return
-    for record in batch.read_records():
+        records = batch.records_in(data)
+    for record in records:
         yield record.key, record.offset
