@@ -1,7 +1,8 @@
 """Where the records of a batch lie, for a cleaning that copies most of them as they are.
 
 ```
-start │ length · attributes · timestampDelta │ after_time │ offsetDelta · key · value · headers │ end
+│ length · attributes · timestampDelta │ offsetDelta · key · value · headers │
+start                                  after_time                            end
 ```
 
 `record_spans` reads only what a cleaning decides by, and none of the value: records of usual shape
