@@ -426,6 +426,10 @@ class Broker:
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
 
+    def clean_up_logs(self) -> int:
+        """Delete what retention takes now; returns how many segments went (RET-2)."""
+        return self.storage.logs.clean_up()
+
     def stop_waiting(self) -> None:
         """Have a `stop` that is under way, or comes, wait for no leaders to move."""
         if self._shutdown is not None:
