@@ -163,6 +163,10 @@ PRODUCE_HEAD_CLIENT_ID_BYTES_MAX = 255
 # The same as PRODUCED_TOPICS_KEPT, for the answers of fetches.
 FETCHED_TOPICS_KEPT = 4096
 
+# How a follower's request is read, by the length of its client id: a broker has one or two lengths
+# for its followers, and a few hundred bytes are kept for each.
+REPLICA_FETCH_FORMS_KEPT = 256
+
 # -- znode -------------------------------------------------------------------------------------
 
 # ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
@@ -300,6 +304,10 @@ CLEANER_MAP_BYTES_MAX = 2_147_483_647
 # the disk feel each burst.
 CLEANER_THROTTLE_CHECK_MS = 300
 
+# A copy of a log goes through memory in pieces of this size: large enough that system calls do not
+# count, small enough that it stays in the processor's cache.
+COPY_CHUNK_BYTES = 1 << 20
+
 # -- inspection --------------------------------------------------------------------------------
 
 # A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
@@ -309,10 +317,6 @@ FINDINGS_OF_A_KIND_MAX = 20
 # Behind so many damaged places a segment is taken as lost: each costs a search through the rest of
 # the file, and bytes made to look damaged everywhere must not make that quadratic.
 DAMAGES_OF_A_SEGMENT_MAX = 100
-
-# A copy of a log goes through memory in pieces of this size: large enough that system calls do not
-# count, small enough that it stays in the processor's cache.
-COPY_CHUNK_BYTES = 1 << 20
 
 # -- dump --------------------------------------------------------------------------------------
 
@@ -369,6 +373,12 @@ CONTROLLER_RETRY_MS = 500
 
 # Kafka's own time before a new controller looks whether the preferred leaders lead.
 LEADER_BALANCE_FIRST_CHECK_MS = 5_000
+
+# -- replication -------------------------------------------------------------------------------
+
+# Up to this size the batch that was appended last is kept for its followers: to read it again, for
+# each of them, costs more than a copy.
+NEWEST_BATCH_BYTES_MAX = 4096
 
 # -- transactions ------------------------------------------------------------------------------
 

@@ -46,9 +46,9 @@ from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition_types import ReplicationConfig
-from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
-from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
+from engine.replication.replica_manager import ReplicaManager
 from engine.replication.state_text import state_text
 from engine.znode.client import ZnodeClient
 
@@ -156,9 +156,7 @@ class Storage:
             return IsrWrites(config.broker_id, writing, tasks, host.clock)
         return IsrProposals(
             config.broker_id,
-            IsrProposalPorts(
-                ports.epoch, lambda: metadata_cache.topic_ids, ports.ask_controller, decided
-            ),
+            IsrProposalPorts(ports.epoch, ports.ask_controller, decided),
             host.timers,
             host.clock,
         )

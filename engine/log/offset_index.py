@@ -82,11 +82,6 @@ class OffsetIndex:
         for relative, position in zip(self.relative_offsets, self.positions, strict=True):
             yield OffsetPosition(base + relative, position)
 
-    @property
-    def size_bytes(self) -> int:
-        """Return how large a file without padding is."""
-        return len(self) * ENTRY_BYTES
-
     def entry(self, number: int) -> OffsetPosition:
         """Return the entry with this number, counted from 0; negative ones from the end."""
         return OffsetPosition(

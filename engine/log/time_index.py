@@ -71,11 +71,6 @@ class TimeIndex:
         for timestamp, relative in zip(self.timestamps, self.relative_offsets, strict=True):
             yield TimestampOffset(timestamp, base + relative)
 
-    @property
-    def size_bytes(self) -> int:
-        """Return how large a file without padding is."""
-        return len(self) * ENTRY_BYTES
-
     def entry(self, number: int) -> TimestampOffset:
         """Return the entry with this number, counted from 0; negative ones from the end."""
         return TimestampOffset(

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from engine.errors import ApiError
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
+from engine.limits import NEWEST_BATCH_BYTES_MAX
 from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
@@ -53,6 +55,8 @@ from engine.replication.isr import (
     FollowerProgress,
     InSyncSet,
     after_refusal,
+    counted_ends,
+    is_held,
     may_join,
     out_of_sync_replicas,
 )
@@ -64,6 +68,7 @@ from engine.replication.partition_types import (
     FetchSpec,
     IsrDecision,
     LeaderAppend,
+    NewestBatch,
     PartitionRead,
     PartitionState,
     ReplicationConfig,
@@ -122,6 +127,8 @@ class Partition:
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
         self.epoch_start_offset: int | None = None
+        #: What was appended last, for the followers that read it next.
+        self.newest: NewestBatch | None = None
         self.high_watermark = follower_high_watermark(
             log.log_end_offset, high_watermark, log.log_start_offset
         )
@@ -154,12 +161,14 @@ class Partition:
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
         Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
+        Who missed an epoch knows nothing of followers: another may have had them truncate.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
             return _NOT_APPLIED
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
+        knows_nobody = is_new_leader or state.leader_epoch > self.leader_epoch + 1
         others = [id_ for id_ in state.assigned_replicas if id_ != self.broker_id]
         followers = {id_: self.followers.get(id_, FollowerProgress()) for id_ in others}
         effects: list[Effect] = []
@@ -168,7 +177,7 @@ class Partition:
             self.log.epochs.assign(state.leader_epoch, start)
             followers = {
                 id_: follower.at_new_epoch(
-                    is_new_leader=is_new_leader,
+                    knows_nobody=knows_nobody,
                     is_in_sync=id_ in state.isr,
                     leader_log_end_offset=start,
                     now_ms=now_ms,
@@ -275,6 +284,9 @@ class Partition:
             if info is None:
                 return None
             info = log.append(info, epoch, now_ms)
+        elif self.followers and not info.is_duplicate and len(batches) <= NEWEST_BATCH_BYTES_MAX:
+            newest = (info.first_offset, info.last_offset + 1, epoch, bytes(batches))
+            self.newest = new_tuple(NewestBatch, newest)
         if not info.is_duplicate:
             if self.followers:
                 self._maybe_move_high_watermark()
@@ -332,8 +344,8 @@ class Partition:
         Source: HW-13, FET-3, FET-5, FET-6, REPL-4, REPL-9.
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
-        if params.is_from_follower:
-            self._require_assigned(params.replica_id, spec.current_leader_epoch)
+        if params.is_from_follower and params.replica_id not in self.followers:
+            raise self._not_assigned(params.replica_id, spec.current_leader_epoch)
         log = self.log
         stable = self.last_stable_offset
         diverging = self.find_divergence(spec)
@@ -378,13 +390,11 @@ class Partition:
             return None
         return new_tuple(UsualRead, (records, watermark, stable, log.log_start_offset))
 
-    def _require_assigned(self, replica_id: int, current_leader_epoch: int | None) -> None:
-        if replica_id in self.followers:
-            return
+    def _not_assigned(self, replica_id: int, current_leader_epoch: int | None) -> ApiError:
         if current_leader_epoch is not None:
             # The follower may know of an assignment that has not come here yet: it asks again.
-            raise UnknownLeaderEpoch(self.topic_partition, current_leader_epoch, self.leader_epoch)
-        raise NotLeaderOrFollower(self.topic_partition, f"replica {replica_id} is not assigned")
+            return UnknownLeaderEpoch(self.topic_partition, current_leader_epoch, self.leader_epoch)
+        return NotLeaderOrFollower(self.topic_partition, f"replica {replica_id} is not assigned")
 
     def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
         """Return where the reader's log parted from this one, None if it did not or did not say.
@@ -456,15 +466,21 @@ class Partition:
 
         `leader_log_end_offset` is the end when the fetch was read.
         """
-        self._require_assigned(replica_id, spec.current_leader_epoch)
-        before = self.followers[replica_id]
+        fetch_offset, _, leader_epoch, _, log_start_offset = spec
+        before = self.followers.get(replica_id)
+        if before is None:
+            raise self._not_assigned(replica_id, leader_epoch)
         progress = before.after_fetch(
-            spec.fetch_offset,
-            spec.log_start_offset,
+            fetch_offset,
+            log_start_offset,
             leader_log_end_offset=leader_log_end_offset,
             now_ms=self._clock.monotonic_ms(),
         )
         self.followers[replica_id] = progress
+        if replica_id in self.in_sync.committed:
+            return (
+                self._maybe_move_high_watermark() if fetch_offset != before.log_end_offset else ()
+            )
         effects: list[Effect] = []
         if may_join(
             self.in_sync,
@@ -474,7 +490,7 @@ class Partition:
             epoch_start_offset=self.epoch_start_offset or 0,
         ) and self._is_alive(replica_id):
             effects.append(self._propose(self.in_sync.growing(replica_id)))
-        if progress.log_end_offset != before.log_end_offset:
+        if fetch_offset != before.log_end_offset:
             effects += self._maybe_move_high_watermark()
         return tuple(effects)
 
@@ -496,7 +512,11 @@ class Partition:
         self.in_sync, self._is_awaited = in_sync, True
         assert in_sync.pending is not None
         return ProposeIsr(
-            self.topic_partition, in_sync.pending, self.leader_epoch, self.partition_epoch
+            self.topic_partition,
+            in_sync.pending,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.log.topic_uuid,
         )
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
@@ -517,6 +537,7 @@ class Partition:
     def _is_in_flight(self, proposal: ProposeIsr) -> bool:
         return (
             self.is_leader
+            and proposal.topic_id in (None, self.log.topic_uuid)
             and self.in_sync.pending == proposal.isr
             and proposal.leader_epoch == self.leader_epoch
             and proposal.partition_epoch == self.partition_epoch
@@ -539,10 +560,15 @@ class Partition:
         Source: HW-7, REPL-19; Partition.maybeIncrementLeaderHW of 3.9.
         """
         end, current = self.log.log_end_offset, self.high_watermark
-        if self.followers:
-            if self.is_under_min_isr:
+        followers = self.followers
+        if followers:
+            if is_held(self.in_sync, followers, current) or self.is_under_min_isr:
                 return ()
-            moved = leader_high_watermark(current, end, self._counted_ends(end))
+            lag_ms_max, now_ms = self.config.replica_lag_time_max_ms, self._clock.monotonic_ms()
+            ends = counted_ends(
+                self.in_sync, followers, end, self._is_alive, now_ms=now_ms, lag_ms_max=lag_ms_max
+            )
+            moved = leader_high_watermark(current, end, ends)
         else:
             # The only replica: it is in sync, that is enough, and nobody holds the watermark.
             moved = max(current, end)
@@ -550,19 +576,6 @@ class Partition:
             return ()
         self.high_watermark = moved
         return (new_tuple(HighWatermarkMoved, (self.topic_partition, moved)),)
-
-    def _counted_ends(self, leader_log_end_offset: int) -> list[int]:
-        maximal_isr, now_ms = self.in_sync.maximal_isr, self._clock.monotonic_ms()
-        lag_ms_max = self.config.replica_lag_time_max_ms
-        return [
-            follower.log_end_offset
-            for replica_id, follower in self.followers.items()
-            if replica_id in maximal_isr
-            or (
-                follower.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
-                and self._is_alive(replica_id)
-            )
-        ]
 
     # Deleting
 

@@ -63,6 +63,12 @@ from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
 from tests.compiled_walk import compiled_fields_here
 from tests.property.test_cleaner_model import Story, Written, written_logs
+from tests.property.usual_replication import (
+    far_rounds,
+    follower_fetches,
+    replica_requests,
+    replica_responses,
+)
 from tests.unit.api.authorizers import AllowEach
 from tests.unit.api.data_stage import DataStage, fetch_request, produce_request
 from tests.unit.client.produce_log import ProduceLog
@@ -662,7 +668,8 @@ PROPERTIES: dict[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
         produces, produce_answers, appends, openings, batch_runs, dumped_rows, replicas, replays,
-        followed, verifications, fetches, outgoing, cleanings,
+        followed, verifications, fetches, outgoing, cleanings, replica_requests,
+        replica_responses, follower_fetches, far_rounds,
     )
 }  # fmt: skip
 

@@ -28,7 +28,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from engine.errors import CorruptRecord, EngineError, StorageError
-from engine.host.ports import Files
+from engine.host.ports import FileMissing, Files
 from engine.log.cleaner.batch_filter import (
     BatchFilter,
     CleaningMoment,
@@ -46,7 +46,7 @@ from engine.log.local_log import LocalLog
 from engine.log.log_reader import collect_aborted
 from engine.log.segment import Segment, create_segment
 from engine.log.txn_index import AbortedTransaction
-from engine.naming import FileState
+from engine.naming import FileKind, FileState
 from engine.records.batch import BatchView
 from engine.records.record import Record
 from engine.records.view import RecordBatch
@@ -221,13 +221,20 @@ class CleaningRun:
             GroupedSegment(
                 segment.base_offset,
                 segment.size_bytes,
-                segment.index.size_bytes,
-                segment.time_index.size_bytes,
+                self._size_of(segment.path(FileKind.INDEX)),
+                self._size_of(segment.path(FileKind.TIMEINDEX)),
             )
             for segment in segments
         ]
         first_uncleanable = self.cleanable.first_uncleanable_offset
         return group_segments(facts, self.log.config, first_uncleanable)
+
+    def _size_of(self, path: str) -> int:
+        """Return the size of a closed segment's index, which is not loaded for that."""
+        try:
+            return self._files.size_bytes(path)
+        except FileMissing:
+            return 0
 
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
         """Take note of a group: step 4, on the loop. Raises CleaningAborted."""

@@ -72,7 +72,9 @@ def test_topics_stay_within_the_budget_whatever_they_are_like(seed: int) -> None
             grown(topic, p, int(random.lognormvariate(16, 3)), first_ms)
             for p in range(random.randint(1, 8))
         ]
-    configs = {topic: LogConfig(segment_bytes=random.choice((1 << 30, 1 << 22))) for topic in topics}
+    configs = {
+        topic: LogConfig(segment_bytes=random.choice((1 << 30, 1 << 22))) for topic in topics
+    }
     count = sum(map(len, topics.values()))
     budget = count * 2 * MIB + random.randint(0, 1 << 33)
     advice = advise(topics, configs, budget, DAY_MS)

@@ -38,7 +38,10 @@ def test_each_reason_has_its_bytes_and_the_rest_is_left() -> None:
 def test_what_is_left_goes_once_it_is_old_and_all_before_it_has_gone() -> None:
     history = log((100, 50), (80, 20), (60, 90))
     forecast = forecast_retention(history, LogConfig(retention_ms=HOUR_MS), 0)
-    assert (LaterDeletion(HOUR_MS + 51, 2, 180), LaterDeletion(HOUR_MS + 91, 1, 60)) == forecast.later
+    assert (
+        LaterDeletion(HOUR_MS + 51, 2, 180),
+        LaterDeletion(HOUR_MS + 91, 1, 60),
+    ) == forecast.later
     assert {} == forecast.freed
 
 
