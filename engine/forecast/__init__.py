@@ -8,5 +8,6 @@
 | `retention_forecast` | what goes now, what goes later, how large a log becomes |
 | `retention_advice` | settings by which topics stay within so many bytes |
 | `directory_copy` | a log directory at another place |
-| `retention_run` | retention of a log directory that no broker uses |
+| `opened_directory` | a log directory that no broker uses, opened as one opens it |
+| `retention_run`, `compaction_run` | retention and compaction of such a directory |
 """

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from engine.broker.host import real_directory_lock
 from engine.errors import EngineError
-from engine.forecast.retention_run import RetainedLog, RunHost, run_retention
+from engine.forecast.opened_directory import DirectoryHost
+from engine.forecast.retention_run import RetainedLog, run_retention
 from engine.host import lock_file
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from kctl import exits
@@ -95,7 +96,7 @@ def _run_directory(directory: str, request: RunRequest) -> int:
         copy_directory(files, directory, target, lock_file.is_held)
     rows: list[dict[str, Any]] = []
     run_retention(
-        RunHost(files, RealClock(), RealEntropy(), real_directory_lock()),
+        DirectoryHost(files, RealClock(), RealEntropy(), real_directory_lock()),
         target,
         lambda _: config,
         lambda topic: not wanted or topic in wanted,

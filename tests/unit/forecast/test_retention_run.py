@@ -14,13 +14,9 @@ from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig
 from engine.forecast.directory_copy import DirectoryBusy, TargetNotEmpty, copy_directory
 from engine.forecast.directory_history import histories
+from engine.forecast.opened_directory import DirectoryHost, NoBrokersDirectory
 from engine.forecast.retention_forecast import forecast_retention
-from engine.forecast.retention_run import (
-    NoBrokersDirectory,
-    RetainedLog,
-    RunHost,
-    run_retention,
-)
+from engine.forecast.retention_run import RetainedLog, run_retention
 from engine.host.memory import ManualClock, SeededEntropy
 from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
@@ -47,8 +43,8 @@ def directory(tmp_path: Path) -> str:
     return str(copytree(case_dir("retention") / "before", tmp_path / "logs"))
 
 
-def host() -> RunHost:
-    return RunHost(
+def host() -> DirectoryHost:
+    return DirectoryHost(
         RealFiles(), ManualClock(wall_ms=NOW_MS), SeededEntropy(1), real_directory_lock()
     )
 

@@ -1,0 +1,117 @@
+"""A log directory that no broker uses, opened as one opens it on its next start, and closed again.
+
+```
+1 its lock is taken, what a crash left is recovered
+2 whatever is done with its logs
+3 files that wait for file.delete.delay.ms go at once
+4 everything is closed as in a clean stop: checkpoints, .kafka_cleanshutdown
+```
+
+Source: Kafka's LogManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError, StorageError
+from engine.host.ports import Clock, Entropy, Files
+from engine.log.local_log import LocalLog
+from engine.log.log_config import LONG_MAX, LogConfig
+from engine.log.log_dir import find_log_dir
+from engine.log.log_directory import DirectoryLock
+from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
+from engine.log.offset_checkpoint import HIGH_WATERMARKS
+from engine.log.tasks import InlineTasks
+from engine.model import TopicPartition
+
+_NO_WATERMARK: Final = LONG_MAX
+
+
+class NoBrokersDirectory(EngineError):
+    """A directory has no meta.properties of a broker with ZooKeeper, so none could open it."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.hint = "name a broker's log directory; `kctl retention plan --dir` looks at any"
+        super().__init__(f"{path}: {reason}")
+
+
+class DirectoryFailed(EngineError):
+    """A log directory could not be used to its end."""
+
+    def __init__(self, path: str, error: StorageError) -> None:
+        self.path = path
+        self.error = error
+        self.hint = "`kctl logs verify` says what is wrong there"
+        super().__init__(f"{path}: {error}")
+
+
+class DirectoryHost(NamedTuple):
+    """What an opened directory needs of the machine."""
+
+    files: Files
+    clock: Clock
+    entropy: Entropy
+    lock: DirectoryLock
+
+
+class OpenedDirectory:
+    """The logs of a directory while it is open."""
+
+    def __init__(self, manager: LogManager, watermarks: Callable[[TopicPartition], int]) -> None:
+        self.manager = manager
+        self._watermarks = watermarks
+
+    def logs(self, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
+        """Return the logs of topics, in order."""
+        found = sorted(self.manager.logs.items())
+        return [log for key, log in found if is_wanted(key.topic)]
+
+    def high_watermark(self, log: LocalLog) -> int:
+        """Return up to where a log was replicated: to its end, if no checkpoint says less."""
+        return min(self._watermarks(log.topic_partition), log.log_end_offset)
+
+
+@contextmanager
+def opened_directory(
+    host: DirectoryHost, path: str, config_of: Callable[[str], LogConfig]
+) -> Iterator[OpenedDirectory]:
+    """Open a directory's logs with these settings by topic.
+
+    Errors: LogDirectoryLocked while a broker uses it, NoBrokersDirectory, DirectoryFailed.
+    """
+    log_dir = find_log_dir(host.files, path)
+    state = log_dir.state
+    if not log_dir.is_whole or state.meta is None:
+        raise NoBrokersDirectory(path, "it has no meta.properties")
+    if state.meta.version or state.meta.node_id is None or state.meta.cluster_id is None:
+        raise NoBrokersDirectory(path, "its broker runs without ZooKeeper")
+    failures: list[StorageError] = []
+    checkpoint = state.checkpoints.get(HIGH_WATERMARKS, {})
+
+    def watermark_of(key: TopicPartition) -> int:
+        return checkpoint.get(key, _NO_WATERMARK)
+
+    tasks = InlineTasks()
+    surroundings = LogSurroundings(
+        tasks,
+        host.clock,
+        host.entropy,
+        host.lock,
+        config_of,
+        watermark_of,
+        lambda _path, error, _partitions: failures.append(error),
+    )
+    config = LogManagerConfig([path], state.meta.node_id, state.meta.cluster_id)
+    manager = LogManager(host.files, config, surroundings)
+    manager.start()
+    try:
+        yield OpenedDirectory(manager, watermark_of)
+        tasks.run_waiting()
+    finally:
+        manager.stop()
+    if failures:
+        raise DirectoryFailed(path, failures[0])
