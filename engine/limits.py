@@ -291,6 +291,10 @@ SENDFILE_BYTES_MIN = 128 << 10
 # that is looked for.
 HEADER_WALK_BYTES = 4096
 
+# A copy of a log goes through memory in pieces of this size: large enough that system calls do not
+# count, small enough that it stays in the processor's cache.
+COPY_CHUNK_BYTES = 1 << 20
+
 # -- inspection --------------------------------------------------------------------------------
 
 # A garbage index can hold a hundred thousand wrong entries; so many say it as well, and memory
@@ -300,10 +304,6 @@ FINDINGS_OF_A_KIND_MAX = 20
 # Behind so many damaged places a segment is taken as lost: each costs a search through the rest of
 # the file, and bytes made to look damaged everywhere must not make that quadratic.
 DAMAGES_OF_A_SEGMENT_MAX = 100
-
-# A copy of a log goes through memory in pieces of this size: large enough that system calls do not
-# count, small enough that it stays in the processor's cache.
-COPY_CHUNK_BYTES = 1 << 20
 
 # -- dump --------------------------------------------------------------------------------------
 

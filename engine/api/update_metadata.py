@@ -5,9 +5,12 @@
 | 0 | brokers with one address; partitions in one flat list |
 | 1 … 4 | brokers with an endpoint for each listener |
 | 5, 6 | partitions by topic; + the broker's epoch |
-| 7, 8 | + topic ids |
+| 7 | + topic ids |
+| 8 | + whether it leaves out nothing |
 
 Source: KafkaApis.handleUpdateMetadataRequest, ZkMetadataCache; PART-12.
+Differs: a controller of this engine may leave out nothing, and say so; Kafka's with ZooKeeper never
+does.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ _BY_TOPIC = 5
 _WITH_ENDPOINTS = 1
 _PLAINTEXT = "PLAINTEXT"
 _NO_CONTROLLER = -1
+_FULL = 2
 #: What stands for the leader while the topic is being deleted.
 _LEADER_DURING_DELETE = -2
 
@@ -44,6 +48,8 @@ class UpdateMetadata:
         self._leadership = leadership
         self._metadata_cache = metadata_cache
         self._broker_epoch = broker_epoch
+        #: The epochs of the controller and of this broker in the last full update.
+        self._full_in: tuple[int, int] | None = None
 
     def handle(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
@@ -62,8 +68,21 @@ class UpdateMetadata:
                 for topic in request.topic_states
                 if topic.topic_id != NO_UUID
             },
+            is_full=self._is_full(request),
         )
         return messages.UpdateMetadataResponse()
+
+    def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
+        """Tell whether what a request leaves out is gone.
+
+        There is one such request in each epoch of a controller and life of this broker. A second
+        is the same, sent again, and may come behind topics that are younger.
+        """
+        epochs = request.controller_epoch, request.broker_epoch
+        is_first = request.type == _FULL and epochs != self._full_in
+        if is_first:
+            self._full_in = epochs
+        return is_first
 
 
 def _node(broker: messages.UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> BrokerNode:

@@ -82,6 +82,11 @@ class FollowerSession:
         return self._epoch == _FIRST_EPOCH
 
     @property
+    def place(self) -> tuple[int, int]:
+        """Return the id of the session and the epoch of the next request, or the one on its way."""
+        return self._session_id, self._epoch
+
+    @property
     def holds_partitions(self) -> bool:
         """Tell whether the leader holds partitions for this follower."""
         return bool(self._held)

@@ -11,6 +11,8 @@ propose ──> waiting, one for each partition ── one request in flight ─
 2. A second proposal of a partition that waits is answered with OPERATION_NOT_ATTEMPTED: the
    partition has moved on since the first, and proposes anew when it sees reason to.
 3. A partition that the response leaves out stays, and is asked for again.
+4. Topics are named by the ids of the replicas that propose, not by what the metadata cache says
+   when the request leaves: by then a topic may be gone, or another have its name.
 
 Source: REPL-6, ISR-6, KIP-497; Kafka's DefaultAlterPartitionManager.
 Differs: what a partition proposes again after an error waits for the pause, too.
@@ -30,6 +32,7 @@ from engine.model import TopicPartition
 from engine.replication.effects import ProposeIsr
 from engine.replication.partition_types import IsrDecision
 from engine.wire import messages
+from engine.wire.layout import NO_UUID
 from engine.wire.structs import Struct
 
 _log = logging.getLogger("kafka.server.DefaultAlterPartitionManager")
@@ -54,7 +57,6 @@ class IsrProposalPorts(NamedTuple):
     """What proposals need of their broker; `decided` is told what the controller says."""
 
     epoch: Callable[[], int]
-    topic_ids: Callable[[], Mapping[str, bytes]]
     ask: AskController
     decided: Callable[[ProposeIsr, IsrDecision], None]
 
@@ -109,35 +111,28 @@ class IsrProposals:
         if self._is_stopped or not proposals:
             self._is_busy = False
             return
-        topic_ids = self._ports.topic_ids()
-        has_ids = all(proposal.topic_partition.topic in topic_ids for proposal in proposals)
+        has_ids = all(proposal.topic_id is not None for proposal in proposals)
         epoch = self._ports.epoch()
 
         def message(version: int) -> messages.AlterPartitionRequest:
-            return self._request(proposals, topic_ids, epoch, version)
+            return self._request(proposals, epoch, version)
 
         highest = None if has_ids else _TOPIC_IDS_SINCE - 1
         response = self._ports.ask("AlterPartition", message, highest=highest)
-        response.watch(lambda: self._answered(proposals, topic_ids, response))
+        response.watch(lambda: self._answered(proposals, response))
 
     def _request(
-        self,
-        proposals: Iterable[ProposeIsr],
-        topic_ids: Mapping[str, bytes],
-        epoch: int,
-        version: int,
+        self, proposals: Iterable[ProposeIsr], epoch: int, version: int
     ) -> messages.AlterPartitionRequest:
         request = messages.AlterPartitionRequest
-        topics: dict[str, messages.AlterPartitionRequest.TopicData] = {}
+        topics: dict[str | bytes, messages.AlterPartitionRequest.TopicData] = {}
         for proposal in proposals:
             name, index = proposal.topic_partition
-            topic = topics.get(name)
-            if topic is None:
-                if version >= _TOPIC_IDS_SINCE:
-                    topic = request.TopicData(topic_id=topic_ids[name])
-                else:
-                    topic = request.TopicData(topic_name=name)
-                topics[name] = topic
+            if version >= _TOPIC_IDS_SINCE:
+                topic_id = proposal.topic_id or NO_UUID
+                topic = topics.setdefault(topic_id, request.TopicData(topic_id=topic_id))
+            else:
+                topic = topics.setdefault(name, request.TopicData(topic_name=name))
             partition = request.PartitionData(
                 partition_index=index,
                 leader_epoch=proposal.leader_epoch,
@@ -156,7 +151,6 @@ class IsrProposals:
     def _answered(
         self,
         proposals: tuple[ProposeIsr, ...],
-        topic_ids: Mapping[str, bytes],
         promise: Promise[messages.AlterPartitionResponse],
     ) -> None:
         if self._is_stopped:
@@ -169,7 +163,8 @@ class IsrProposals:
             self._again(kafka_error(response.error_code).name)
             return
         self._logged_reason = None
-        decisions = _decisions(response, {topic_ids[name]: name for name in topic_ids})
+        names = {proposal.topic_id: proposal.topic_partition.topic for proposal in proposals}
+        decisions = _decisions(response, names)
         asked_again = False
         for proposal in proposals:
             decision = decisions.get(proposal.topic_partition)
@@ -203,7 +198,7 @@ class IsrProposals:
 
 
 def _decisions(
-    response: messages.AlterPartitionResponse, names: Mapping[bytes, str]
+    response: messages.AlterPartitionResponse, names: Mapping[bytes | None, str]
 ) -> dict[TopicPartition, IsrDecision]:
     """Return what a response says of each partition; topics have a name or an id."""
     return {

@@ -78,6 +78,11 @@ class LeaderFetcher:
         self._cancel: Callable[[], None] | None = None
         self._logged_reason: str | None = None
 
+    @property
+    def session_place(self) -> tuple[int, int]:
+        """Return the id of the fetch session and the epoch in it; 0, 0 without one."""
+        return self._session.place
+
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
         """Fetch a partition too, with the next round."""
         self.fetcher.add(topic_partition, leader_epoch)

@@ -150,9 +150,7 @@ class Storage:
             return IsrWrites(config.broker_id, writing, tasks, host.clock)
         return IsrProposals(
             config.broker_id,
-            IsrProposalPorts(
-                ports.epoch, lambda: metadata_cache.topic_ids, ports.ask_controller, decided
-            ),
+            IsrProposalPorts(ports.epoch, ports.ask_controller, decided),
             host.timers,
             host.clock,
         )

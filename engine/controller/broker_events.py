@@ -196,7 +196,7 @@ class BrokerEvents:
             context.live_brokers[broker_id] = brokers[broker_id]
             context.offline_replicas.pop(broker_id, None)
         machines.send_metadata(others)
-        machines.send_metadata(broker_ids, context.partitions_with_leadership())
+        machines.send_all_metadata(broker_ids)
         replicas = context.replicas_on(broker_ids)
         await machines.replicas.change(replicas, ReplicaPhase.ONLINE)
         await machines.partitions.bring_online()
@@ -220,7 +220,8 @@ class BrokerEvents:
     async def _lose(self, replicas: list[Replica]) -> None:
         """Find other leaders for what is lost, then take it out of ISRs."""
         context, machines = self._context, self._machines
-        kept = [r for r in replicas if r.partition.topic not in context.to_delete]
+        going = context.going()
+        kept = [r for r in replicas if r.partition.topic not in going]
         leaderless = context.partitions_with_offline_leader()
         await machines.partitions.change(leaderless, PartitionPhase.OFFLINE)
         results = await machines.partitions.bring_online()

@@ -152,33 +152,43 @@ class ControllerContext:
 
     def partitions_with_leadership(self) -> list[TopicPartition]:
         """Return the partitions that ever had a leader, but those that brokers are to forget."""
-        return [p for p in self.leaderships if not self.is_going(p.topic)]
+        going = self.going()
+        return [p for p in self.leaderships if p.topic not in going]
 
     def is_going(self, topic: str) -> bool:
-        """Tell whether brokers are to forget a topic.
+        """Tell whether a topic is to be deleted, and no longer cared for.
 
-        Differs: Kafka tells them so of a topic whose deletion waits for a reassignment too. Its
-        replicas are then fetched no more by the topic's id, and neither ever ends.
+        One whose deletion waits for a reassignment is: the reassignment needs a leader, who needs
+        to know of its epoch, and followers, who fetch by the topic's id.
+
+        Differs: Kafka cares for it no more. It ends such a reassignment by the deletion, as soon
+        as a broker with a replica starts, and never if none does.
         """
         return topic in self.to_delete and all(
             partition.topic != topic for partition in self.reassigning
         )
 
+    def going(self) -> set[str]:
+        """Return the topics that are going."""
+        return self.to_delete - {partition.topic for partition in self.reassigning}
+
     def partitions_with_offline_leader(self) -> list[TopicPartition]:
-        """Return the partitions whose leader cannot serve, but those to delete."""
+        """Return the partitions whose leader cannot serve, but those that are going."""
+        going = self.going()
         return [
             partition
             for partition, (state, _) in self.leaderships.items()
-            if partition.topic not in self.to_delete and not self.is_online(state.leader, partition)
+            if partition.topic not in going and not self.is_online(state.leader, partition)
         ]
 
     def partitions_waiting_for_leader(self) -> list[TopicPartition]:
-        """Return the partitions that are new or offline, but those to delete."""
+        """Return the partitions that are new or offline, but those that are going."""
+        going = self.going()
         waiting = (PartitionPhase.NEW, PartitionPhase.OFFLINE)
         return [
             partition
             for partition, phase in self.partition_phases.items()
-            if phase in waiting and partition.topic not in self.to_delete
+            if phase in waiting and partition.topic not in going
         ]
 
     def offline_partition_count(self) -> int:

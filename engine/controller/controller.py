@@ -389,9 +389,7 @@ class Controller:
         # Brokers must know who is alive before they are told whom to follow. They hear of all
         # topics too (Kafka tells those a moment later): until then each is unknown to clients, and
         # librdkafka drops what it has not sent to a topic that it knew and that is unknown now.
-        self._machines.send_metadata(
-            self.context.live_ids(), self.context.partitions_with_leadership()
-        )
+        self._machines.send_all_metadata(self.context.live_ids())
         await self._machines.replicas.startup()
         await self._machines.partitions.startup()
         await self._old_doors.on_reassignment()

@@ -41,3 +41,9 @@ class Machines(NamedTuple):
         batch = RequestBatch(self.parts.sender)
         batch.add_update_metadata(broker_ids, partitions or ())
         batch.send()
+
+    def send_all_metadata(self, broker_ids: list[int]) -> None:
+        """Tell brokers who is alive, and about all partitions; they forget what else they know."""
+        batch = RequestBatch(self.parts.sender)
+        batch.add_all_metadata(broker_ids)
+        batch.send()

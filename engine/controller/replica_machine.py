@@ -145,7 +145,7 @@ class ReplicaMachine:
         led = [p for p in partitions if p in context.leaderships]
         never_led = [p for p in partitions if p not in context.leaderships]
         for partition, leadership in (await self._shrink_isr(broker_id, led)).items():
-            if partition.topic not in context.to_delete:
+            if not context.is_going(partition.topic):
                 assignment = context.assignment(partition)
                 others = [b for b in assignment.replicas if b != broker_id]
                 batch.add_leader_and_isr(others, partition, leadership, assignment, is_new=False)

@@ -27,6 +27,9 @@ from engine.wire.layout import NO_UUID
 from engine.wire.structs import Struct
 from engine.znode.values import PartitionAssignment
 
+#: What an UpdateMetadata is that leaves out nothing.
+FULL_UPDATE = 2
+
 _LeaderAndIsrState: TypeAlias = "messages.LeaderAndIsrRequest.LeaderAndIsrPartitionState"
 _StopState: TypeAlias = "messages.StopReplicaRequest.StopReplicaPartitionState"
 _MetadataState: TypeAlias = "messages.UpdateMetadataRequest.UpdateMetadataPartitionState"
@@ -63,6 +66,7 @@ class RequestBatch:
         self._stop_replica: dict[int, dict[TopicPartition, _StopState]] = {}
         self._metadata: dict[TopicPartition, _MetadataState] = {}
         self._metadata_brokers: set[int] = set()
+        self._is_full = False
 
     def add_leader_and_isr(
         self,
@@ -104,6 +108,16 @@ class RequestBatch:
             leadership = self._context.leaderships.get(partition)
             if leadership is not None:
                 self._metadata[partition] = self._metadata_state(partition, leadership)
+
+    def add_all_metadata(self, broker_ids: Iterable[int]) -> None:
+        """Tell brokers of everything that they are to know, and that there is nothing else.
+
+        Differs: Kafka says so without ZooKeeper alone. With it a broker whose session ended amid a
+        deletion, and that has no replica of the topic, believes in it until it is started again.
+        Brokers of Kafka do not heed it from a controller with ZooKeeper.
+        """
+        self._is_full = True
+        self.add_update_metadata(broker_ids, self._context.partitions_with_leadership())
 
     def send(self) -> None:
         """Send everything to those brokers that live."""
@@ -150,6 +164,7 @@ class RequestBatch:
         live_brokers = self._live_brokers()
         for broker_id in brokers:
             update = request(
+                type=FULL_UPDATE if self._is_full else 0,
                 controller_id=self._sender.controller_id,
                 controller_epoch=self._context.epoch,
                 broker_epoch=self._context.live_brokers[broker_id].epoch,

@@ -212,6 +212,15 @@ class MemoryFiles:
         """Cut the power before the changing operation with this number (counted from 0)."""
         self._stop_at = operation
 
+    @property
+    def has_stopped(self) -> bool:
+        """Tell whether the power is cut: every operation raises MachineStopped."""
+        return self._stopped
+
+    def go_on(self) -> None:
+        """Bring the power back with nothing lost, or take back a cut that has not come."""
+        self._stop_at, self._stopped = None, False
+
     def fail(
         self, operation: str, code: int, *, path_end: str = "", skip: int = 0, times: int = 1
     ) -> None:

@@ -60,6 +60,7 @@ from engine.log.segment import Segment, create_segment
 from engine.log.tasks import LogHooks
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition, new_tuple
+from engine.naming import uuid_bytes
 from engine.native.record_walk import WalkTier
 from engine.records.batch import BatchView
 from engine.records.batch_header import (
@@ -161,6 +162,11 @@ class LocalLog:
     def latest_epoch(self) -> int | None:
         """Return the newest leader epoch that the log knows."""
         return self.epochs.latest_epoch if self.epochs.entries else None
+
+    @property
+    def topic_uuid(self) -> bytes | None:
+        """Return the 16 bytes of the topic's id, None while it has none."""
+        return None if self.topic_id is None else uuid_bytes(self.topic_id)
 
     def assign_topic_id(self, topic_id: str) -> None:
         """Write the id of the topic down, before any record of it is there."""

@@ -36,12 +36,17 @@ class RoleChanged(NamedTuple):
 
 
 class ProposeIsr(NamedTuple):
-    """Ask the controller to change the in-sync set, fenced by both epochs (ISR-6)."""
+    """Ask the controller to change the in-sync set, fenced by both epochs (ISR-6).
+
+    `topic_id` is that of the replica, None if it has none: a topic of the same name that came
+    later may stand at the same epochs.
+    """
 
     topic_partition: TopicPartition
     isr: tuple[int, ...]
     leader_epoch: int
     partition_epoch: int
+    topic_id: bytes | None = None
 
 
 class FetchFrom(NamedTuple):

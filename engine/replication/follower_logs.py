@@ -13,7 +13,6 @@ from typing import assert_never
 
 from engine.errors import ApiError, StorageError
 from engine.model import TopicPartition, new_tuple
-from engine.naming import uuid_bytes
 from engine.replication.effects import Effect
 from engine.replication.fetch_state import (
     AppendFetched,
@@ -46,8 +45,7 @@ class FollowerLogs:
     def topic_id(self, topic_partition: TopicPartition) -> bytes | None:
         """Return the id of a log's topic, None if it has none or is not here."""
         partition = self._replicas.partitions.get(topic_partition)
-        topic_id = None if partition is None else partition.log.topic_id
-        return None if topic_id is None else uuid_bytes(topic_id)
+        return None if partition is None else partition.log.topic_uuid
 
     def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> OwnLog | None:
         """Return a log that is to be followed; one without epochs is cut to its watermark."""

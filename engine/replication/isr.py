@@ -114,15 +114,15 @@ class FollowerProgress(NamedTuple):
         )
 
     def at_new_epoch(
-        self, *, is_new_leader: bool, is_in_sync: bool, leader_log_end_offset: int, now_ms: int
+        self, *, knows_nobody: bool, is_in_sync: bool, leader_log_end_offset: int, now_ms: int
     ) -> FollowerProgress:
-        """Return the progress as a new leader epoch starts; only a re-elected leader keeps ends.
+        """Return the progress as a new leader epoch starts; only who led the one before keeps ends.
 
         A member of the set has its full time from now on; another must fetch first.
         Source: Replica.resetReplicaState.
         """
         seen_ms = now_ms if is_in_sync else NEVER_MS
-        if is_new_leader:
+        if knows_nobody:
             return FollowerProgress(last_caught_up_ms=seen_ms)
         return FollowerProgress(
             self.log_end_offset, self.log_start_offset, leader_log_end_offset, seen_ms, seen_ms

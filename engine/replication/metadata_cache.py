@@ -121,12 +121,25 @@ class MetadataCache:
         brokers: Iterable[BrokerNode],
         partitions: Mapping[TopicPartition, PartitionMetadata | None],
         topic_ids: Mapping[str, bytes],
+        *,
+        is_full: bool = False,
     ) -> list[TopicPartition]:
         """Take what the controller said; None stands for a partition that is being deleted.
 
-        All brokers that are up are told each time, of partitions and ids only those that changed.
-        Returns the partitions that are gone.
+        All brokers that are up are told each time, of partitions and ids only those that changed,
+        unless `is_full`: then what is not told of is gone. Returns the partitions that are gone.
+
+        Differs: what has an older epoch than is known of the same topic is passed over. A request
+        that was sent again may arrive a second time, behind later ones; Kafka believes it.
         """
+        if is_full:
+            known = (TopicPartition(name, at) for name, by in self._topics.items() for at in by)
+            partitions = {**dict.fromkeys(known), **partitions}
+        partitions = {
+            topic_partition: partition
+            for topic_partition, partition in partitions.items()
+            if partition is None or not self._is_late(topic_partition, partition, topic_ids)
+        }
         self.controller_id = controller_id
         self._brokers = {broker.broker_id: broker for broker in brokers}
         for topic, topic_id in topic_ids.items():
@@ -145,6 +158,19 @@ class MetadataCache:
         for listener in self._listeners:
             listener(topics)
         return gone
+
+    def _is_late(
+        self,
+        topic_partition: TopicPartition,
+        partition: PartitionMetadata,
+        topic_ids: Mapping[str, bytes],
+    ) -> bool:
+        known = self.partition(topic_partition)
+        topic_id = topic_ids.get(topic_partition.topic)
+        if known is None or topic_id is None or topic_id != self._id_of.get(topic_partition.topic):
+            return False
+        epochs = partition.leader_epoch, partition.partition_epoch
+        return epochs < (known.leader_epoch, known.partition_epoch)
 
     def _forget(self, topic_partition: TopicPartition) -> bool:
         partitions = self._topics.get(topic_partition.topic, {})

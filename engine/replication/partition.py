@@ -161,12 +161,14 @@ class Partition:
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
         Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
+        Who missed an epoch knows nothing of followers: another may have had them truncate.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
             return _NOT_APPLIED
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
+        knows_nobody = is_new_leader or state.leader_epoch > self.leader_epoch + 1
         others = [id_ for id_ in state.assigned_replicas if id_ != self.broker_id]
         followers = {id_: self.followers.get(id_, FollowerProgress()) for id_ in others}
         effects: list[Effect] = []
@@ -175,7 +177,7 @@ class Partition:
             self.log.epochs.assign(state.leader_epoch, start)
             followers = {
                 id_: follower.at_new_epoch(
-                    is_new_leader=is_new_leader,
+                    knows_nobody=knows_nobody,
                     is_in_sync=id_ in state.isr,
                     leader_log_end_offset=start,
                     now_ms=now_ms,
@@ -510,7 +512,11 @@ class Partition:
         self.in_sync, self._is_awaited = in_sync, True
         assert in_sync.pending is not None
         return ProposeIsr(
-            self.topic_partition, in_sync.pending, self.leader_epoch, self.partition_epoch
+            self.topic_partition,
+            in_sync.pending,
+            self.leader_epoch,
+            self.partition_epoch,
+            self.log.topic_uuid,
         )
 
     def on_isr_decided(self, proposal: ProposeIsr, decision: IsrDecision) -> tuple[Effect, ...]:
@@ -531,6 +537,7 @@ class Partition:
     def _is_in_flight(self, proposal: ProposeIsr) -> bool:
         return (
             self.is_leader
+            and proposal.topic_id in (None, self.log.topic_uuid)
             and self.in_sync.pending == proposal.isr
             and proposal.leader_epoch == self.leader_epoch
             and proposal.partition_epoch == self.partition_epoch

@@ -37,6 +37,7 @@ from engine.wire import messages
 ACKS_ALL = -1
 _TIMEOUT_MS = 10_000
 _PRODUCE_TIMEOUT_MS = 5_000
+_PASSING_PERIOD_MS = 400
 #: How long a client waits before it tries again.
 BACKOFF_MS = 150
 
@@ -65,7 +66,7 @@ class ClientEvents(Protocol):
         ...
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Tell whether the broker of a machine leads, as the store has it."""
+        """Tell whether the broker of a machine leads, as the store has it, and is there."""
         ...
 
     def start_of(self, partition: TopicPartition) -> int:
@@ -74,6 +75,14 @@ class ClientEvents(Protocol):
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether the leader's log has a batch, whatever the producer was told."""
+        ...
+
+    def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Tell whether a batch that the leader's log has, or had, will not be lost."""
+        ...
+
+    def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Tell whether what the leader's log has of a producer begins behind a batch."""
         ...
 
 
@@ -163,12 +172,24 @@ class ClusterLinks:
 
 
 class ProducerKind(NamedTuple):
-    """How a producer works; `window` is how many batches of a partition are in flight."""
+    """How a producer works; `window` is how many batches of a partition are in flight.
+
+    Without ids it is 1: a batch that is sent again would come behind those that were accepted
+    meanwhile, in Kafka too.
+    """
 
     acks: int
     is_idempotent: bool
     window: int
     period_ms: int
+
+
+def passing_kind(number: int) -> ProducerKind:
+    """Return the kind of the producer to the topic that came as so many before it."""
+    is_idempotent = number % 2 == 0
+    return ProducerKind(
+        ACKS_ALL, is_idempotent, 1 + number % 3 if is_idempotent else 1, _PASSING_PERIOD_MS
+    )
 
 
 class _Lane:
@@ -178,7 +199,6 @@ class _Lane:
         self.queue: deque[SentBatch] = deque()
         self.sent: list[SentBatch] = []
         self.next_number = 0
-        self.first_accepted = -1
         self.waits = False
 
 
@@ -193,6 +213,7 @@ class SimulatedProducer:
         random: Random,
         events: ClientEvents,
     ) -> None:
+        assert kind.window == 1 or kind.is_idempotent, "retries overtake what is in flight"
         self.name = links.name
         self.kind = kind
         self._links = links
@@ -313,9 +334,6 @@ class SimulatedProducer:
             if not batch.is_accepted:
                 batch.is_accepted = True
                 self.accepted_count += 1
-                lane = self._lanes[batch.partition]
-                if lane.first_accepted < 0:
-                    lane.first_accepted = batch.first_number
                 self._events.acknowledged(self, batch, row.base_offset if code == NONE else -1)
             return
         error = kafka_error(code)
@@ -330,8 +348,9 @@ class SimulatedProducer:
             # A snapshot of producers has the last batch of each, in Kafka too: what was sent before
             # it, and sent again after a restart, is refused and not known as a repetition.
             self._events.told(self.name, f"{text}, it is written already")
-            batch.is_accepted = True
-        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._is_before_the_first(batch):
+            # Until all in sync have it, it may be lost with its leader, and has to come again.
+            batch.is_accepted = self._events.is_committed(self, batch)
+        elif code == OUT_OF_ORDER_SEQUENCE_NUMBER and self._events.is_overtaken(self, batch):
             # Whatever comes first is taken from a producer that a log does not know: too few were
             # in sync for this one, and enough a moment later for the next.
             self._events.told(self.name, f"{text}, a later one was taken first")
@@ -344,9 +363,6 @@ class SimulatedProducer:
     def _is_behind_a_gap(self, batch: SentBatch) -> bool:
         queue = self._lanes[batch.partition].queue
         return any(not each.is_accepted for each in queue if each.first_number < batch.first_number)
-
-    def _is_before_the_first(self, batch: SentBatch) -> bool:
-        return batch.first_number < self._lanes[batch.partition].first_accepted
 
     def _failed(self, batch: SentBatch, error: EngineError) -> None:
         self._events.told(self.name, f"{batch.partition} {batch.first_number}: {error}")

@@ -5,6 +5,7 @@
 | process killed | all that was written: the machine keeps it, and may still lose it |
 | power cut | what was synced, of the rest a prefix in the order of writing; a torn last write |
 | disk full | everything so far; nothing more is written until there is room |
+| cut amid | as above, before a change that any callback makes: a file is written, synced, renamed |
 | sync failed | what was unsynced is lost with the next power cut, even if synced again |
 """
 
@@ -38,6 +39,14 @@ class Disk:
         torn_bytes = random.choice((0, 1, _SECTOR_BYTES))
         self._become(self.files.after_crash(kept_changes=kept, torn_bytes=torn_bytes))
         return unsynced - kept
+
+    def stop_after(self, changes: int) -> None:
+        """Stop before a change to come, in the middle of whatever is done then."""
+        self.files.stop_at(self.files.operations + changes)
+
+    def go_on(self) -> None:
+        """Work on with all that was written, or take back a stop that has not come."""
+        self.files.go_on()
 
     def _become(self, files: MemoryFiles) -> None:
         self.files = files

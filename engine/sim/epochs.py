@@ -38,7 +38,7 @@ class EpochRules:
         self._reached: dict[tuple[int, TopicPartition, str | None], int] = {}
         #: Where the log of each leader ended as its epoch began for it.
         self._starts: dict[tuple[TopicPartition, str | None, int], int] = {}
-        #: Since which epoch each leader leads, as far as it knows.
+        #: Since which epoch each leader leads, without an epoch that it missed.
         self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
         self._heard: dict[int, _Heard] = {}
 
@@ -50,7 +50,7 @@ class EpochRules:
     def leader_began(self, partition: Partition, *, led_before: bool) -> None:
         """Take note of a leader as its epoch begins for it.
 
-        One that led before, as far as it knows, goes on with what it knows of its followers.
+        One that led the epoch before goes on with what it knows of its followers.
         Source: Replica.resetReplicaState.
         """
         key = partition.topic_partition, partition.log.topic_id, partition.leader_epoch

@@ -21,6 +21,8 @@ _SLOW_MS = 800
 #: How long a controller stands still while a broker goes and comes back.
 _BOUNCE_MS = 1_500
 _CLOCK_JUMP_MS = 1_800_000
+#: How many changes a disk makes at most before it stops in their midst.
+_CHANGES_MAX = 60
 
 
 class OrderTaker(Protocol):
@@ -98,7 +100,7 @@ class Injector:
                 self._slow_down(fault, node)
             case FaultKind.RESET_STORE | FaultKind.EXPIRE | FaultKind.STORE_RESTART:
                 self._disturb_store(fault, node)
-            case FaultKind.DISK_FULL | FaultKind.SYNC_ERROR:
+            case FaultKind.DISK_FULL | FaultKind.SYNC_ERROR | FaultKind.CUT_AMID:
                 self._disturb_disk(fault, node)
             case FaultKind.CLOCK_JUMP:
                 jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
@@ -170,6 +172,15 @@ class Injector:
         controller = next((n for n in self._nodes.values() if _is_controller(n)), None)
         if fault.other % 4 > 1 and controller is not None:
             self._pause(fault._replace(duration_ms=_BOUNCE_MS), controller)
+
+    def disk_stopped(self, node: SimulatedBroker) -> None:
+        """End a machine whose disk has stopped amid a callback, or only its process."""
+        may_lose_power = self._may_lose_power(node)
+        self._trace.add("FAULT", f"{node.name} ends amid a change of its disk")
+        if may_lose_power:
+            node.cut_power(keeps_nothing=False)
+        else:
+            node.kill()
 
     def _may_lose_power(self, node: SimulatedBroker) -> bool:
         """Tell whether a power cut leaves a cluster that Kafka promises something of.
@@ -262,6 +273,9 @@ class Injector:
     def _disturb_disk(self, fault: Fault, node: SimulatedBroker) -> None:
         if fault.kind is FaultKind.SYNC_ERROR:
             node.disk.fail_sync()
+        elif fault.kind is FaultKind.CUT_AMID:
+            node.disk.stop_after(fault.other % _CHANGES_MAX)
+            self._until(fault, node.disk.go_on)
         elif not node.disk.is_full:
             node.disk.fill()
             self._until(fault, node.disk.make_room)

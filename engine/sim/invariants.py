@@ -12,6 +12,8 @@
 | R14 | a consumer read | what it got is what was committed |
 | L6 | a leader's log changed | its start only rises |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
+| L8 | the power was cut | small files are old or new (`side_files.py`) |
+| HW-10 | every half second | a follower's watermark lags by a round (`watermarks.py`) |
 | R6, R11, C2 | a watermark or a set grew, a broker heard of leaders | `epochs.py` |
 | C1 | a state is written | by the controller of the latest epoch |
 | C3 | a controller moves on | only in phases that follow each other (`phases.py`) |
@@ -42,6 +44,7 @@ from engine.sim.losses import LossRules, Rules
 from engine.sim.node import LOG_DIR, SimulatedBroker
 from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
+from engine.sim.watermarks import WatermarkRules
 from engine.znode.paths import CONTROLLER_EPOCH
 from engine.znode.tree import Node
 from engine.znode.values import (
@@ -112,6 +115,7 @@ class Invariants:
         self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
         self._sessions = SessionRules(self.broke)
         self._epochs = EpochRules(self.broke, nodes)
+        self.watermarks = WatermarkRules(self.broke, nodes)
         self._min_isrs: dict[str, int] = {}
         #: Topics whose old records are deleted, or were for a while.
         self._retained: set[str] = set()
@@ -192,6 +196,17 @@ class Invariants:
                 if not self._has_files(node.broker_id, key):
                     self.topics.check_removal(key, node.broker_id)
 
+    def look_amid(self, node: SimulatedBroker) -> None:
+        """Take what a broker has committed that ends amid a change: others may know of it."""
+        broker = node.broker
+        for key, partition in (
+            () if broker is None else broker.storage.replica_manager.partitions.items()
+        ):
+            history = self.history(key)
+            is_new = partition.is_leader and partition.high_watermark > history.committed_end
+            if is_new and self.topics.is_of(key, partition.log.topic_id):
+                self._commit(history, node.broker_id, partition, partition.high_watermark)
+
     def _replica_changed(
         self, node: SimulatedBroker, partition: Partition, before: _Seen | None, now: _Seen
     ) -> None:
@@ -223,7 +238,7 @@ class Invariants:
             self.broke("R5", f"{key}: {first} and {broker_id} lead epoch {now.leader_epoch}")
         is_same = before is not None and before.role == now.role
         if not is_same:
-            led_before = before is not None and before.leader_id == broker_id
+            led_before = before is not None and before.role == (broker_id, now.leader_epoch - 1)
             self._epochs.leader_began(partition, led_before=led_before)
             owed_end = history.owed_end(now.leader_epoch)
             missing = history.missing_from(content_ids(partition), owed_end)

@@ -14,6 +14,7 @@ class FaultKind(Enum):
 
     KILL = "kill"
     POWER_CUT = "power-cut"
+    CUT_AMID = "cut-amid"
     STOP = "stop"
     PAUSE = "pause"
     BOUNCE = "bounce"
@@ -75,6 +76,7 @@ COMPANIONS = {
 DURATIONS = {
     FaultKind.KILL: (0, 15_000),
     FaultKind.POWER_CUT: (0, 15_000),
+    FaultKind.CUT_AMID: (1_000, 10_000),
     FaultKind.STOP: (0, 10_000),
     FaultKind.PAUSE: (100, 14_000),
     FaultKind.BOUNCE: (0, 1),
@@ -112,9 +114,14 @@ THEMES = (
     # Orders of two controllers at once: zombie controller.
     (FaultKind.DEAF, FaultKind.DEPOSE, FaultKind.HAND_OVER),
     (FaultKind.DEAF, FaultKind.EXPIRE, FaultKind.PAUSE, FaultKind.MOVE),
+    # Orders that come again, and answers that come late, amid elections and smaller sets.
+    (FaultKind.SLOW, FaultKind.DEPOSE, FaultKind.CUT),
+    (FaultKind.SLOW, FaultKind.HAND_OVER, FaultKind.MOVE),
     # Logs that are made and removed while disks fail.
     (FaultKind.DISK_FULL, FaultKind.SYNC_ERROR, FaultKind.GROW_TOPIC, FaultKind.MOVE),
     (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
+    # Files that are written, synced and renamed in an order that has a reason.
+    (FaultKind.CUT_AMID, FaultKind.HAND_OVER, FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC),
     # Reassignments that their controller does not live to see the end of.
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.DEPOSE, FaultKind.KILL),
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.BOUNCE, FaultKind.RESET),

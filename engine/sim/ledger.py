@@ -49,9 +49,10 @@ class Ledger:
         return self._invariants.is_excused(partition)
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
-        """Tell whether the broker of a machine leads, as the store has it."""
+        """Tell whether the broker of a machine leads, as the store has it, and is there."""
         state = self._invariants.history(partition).state
-        return state is not None and host == f"b{state.leader}"
+        is_there = self._invariants.leading_log(partition) is not None
+        return state is not None and host == f"b{state.leader}" and is_there
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether the leader's log has a batch, whatever the producer was told.
@@ -60,13 +61,31 @@ class Ledger:
         """
         if self._invariants.history(batch.partition).start > 0:
             return True
-        log = self._invariants.leading_log(batch.partition)
-        wanted = producer.name, batch.first_number
-        return log is not None and any(
-            (name, number) == wanted
-            for content in _all(log)
-            for _, name, number in numbers(content)
-        )
+        return batch.first_number in self._offsets_of(producer, batch.partition)
+
+    def is_committed(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Tell whether a batch that the leader's log has, or had, will not be lost."""
+        offset = self._offsets_of(producer, batch.partition).get(batch.first_number)
+        return offset is None or offset < self._invariants.history(batch.partition).committed_end
+
+    def is_overtaken(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
+        """Tell whether what the leader's log has of a producer begins behind a batch.
+
+        The producer may not have been told of what came first.
+        """
+        first_number = next(iter(self._offsets_of(producer, batch.partition)), None)
+        return first_number is not None and batch.first_number < first_number
+
+    def _offsets_of(self, producer: SimulatedProducer, partition: TopicPartition) -> dict[int, int]:
+        """Return the offsets of a producer's records in the leader's log, by their numbers."""
+        log = self._invariants.leading_log(partition)
+        contents = () if log is None else _all(log)
+        return {
+            number: offset
+            for content in contents
+            for offset, name, number in numbers(content)
+            if name == producer.name
+        }
 
     def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
         """Take note of a batch that was accepted."""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from engine.host.memory import MachineStopped
 from engine.host.ports import Clock
 from engine.sim.loop import VirtualLoop
 
@@ -30,7 +31,7 @@ class MachineEvents(Protocol):
     """Who is told what happens on machines."""
 
     def ran(self, machine: Machine) -> None:
-        """Take note that a callback of a process ran to its end."""
+        """Take note that a callback of a process ran, to its end or to that of its disk."""
         ...
 
     def broke(self, machine: Machine, error: Exception) -> None:
@@ -95,6 +96,9 @@ class Machine:
             return
         try:
             callback()
+        except MachineStopped:
+            # Whoever is told that it ran sees to it.
+            pass
         except Exception as error:
             self._events.broke(self, error)
             return

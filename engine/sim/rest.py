@@ -17,6 +17,7 @@ from engine.broker.broker import Broker
 from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, ReplicaPhase
 from engine.model import TopicPartition
+from engine.sim.histories import History
 from engine.sim.invariants import Invariants
 from engine.sim.node import SimulatedBroker
 
@@ -36,15 +37,17 @@ def unrest(
         causes.append(f"controllers: {[broker.broker_id for broker in active]}")
     topics = invariants.topics
     causes += [f"{key} is not there" for key in wanted if key not in topics.rows]
-    causes += [f"{name} is to be deleted" for name in topics.doomed()]
-    causes += [f"{key} is being reassigned" for key in topics.moving()]
+    stuck = {key for key in topics.rows if _is_stuck(key, nodes, invariants)}
+    stuck_topics = {key.topic for key in stuck}
+    causes += [f"{name} is to be deleted" for name in topics.doomed() if name not in stuck_topics]
+    causes += [f"{key} is being reassigned" for key in topics.moving() if key not in stuck]
     for key in topics.rows:
         causes += _partition_unrest(key, nodes, invariants)
     if not causes:
         for node in nodes.values():
             if node.broker is not None:
                 causes += _metadata_unrest(node.broker, invariants)
-        causes += _controller_unrest(active[0].controller.context, invariants)
+        causes += _controller_unrest(active[0].controller.context, invariants, stuck)
     return causes
 
 
@@ -55,10 +58,11 @@ def _partition_unrest(
     if history is None or history.state is None:
         return [f"{key} has no state"]
     state, assigned = history.state, invariants.topics.replicas(key)
-    if state.leader < 0 or set(state.isr) != set(assigned):
+    following = [i for i in assigned if not _has_given_up(key, history, nodes[i])]
+    if state.leader < 0 or set(state.isr) != set(following):
         return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
     ends = set()
-    for broker_id in assigned:
+    for broker_id in following:
         broker = nodes[broker_id].broker
         if broker is None:
             return [f"{key} has a replica on a broker that is down"]
@@ -69,6 +73,33 @@ def _partition_unrest(
     if len(ends) > 1 or any(end != watermark for end, watermark in ends):
         return [f"{key}: ends and watermarks {sorted(ends)}"]
     return []
+
+
+def _is_stuck(
+    key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
+) -> bool:
+    """Tell whether a replica has given up, so that a move of its partition has no end."""
+    history = invariants.histories.get(key)
+    return history is not None and any(
+        _has_given_up(key, history, nodes[broker_id])
+        for broker_id in invariants.topics.replicas(key)
+    )
+
+
+def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) -> bool:
+    """Tell whether a replica is fetched no more in its epoch, and may be in Kafka.
+
+    What a leader that lost writes has written in their place may not fit behind the log of a
+    follower that still has them: batches that begin below its end. Source: UnifiedLog.append
+    throws UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
+    """
+    if not history.is_rewritten or node.broker is None:
+        return False
+    partition = node.broker.storage.replica_manager.partitions.get(key)
+    if partition is None or partition.is_leader:
+        return False
+    fetchers = node.broker.storage.fetchers.fetchers.values()
+    return all(key not in each.fetcher.states for each in fetchers)
 
 
 def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:
@@ -89,7 +120,9 @@ def _metadata_unrest(broker: Broker, invariants: Invariants) -> list[str]:
     return causes + [f"{who} believes in {name}" for name in unknown]
 
 
-def _controller_unrest(context: ControllerContext, invariants: Invariants) -> list[str]:
+def _controller_unrest(
+    context: ControllerContext, invariants: Invariants, stuck: set[TopicPartition]
+) -> list[str]:
     """Return where the controller's memory is not what is stored."""
     topics, causes = invariants.topics, []
     if sorted(context.partitions()) != sorted(topics.rows):
@@ -100,7 +133,12 @@ def _controller_unrest(context: ControllerContext, invariants: Invariants) -> li
             causes.append(f"the controller takes {key} for {leadership}")
         if context.assignment(key) != row:
             causes.append(f"the controller assigns {key} to {context.assignment(key)}, not {row}")
-    waiting: list[object] = [*context.reassigning, *context.to_delete]
+    waiting: list[object] = [*(context.reassigning - stuck)]
+    waiting += context.to_delete - {key.topic for key in stuck}
     waiting += [p for p, at in context.partition_phases.items() if at is not PartitionPhase.ONLINE]
-    waiting += [r for r, at in context.replica_phases.items() if at is not ReplicaPhase.ONLINE]
+    waiting += [
+        replica
+        for replica, phase in context.replica_phases.items()
+        if phase is not ReplicaPhase.ONLINE and replica.partition not in stuck
+    ]
     return causes + [f"the controller is not done with {what}" for what in waiting]

@@ -23,10 +23,10 @@ from typing import NamedTuple
 from engine.client.settings import Address
 from engine.model import TopicPartition
 from engine.sim.clients import (
-    ACKS_ALL,
     ClusterLinks,
     ProducerKind,
     SimulatedProducer,
+    passing_kind,
 )
 from engine.sim.consumers import SimulatedConsumer
 from engine.sim.faults import STORE, Injector
@@ -37,18 +37,18 @@ from engine.sim.loop import VirtualLoop
 from engine.sim.losses import Rules
 from engine.sim.machine import Machine
 from engine.sim.network import SimulatedNetwork
-from engine.sim.node import BROKER_PORT, SimulatedBroker
+from engine.sim.node import BROKER_PORT, LOG_DIR, SimulatedBroker
 from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
 from engine.sim.rest import unrest
+from engine.sim.side_files import unreadable_files
 from engine.sim.store import StoreServer, WatchedJournal
 from engine.sim.trace import Trace, logging_into
 
 _BOOT_MS_MAX = 60_000
 _HEAL_MS_MAX = 180_000
 _LOOK_MS = 500
-_PASSING_PERIOD_MS = 400
 
 
 class RunResult(NamedTuple):
@@ -145,7 +145,13 @@ class Simulation:
         """Look at a broker after each of its callbacks."""
         self.invariants.now_ms = self.loop.now_ms
         node = self._nodes_by_machine.get(machine.name)
-        if node is not None and node.broker is not None:
+        if node is None:
+            return
+        if node.disk.files.has_stopped:
+            node.disk.go_on()
+            self.invariants.look_amid(node)
+            self.injector.disk_stopped(node)
+        elif node.broker is not None:
             self.invariants.look_at(node)
 
     def broke(self, machine: Machine, error: Exception) -> None:
@@ -169,8 +175,10 @@ class Simulation:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
     def lost_writes(self, node: SimulatedBroker) -> None:
-        """Note a power cut."""
+        """Note a power cut, and look at what it has left."""
         self.invariants.losses.lost_writes(node.broker_id)
+        if broken := unreadable_files(node.disk.files, LOG_DIR):
+            self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
 
     # Topics that grow, come and go
 
@@ -208,7 +216,7 @@ class Simulation:
             return
         number = len(self._passing)
         # A new one for each topic: what an old one has on its way may arrive at a new topic.
-        kind = ProducerKind(ACKS_ALL, number % 2 == 0, 1 + number % 3, _PASSING_PERIOD_MS)
+        kind = passing_kind(number)
         producer = self._passing[name, topic_id] = self._producer(f"x{number}", kind, partitions)
         producer.start()
         if self._is_healing:
@@ -249,6 +257,7 @@ class Simulation:
         """Run until it is done, looking every half second; False if it is not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
+            self.invariants.watermarks.look()
             if self._is_broken():
                 return False
         return is_done()

@@ -165,6 +165,7 @@ def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:
     for logs in topics.values():
         logs.sort(key=lambda log: log.topic_partition)
     config = log_config(overrides)
+    say("settings are Kafka's defaults but for --set: log directories do not have those of topics")
     return _Seen(topics, dict.fromkeys(topics, config), failures)
 
 

@@ -63,7 +63,7 @@ def _cell(column: Column, value: Any) -> str:
     if value is not None and column.is_size:
         return size_text(value)
     if value is not None and column.is_time:
-        from kctl.record_rows import time_text
+        from kctl.time_text import time_text
 
         return time_text(value)
     return cell_text(value)

@@ -134,7 +134,6 @@ class Node:
             broker_id,
             IsrProposalPorts(
                 lambda: self.epoch,
-                lambda: self.cache.topic_ids,
                 lambda name, message, *, highest=None: stage.ask_controller(self, message),
                 self._decided,
             ),

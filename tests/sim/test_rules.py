@@ -8,12 +8,15 @@ import pytest
 
 from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
+from engine.host.memory import MemoryFiles
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
+from engine.sim.clients import passing_kind
 from engine.sim.histories import History
 from engine.sim.logs import epochs_rise
 from engine.sim.phases import watch_phases
 from engine.sim.sessions import SessionRules
+from engine.sim.side_files import unreadable_files
 from engine.sim.topics import Topics
 from engine.znode.tree import Node
 from engine.znode.values import PartitionAssignment, PartitionStateNode, TopicAssignment
@@ -242,3 +245,32 @@ def test_epochs_rise_up_to_the_end_of_the_log(
     epochs: tuple[tuple[int, int], ...], rise: bool
 ) -> None:
     assert rise == epochs_rise([EpochStart(*each) for each in epochs], 10)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_what_a_producer_sends_again_overtakes_nothing_unless_sequences_hold_it(
+    number: int,
+) -> None:
+    kind = passing_kind(number)
+    assert kind.window == 1 or kind.is_idempotent
+    assert {1, 3} <= {passing_kind(each).window for each in range(6)}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("meta.properties", b""),
+        ("replication-offset-checkpoint", b""),
+        ("recovery-point-offset-checkpoint", b"0\n2\nt 0 4\n"),
+        ("t-0/leader-epoch-checkpoint", b""),
+        ("t-0/partition.metadata", b"version: 0"),
+    ],
+)
+def test_a_file_that_is_neither_old_nor_new_is_found(name: str, content: bytes) -> None:
+    files = MemoryFiles()
+    files.make_dir("/data/t-0")
+    files.replace_file("/data/t-0/leader-epoch-checkpoint", b"0\n0\n")
+    files.replace_file("/data/t-0/00000000000000000000.index", b"")
+    assert [] == unreadable_files(files, "/data")
+    files.replace_file(f"/data/{name}", content)
+    assert [f"/data/{name}"] == unreadable_files(files, "/data")

@@ -229,3 +229,28 @@ def test_a_partition_that_is_being_deleted_is_forgotten() -> None:
     handlers.ask("UpdateMetadata", 8, request)
     assert handlers.cache.partition(TopicPartition("t", 0)) is None
     assert handlers.cache.controller_id is None
+
+
+def test_what_a_full_update_leaves_out_is_forgotten() -> None:
+    handlers = Handlers()
+    handlers.ask("UpdateMetadata", 8, metadata(8))
+    request = metadata(8)
+    request.topic_states = []
+    handlers.ask("UpdateMetadata", 8, request)
+    assert handlers.cache.is_known(T0)
+    request.type = 2
+    handlers.ask("UpdateMetadata", 8, request)
+    assert not handlers.cache.topics
+
+
+def test_a_full_update_that_comes_again_leaves_what_came_between() -> None:
+    handlers = Handlers()
+    full = metadata(8)
+    full.type, full.topic_states = 2, []
+    handlers.ask("UpdateMetadata", 8, full)
+    handlers.ask("UpdateMetadata", 8, metadata(8))
+    handlers.ask("UpdateMetadata", 8, full)
+    assert handlers.cache.is_known(T0)
+    full.controller_epoch = 2
+    handlers.ask("UpdateMetadata", 8, full)
+    assert not handlers.cache.topics

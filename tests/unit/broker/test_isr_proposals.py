@@ -30,8 +30,13 @@ TOPIC_ID = bytes(range(16))
 RESPONSE = message_class("AlterPartitionResponse")
 
 
-def proposal(key: TopicPartition = T0, isr: tuple[int, ...] = (1,), epoch: int = 5) -> ProposeIsr:
-    return ProposeIsr(key, isr, epoch, 3)
+def proposal(
+    key: TopicPartition = T0,
+    isr: tuple[int, ...] = (1,),
+    epoch: int = 5,
+    topic_id: bytes | None = TOPIC_ID,
+) -> ProposeIsr:
+    return ProposeIsr(key, isr, epoch, 3, topic_id)
 
 
 class Stage:
@@ -47,8 +52,7 @@ class Stage:
         self.decided: list[tuple[ProposeIsr, IsrDecision]] = []
         self.again: Callable[[ProposeIsr], None] | None = None
         self.epoch = 40
-        self.topic_ids = {"t": TOPIC_ID}
-        ports = IsrProposalPorts(lambda: self.epoch, lambda: self.topic_ids, self.ask, self.decide)
+        ports = IsrProposalPorts(lambda: self.epoch, self.ask, self.decide)
         self.proposals = IsrProposals(1, ports, self.timers, self.clock)
 
     def ask(
@@ -128,9 +132,18 @@ def test_older_controllers_are_told_ids_of_brokers_alone(version: int) -> None:
 
 def test_without_the_id_of_a_topic_names_are_used() -> None:
     stage = Stage()
-    stage.topic_ids = {}
-    stage.propose(proposal())
+    stage.propose(proposal(topic_id=None), proposal(T1))
     assert ([1], "t") == (stage.highest, stage.requests[0].topics[0].topic_name)
+
+
+def test_a_topic_that_took_a_name_over_is_told_from_the_one_before() -> None:
+    stage = Stage()
+    other = bytes(range(1, 17))
+    stage.propose(proposal(T0), proposal(T1, topic_id=other))
+    assert [(TOPIC_ID, [0]), (other, [1])] == [
+        (topic.topic_id, [partition.partition_index for partition in topic.partitions])
+        for topic in stage.requests[0].topics
+    ]
 
 
 def test_one_request_is_in_flight_and_the_rest_waits_together() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.controller.guarded_znodes import ControllerMoved
+from engine.controller.request_batch import FULL_UPDATE
 from engine.controller.states import PartitionPhase
 from engine.model import TopicPartition
 from engine.naming import uuid_bytes
@@ -389,6 +390,20 @@ def test_a_new_broker_is_told_everything_and_the_others_of_it() -> None:
     assert [1, 2] == [broker_id for broker_id, _, _ in sent]
     assert [(2, "t", 0, 1)] == partitions_told(sent)
     assert all([1, 2] == [b.id for b in request.live_brokers] for _, _, request in sent)
+    # Who comes back may know of topics that went meanwhile.
+    assert [0, FULL_UPDATE] == [request.type for _, _, request in sent]
+
+
+def test_a_new_controller_says_what_there_is_and_that_there_is_nothing_else() -> None:
+    cluster = Cluster(2)
+    cluster.create_topic("t", (1, 2))
+    for node in cluster.nodes.values():
+        node.channel.take()
+    now(cluster.admin.delete("/controller"))
+    cluster.settle()
+    sent = cluster.active.channel.take("UpdateMetadataRequest")
+    full = [each for each in sent if each[2].type == FULL_UPDATE]
+    assert [(1, "t", 0, 1), (2, "t", 0, 1)] == partitions_told(full)
 
 
 def test_a_bounced_broker_is_dead_first_and_then_new() -> None:

@@ -262,6 +262,33 @@ def test_a_broker_that_comes_back_does_not_let_a_deletion_overtake_a_move() -> N
     assert {T0} == cluster.controller.context.reassigning
 
 
+def test_a_partition_whose_move_a_deletion_waits_for_gets_another_leader() -> None:
+    cluster, told = started((2, 3), catch_up=False)
+    reassign(cluster, {T0: (4, 3)})
+    now(cluster.admin.create("/admin/delete_topics/t"))
+    cluster.kill(2)
+    assert (3, (3,)) == cluster.leader_isr_epoch("t")[:2]
+    # Its replicas are told, or they would go on in the epoch of before.
+    assert cluster.state("t").leader_epoch == told.told[3, T0].leader_epoch
+    told.propose(T0, (3, 4))
+    assert not cluster.exists(TOPIC)
+
+
+def test_a_move_that_a_deletion_waits_for_outlives_a_failover_without_its_leader() -> None:
+    cluster, told = started((2,), catch_up=False)
+    reassign(cluster, {T0: (4,)})
+    now(cluster.admin.create("/admin/delete_topics/t"))
+    cluster.kill(2)
+    now(cluster.admin.delete("/controller"))
+    cluster.settle()
+    assert (-1, (2,)) == cluster.leader_isr_epoch("t")[:2]
+    told.listen(cluster.start(2))
+    assert (2, (2,)) == cluster.leader_isr_epoch("t")[:2]
+    told.propose(T0, (2, 4))
+    assert not cluster.exists(TOPIC)
+    assert [] == cluster.failures()
+
+
 def test_a_late_response_about_a_removed_replica_does_not_touch_a_deletion() -> None:
     cluster, told = started((1, 2), brokers=3)
     reassign(cluster, {T0: (3, 2)})

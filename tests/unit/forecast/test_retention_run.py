@@ -117,13 +117,11 @@ def test_what_is_not_replicated_stays(directory: str) -> None:
 
 
 def test_a_directory_in_use_and_one_of_nobody_are_refused(directory: str, tmp_path: Path) -> None:
-    release = real_directory_lock()
     with pytest.raises(NoBrokersDirectory, match=r"no meta\.properties"):
         run(f"{directory}/ret-size-0")
     Path(directory, "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
     with pytest.raises(NoBrokersDirectory, match="without ZooKeeper"):
         run(directory)
-    del release
 
     def refuse(path: str) -> Callable[[], None]:
         raise LogDirectoryLocked(path)
@@ -135,16 +133,17 @@ def test_a_directory_in_use_and_one_of_nobody_are_refused(directory: str, tmp_pa
         )
 
 
+def contents(path: Path) -> dict[Path, bytes]:
+    return {p.relative_to(path): p.read_bytes() for p in path.rglob("*") if p.is_file()}
+
+
 def test_a_copy_has_all_and_leaves_the_source(directory: str, tmp_path: Path) -> None:
-    source = {p: p.read_bytes() for p in Path(directory).rglob("*") if p.is_file()}
     target = tmp_path / "copy"
+    source = contents(Path(directory))
     copy_directory(RealFiles(), directory, str(target), lambda _: False)
-    names = {p.relative_to(directory): content for p, content in source.items()}
-    assert names == {
-        p.relative_to(target): p.read_bytes() for p in target.rglob("*") if p.is_file()
-    }
+    assert source == contents(target)
     run(str(target))
-    assert source == {p: p.read_bytes() for p in Path(directory).rglob("*") if p.is_file()}
+    assert source == contents(Path(directory)) != contents(target)
     with pytest.raises(TargetNotEmpty):
         copy_directory(RealFiles(), directory, str(target), lambda _: False)
     with pytest.raises(DirectoryBusy):

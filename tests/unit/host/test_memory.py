@@ -208,3 +208,16 @@ def test_seeded_entropy_repeats_itself() -> None:
     one, two = SeededEntropy(7), SeededEntropy(7)
     assert one.random_bytes(8) == two.random_bytes(8)
     assert [one.random_below(10) for _ in range(9)] == [two.random_below(10) for _ in range(9)]
+
+
+def test_power_that_comes_back_has_lost_nothing() -> None:
+    files = MemoryFiles()
+    files.replace_file("/kept", b"old")
+    files.stop_at(files.operations + 3)
+    with pytest.raises(MachineStopped):
+        files.replace_file("/kept", b"new")
+    assert files.has_stopped
+    files.go_on()
+    assert not files.has_stopped
+    assert b"old" == files.read_bytes("/kept")
+    assert b"new" == files.read_bytes("/kept.tmp")

@@ -111,10 +111,10 @@ def test_members_count_and_the_live_that_are_about_to_join() -> None:
 def test_a_new_leader_forgets_ends_and_a_reelected_one_keeps_them() -> None:
     known = FollowerProgress(9, 2, 10, 50, 60)
     new = known.at_new_epoch(
-        is_new_leader=True, is_in_sync=True, leader_log_end_offset=10, now_ms=100
+        knows_nobody=True, is_in_sync=True, leader_log_end_offset=10, now_ms=100
     )
     again = known.at_new_epoch(
-        is_new_leader=False, is_in_sync=False, leader_log_end_offset=12, now_ms=100
+        knows_nobody=False, is_in_sync=False, leader_log_end_offset=12, now_ms=100
     )
     assert (UNKNOWN_OFFSET, 100) == (new.log_end_offset, new.last_caught_up_ms)
     assert FollowerProgress(9, 2, 12, NEVER_MS, NEVER_MS) == again

@@ -17,6 +17,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.naming import uuid_text
 from engine.replication.effects import HighWatermarkMoved, ProposeIsr
 from engine.replication.partition import Partition
 from engine.replication.partition_types import IsrDecision
@@ -40,6 +41,23 @@ def test_a_granted_set_is_committed_and_moves_the_watermark() -> None:
     effects = partition.on_isr_decided(proposal, IsrDecision(0, (1,), 0, 7))
     assert (HighWatermarkMoved(PARTITION, 2),) == effects
     assert ((1,), None, 7) == (*partition.in_sync, partition.partition_epoch)
+
+
+def test_a_set_granted_to_a_topic_that_had_the_name_before_is_not_taken() -> None:
+    partition, proposal = shrinking()
+    former = proposal._replace(topic_id=bytes(range(16)))
+    assert () == partition.on_isr_decided(former, IsrDecision(0, (1,), 0, 7))
+    assert ((1, 2), (1,)) == partition.in_sync
+
+
+def test_a_proposal_names_the_topic_by_the_id_of_its_replica() -> None:
+    topic_id = bytes(range(16))
+    clock = ManualClock()
+    partition = leader_of((1, 2), clock)
+    partition.log.assign_topic_id(uuid_text(topic_id))
+    partition.append(sent(2), 1)
+    clock.advance(30_001)
+    assert (ProposeIsr(PARTITION, (1,), 0, 0, topic_id),) == partition.maybe_shrink_isr()
 
 
 @pytest.mark.parametrize("code", [OPERATION_NOT_ATTEMPTED, INELIGIBLE_REPLICA])

@@ -35,6 +35,28 @@ def test_a_topic_goes_with_its_last_partition() -> None:
     assert "t" not in cache.topics
 
 
+def test_a_full_update_leaves_nothing_else() -> None:
+    cache = filled()
+    fewer = {TopicPartition("t", 0): STATE}
+    assert [TopicPartition("t", 1)] == cache.update(1, [NODE], fewer, {"t": ID}, is_full=True)
+    assert {"t": {0: STATE}} == cache.topics
+    cache.update(1, [NODE], {}, {}, is_full=True)
+    assert ({}, {}, None) == (cache.topics, cache.topic_ids, cache.topic_name(ID))
+
+
+def test_what_is_told_again_behind_later_news_is_passed_over() -> None:
+    cache = filled()
+    key = TopicPartition("t", 0)
+    later = STATE._replace(leader_id=2, leader_epoch=3, partition_epoch=4)
+    cache.update(1, [NODE], {key: later}, {"t": ID})
+    for late in (STATE, later._replace(isr=(1, 2), partition_epoch=3)):
+        cache.update(1, [NODE], {key: late}, {"t": ID}, is_full=True)
+        assert later == cache.partition(key)
+    # Another topic of the same name begins anew.
+    cache.update(1, [NODE], {key: STATE}, {"t": bytes(16)})
+    assert STATE == cache.partition(key)
+
+
 def test_a_topic_that_is_made_anew_has_only_its_new_id() -> None:
     cache = filled()
     cache.update(1, [NODE], {}, {"t": bytes(16)})

@@ -69,6 +69,19 @@ def test_a_new_leader_stops_fetching_and_notes_its_epoch() -> None:
     assert (4, 2) == (log.latest_epoch, partition.epoch_start_offset)
 
 
+@pytest.mark.parametrize(("next_epoch", "watermark"), [(1, 2), (2, 0)])
+def test_a_leader_that_missed_an_epoch_counts_nothing_of_before(
+    next_epoch: int, watermark: int
+) -> None:
+    # In the epoch that it missed another may have led, and had the follower cut its log.
+    partition = leader_of((1, 2, 3))
+    partition.append(sent(2), 1)
+    fetched(partition, 2)
+    assert 0 == partition.high_watermark
+    partition.become_leader(state((1, 2), replicas=(1, 2, 3), epoch=next_epoch, partition_epoch=1))
+    assert watermark == partition.high_watermark
+
+
 def test_a_lone_leader_commits_what_it_has() -> None:
     log = new_log()
     fill(log, [2])

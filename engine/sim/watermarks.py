@@ -1,0 +1,106 @@
+"""HW-10: a follower's watermark lags by a round of fetching, and not longer.
+
+```
+look     broker 2 has less of t-0 committed than its log and its leader could tell: noted, with the
+         session and its epoch
+ …       two requests on: one began behind the look, and its response has been worked on
+look     it still has less than its leader had then: nobody will tell it
+```
+
+A session tells a watermark once. A follower that does not take what it was told, and goes on with
+the session, hears of it with the next record, or never.
+
+Source: HW-8, HW-10, FET-7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from engine.broker.leader_fetcher import LeaderFetcher
+from engine.model import TopicPartition
+from engine.replication.partition import Partition
+from engine.sim.node import SimulatedBroker
+
+Broke = Callable[[str, str, TopicPartition], None]
+#: How many epochs of a session are between two looks, if a request began behind the first one and
+#: its response was worked on before the second.
+_EPOCHS = 2
+
+
+class _Lag(NamedTuple):
+    """A follower that has less committed than it could."""
+
+    fetcher: LeaderFetcher
+    leader: Partition
+    leader_epoch: int
+    session_id: int
+    session_epoch: int
+    leader_watermark: int
+
+    def is_behind(self, before: _Lag) -> bool:
+        """Tell whether it is the same follower later in the same session."""
+        return (
+            self.fetcher is before.fetcher
+            and self.leader is before.leader
+            and self.leader_epoch == before.leader_epoch
+            and self.session_id == before.session_id
+            and self.session_epoch >= before.session_epoch
+        )
+
+
+class WatermarkRules:
+    """Looks at all followers now and then."""
+
+    def __init__(self, broke: Broke, nodes: Mapping[int, SimulatedBroker]) -> None:
+        self._broke = broke
+        self._nodes = nodes
+        self._lags: dict[tuple[int, TopicPartition], _Lag] = {}
+
+    def look(self) -> None:
+        """Check followers that lagged at an earlier look, and note those that lag now."""
+        lags = {}
+        for broker_id, node in self._nodes.items():
+            if node.broker is None:
+                continue
+            followed = node.broker.storage.replica_manager.partitions
+            for fetcher in node.broker.storage.fetchers.fetchers.values():
+                for key, lag in self._lagging(fetcher, followed):
+                    lags[broker_id, key] = self._judge(broker_id, followed[key], lag)
+        self._lags = lags
+
+    def _lagging(
+        self, fetcher: LeaderFetcher, followed: Mapping[TopicPartition, Partition]
+    ) -> Iterable[tuple[TopicPartition, _Lag]]:
+        leader = self._nodes[fetcher.leader_id].broker
+        if leader is None:
+            return
+        led = leader.storage.replica_manager.partitions
+        now_ms = self._nodes[fetcher.leader_id].machine.clock.monotonic_ms()
+        for key, state in fetcher.fetcher.states.items():
+            own, theirs = followed.get(key), led.get(key)
+            if own is None or theirs is None or not theirs.is_leader or not state.is_due(now_ms):
+                # One that rests is not asked for, while the session goes on with others.
+                continue
+            if theirs.leader_epoch == state.leader_epoch and own.high_watermark < min(
+                own.log.log_end_offset, theirs.high_watermark
+            ):
+                place = fetcher.session_place
+                yield key, _Lag(fetcher, theirs, state.leader_epoch, *place, theirs.high_watermark)
+
+    def _judge(self, broker_id: int, own: Partition, lag: _Lag) -> _Lag:
+        before = self._lags.get((broker_id, own.topic_partition))
+        if before is None or not lag.is_behind(before):
+            return lag
+        if own.high_watermark >= min(own.log.log_end_offset, before.leader_watermark):
+            return lag
+        if lag.session_epoch - before.session_epoch >= _EPOCHS:
+            self._broke(
+                "HW-10",
+                f"{own.topic_partition}: {broker_id} has {own.high_watermark} committed, its "
+                f"leader {before.leader_watermark} since two fetches, and its log ends at "
+                f"{own.log.log_end_offset}",
+                own.topic_partition,
+            )
+        return before
