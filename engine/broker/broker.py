@@ -224,6 +224,7 @@ class Broker:
         return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
 
     def _close_storage(self) -> None:
+        self.storage.cleaner.stop()
         # What runs on threads works on logs that are open.
         self.tasks.stop()
         self.deadlines.stop()
