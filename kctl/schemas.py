@@ -78,6 +78,8 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         "budget_bytes of --advise",
     ),
     "retention run": _rows("retention_run.RUN_COLUMNS"),
+    "compact plan": _rows("compact_work.PLAN_COLUMNS"),
+    "compact run": _rows("compact_work.RUN_COLUMNS"),
     "brokers list": _rows("brokers_work.LIST_COLUMNS"),
     "brokers describe": _rows("brokers_work.DESCRIBE_COLUMNS"),
     "brokers drain": _JOB,

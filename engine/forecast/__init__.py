@@ -8,6 +8,7 @@
 | `retention_forecast` | what goes now, what goes later, how large a log becomes |
 | `retention_advice` | settings by which topics stay within so many bytes |
 | `directory_copy` | a log directory at another place |
+| `dirtiness` | how dirty compacted logs of a directory are |
 | `opened_directory` | a log directory that no broker uses, opened as one opens it |
 | `retention_run`, `compaction_run` | retention and compaction of such a directory |
 """

@@ -140,11 +140,12 @@ def _parts(
     parts: list[SegmentFacts] = []
     base, given = first, 0
     # Records of one part are older than its cut, those of the last are as old as the newest.
-    for at_ms, offset in cuts:
-        if not base < offset < last:
-            continue
-        upto = size_bytes * (offset - first) // (last - first)
-        parts.append(SegmentFacts(base, offset, upto - given, at_ms - 1, False))
-        base, given = offset, upto
-    parts.append(SegmentFacts(base, last, size_bytes - given, newest_ms, True))
-    return parts
+    for at_ms, end in [*((at - 1, end) for at, end in cuts if end < last), (newest_ms, last)]:
+        # Many of one time: taken apart evenly, so that what sizes decide is told as well.
+        step = max(1, (last - first) // _PARTS)
+        while base < end:
+            offset = min(base + step, end) if end - base > 2 * step else end
+            upto = size_bytes * (offset - first) // (last - first)
+            parts.append(SegmentFacts(base, offset, upto - given, at_ms, offset == last))
+            base, given = offset, upto
+    return parts or [SegmentFacts(first, last, size_bytes, newest_ms, True)]

@@ -1,4 +1,4 @@
-"""Compaction of a log directory that no broker uses, and how dirty its logs are.
+"""Compaction of a log directory that no broker uses.
 
 Source: CMP-1 … CMP-8; Kafka's LogCleaner.
 """
@@ -6,9 +6,9 @@ Source: CMP-1 … CMP-8; Kafka's LogCleaner.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from engine.errors import CorruptRecord
+from engine.forecast.dirtiness import CompactedLog, compacted_log
 from engine.forecast.opened_directory import DirectoryHost, OpenedDirectory, opened_directory
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
@@ -16,42 +16,8 @@ from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.model import TopicPartition
 
 _NO_BOUND = float("inf")
-
-
-class CompactedLog(NamedTuple):
-    """How dirty one log is, or what became of it; offsets are exclusive at the end.
-
-    `cleanable_bytes` is what may be cleaned and the most that can go. `fault` is why it could not
-    be cleaned.
-    """
-
-    topic_partition: TopicPartition
-    first_dirty_offset: int
-    first_uncleanable_offset: int
-    log_end_offset: int
-    size_bytes: int
-    cleanable_bytes: int
-    dirty_ratio: float
-    is_due: bool
-    pass_count: int = 0
-    freed_bytes: int = 0
-    freed_records: int = 0
-    fault: CorruptRecord | None = None
-
-
-def look_at_compaction(
-    host: DirectoryHost,
-    path: str,
-    config_of: Callable[[str], LogConfig],
-    is_wanted: Callable[[str], bool],
-) -> Iterator[CompactedLog]:
-    """Yield how dirty the compacted logs of a directory are; opened as a broker opens it."""
-    with opened_directory(host, path, config_of) as opened:
-        for log in _compacted(opened, is_wanted):
-            yield _seen(log, _range(opened, log, host.clock.wall_ms()))
 
 
 def run_compaction(
@@ -83,19 +49,6 @@ def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRang
     return cleanable_range(facts, log.config, now_ms)
 
 
-def _seen(log: LocalLog, cleanable: CleanableRange) -> CompactedLog:
-    return CompactedLog(
-        log.topic_partition,
-        cleanable.first_dirty_offset,
-        cleanable.first_uncleanable_offset,
-        log.log_end_offset,
-        log.size_bytes,
-        cleanable.cleanable_bytes,
-        cleanable.dirty_ratio,
-        cleanable.may_be_cleaned(log.config),
-    )
-
-
 def _clean(
     host: DirectoryHost, opened: OpenedDirectory, log: LocalLog, settings: CleaningSettings
 ) -> CompactedLog:
@@ -115,7 +68,7 @@ def _clean(
             passes += 1
             freed_records += run.counts.read_records - run.counts.kept_records
             cleanable = _range(opened, log, now_ms)
-    return _seen(log, cleanable)._replace(
+    return compacted_log(cleanable, log.config, log.log_end_offset, log.size_bytes)._replace(
         pass_count=passes,
         freed_bytes=before_bytes - log.size_bytes,
         freed_records=freed_records,

@@ -28,7 +28,7 @@ from engine.log.segment_files import SegmentFiles
 from engine.log.segment_lookup import find_end
 from engine.log.time_index import read_time_index
 from engine.model import TopicPartition
-from engine.naming import FileKind
+from engine.naming import FileKind, SegmentFileName
 
 _LAST_ENTRY: Final = struct.Struct(">qi")
 
@@ -36,9 +36,17 @@ _LAST_ENTRY: Final = struct.Struct(">qi")
 def histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
     """Yield the logs of a directory that brokers use: not those that are moved or deleted."""
     for folder in log_dir.partitions:
-        key = folder.topic_partition
-        if key is not None and folder.is_kept and folder.files.segments:
-            yield _history(files, folder, key, log_dir)
+        log = history_of(files, folder, log_dir)
+        if log is not None:
+            yield log
+
+
+def history_of(files: Files, folder: PartitionFolder, log_dir: LogDir) -> LogHistory | None:
+    """Return a partition's log, None of one that is moved or deleted."""
+    key = folder.topic_partition
+    if key is None or not folder.is_kept or not folder.files.segments:
+        return None
+    return _history(files, folder, key, log_dir)
 
 
 def _history(files: Files, folder: PartitionFolder, key: TopicPartition, at: LogDir) -> LogHistory:
@@ -118,12 +126,20 @@ def _tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[in
 def _oldest_ms(files: Files, folder: PartitionFolder) -> int | None:
     for segment in folder.files.segments:
         if segment.log_bytes:
-            file = files.open(folder.files.segment_path(segment, FileKind.LOG))
-            try:
-                for _, batch in scan_batches(file, start=0):
-                    return batch.max_timestamp_ms if batch.max_timestamp_ms >= 0 else None
-            except CorruptRecord:
-                return None
-            finally:
-                file.close()
+            time_ms = first_timestamp_ms(files, folder, segment.base_offset)
+            return time_ms if time_ms >= 0 else None
     return None
+
+
+def first_timestamp_ms(files: Files, folder: PartitionFolder, base_offset: int) -> int:
+    """Return the largest time of a segment's first batch, −1 without one."""
+    name = SegmentFileName(base_offset, FileKind.LOG).name
+    file = files.open(folder.files.file_path(name))
+    try:
+        for _, batch in scan_batches(file, start=0):
+            return batch.max_timestamp_ms
+    except CorruptRecord:
+        return -1
+    finally:
+        file.close()
+    return -1

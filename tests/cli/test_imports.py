@@ -84,6 +84,9 @@ TABLE = {
     "retention plan --dir {logs}": (
         "engine.log engine.records engine.wire fastcrc html json tabulate typer"
     ),
+    "compact plan --dir {logs}": (
+        "engine.broker engine.log engine.records fastcrc hashlib html json logging tabulate typer"
+    ),
     "brokers list": "engine.wire html json tabulate typer",
     "brokers describe": "engine.wire html json tabulate typer",
     "brokers log-dirs": "engine.wire html json tabulate typer",

@@ -1,0 +1,99 @@
+"""How dirty the compacted logs of a directory are, by names, sizes and indexes; nothing is opened.
+
+Whether a transaction is open is not looked at: a cleaner may stop before its first record.
+
+Source: CMP-2, CMP-3; Kafka's LogCleanerManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from engine.errors import CorruptRecord
+from engine.forecast.directory_history import first_timestamp_ms, history_of
+from engine.forecast.log_history import LogHistory
+from engine.host.ports import Files
+from engine.log.cleaner.cleanable import (
+    CleanableLog,
+    CleanableRange,
+    CleanableSegment,
+    cleanable_range,
+)
+from engine.log.log_config import LogConfig
+from engine.log.log_dir import LogDir
+from engine.log.offset_checkpoint import CLEANER_POINTS
+from engine.model import TopicPartition
+
+
+class CompactedLog(NamedTuple):
+    """How dirty one log is, or what became of it; offsets are exclusive at the end.
+
+    `cleanable_bytes` is what may be cleaned and the most that can go. `fault` is why it could not
+    be cleaned.
+    """
+
+    topic_partition: TopicPartition
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    log_end_offset: int
+    size_bytes: int
+    cleanable_bytes: int
+    dirty_ratio: float
+    is_due: bool
+    pass_count: int = 0
+    freed_bytes: int = 0
+    freed_records: int = 0
+    fault: CorruptRecord | None = None
+
+
+def compacted_log(
+    cleanable: CleanableRange, config: LogConfig, log_end_offset: int, size_bytes: int
+) -> CompactedLog:
+    """Return how dirty a log is."""
+    return CompactedLog(
+        cleanable.topic_partition,
+        cleanable.first_dirty_offset,
+        cleanable.first_uncleanable_offset,
+        log_end_offset,
+        size_bytes,
+        cleanable.cleanable_bytes,
+        cleanable.dirty_ratio,
+        cleanable.may_be_cleaned(config),
+    )
+
+
+def dirtiness(
+    files: Files,
+    log_dir: LogDir,
+    config: LogConfig,
+    is_wanted: Callable[[str], bool],
+    now_ms: int,
+) -> Iterator[CompactedLog]:
+    """Yield how dirty logs are, each as compacted by `config`."""
+    for folder in log_dir.partitions:
+        log = history_of(files, folder, log_dir)
+        if log is None or not is_wanted(log.topic_partition.topic):
+            continue
+        first_ms = partial(first_timestamp_ms, files, folder)
+        checkpoint = log_dir.state.offset(CLEANER_POINTS, log.topic_partition)
+        cleanable = cleanable_range(_facts(log, checkpoint, first_ms), config, now_ms)
+        yield compacted_log(cleanable, config, log.segments[-1].end_offset, log.size_bytes)
+
+
+def _facts(
+    log: LogHistory, checkpoint_offset: int | None, first_ms: Callable[[int], int]
+) -> CleanableLog:
+    largest_ms = {segment.base_offset: segment.largest_timestamp_ms for segment in log.segments}
+    end = log.segments[-1].end_offset
+    return CleanableLog(
+        log.topic_partition,
+        [CleanableSegment(segment.base_offset, segment.size_bytes) for segment in log.segments],
+        log.log_start_offset,
+        end,
+        min(log.high_watermark, end),
+        checkpoint_offset,
+        largest_ms.__getitem__,
+        first_ms,
+    )
