@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from engine.errors import ApiError
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
 from engine.limits import NEWEST_BATCH_BYTES_MAX
@@ -48,6 +47,7 @@ from engine.replication.errors import (
     PolicyViolation,
     ReadOnlyLog,
     UnknownLeaderEpoch,
+    not_assigned,
 )
 from engine.replication.fetched_append import append_fetched
 from engine.replication.isr import (
@@ -345,7 +345,8 @@ class Partition:
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
         if params.is_from_follower and params.replica_id not in self.followers:
-            raise self._not_assigned(params.replica_id, spec.current_leader_epoch)
+            asked = params.replica_id, spec.current_leader_epoch
+            raise not_assigned(self.topic_partition, *asked, self.leader_epoch)
         log = self.log
         stable = self.last_stable_offset
         diverging = self.find_divergence(spec)
@@ -389,12 +390,6 @@ class Partition:
         if records is None:
             return None
         return new_tuple(UsualRead, (records, watermark, stable, log.log_start_offset))
-
-    def _not_assigned(self, replica_id: int, current_leader_epoch: int | None) -> ApiError:
-        if current_leader_epoch is not None:
-            # The follower may know of an assignment that has not come here yet: it asks again.
-            return UnknownLeaderEpoch(self.topic_partition, current_leader_epoch, self.leader_epoch)
-        return NotLeaderOrFollower(self.topic_partition, f"replica {replica_id} is not assigned")
 
     def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
         """Return where the reader's log parted from this one, None if it did not or did not say.
@@ -469,7 +464,7 @@ class Partition:
         fetch_offset, _, leader_epoch, _, log_start_offset = spec
         before = self.followers.get(replica_id)
         if before is None:
-            raise self._not_assigned(replica_id, leader_epoch)
+            raise not_assigned(self.topic_partition, replica_id, leader_epoch, self.leader_epoch)
         progress = before.after_fetch(
             fetch_offset,
             log_start_offset,
@@ -582,8 +577,7 @@ class Partition:
     def low_watermark(self) -> int:
         """Return the least log start among this and the live followers (HW-18)."""
         live = (follower for id_, follower in self.followers.items() if self._is_alive(id_))
-        starts = (follower.log_start_offset for follower in live)
-        return min((self.log.log_start_offset, *starts))
+        return min((self.log.log_start_offset, *(it.log_start_offset for it in live)))
 
     def delete_records_before(self, offset: int) -> DeletedRecords:
         """Raise the log's start to an offset, or to the watermark for −1 (REPL-15).
