@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from engine.host.memory import ManualClock
 from engine.host.real import RealFiles
-from engine.log.batch_scan import scan_batches
+from engine.log.batch_scan import BatchScan, scan_batches
 from engine.log.cleaner.cleanable import cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
@@ -23,6 +25,7 @@ from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.records.batch_header import read_header
 from engine.records.record import TimestampType
+from engine.records.view import RecordBatch
 from tests.golden_cases import case, case_dir
 from tests.unit.log.hooks import hooks_of
 
@@ -49,14 +52,23 @@ def settings_of_topic(name: str, topic: str) -> LogConfig:
     )
 
 
+@contextmanager
+def scanned(path: Path) -> Iterator[BatchScan]:
+    """Open a .log for as long as its batches are looked at."""
+    file = FILES.open(str(path))
+    try:
+        yield scan_batches(file)
+    finally:
+        file.close()
+
+
 def horizons(folder: Path) -> set[int]:
     """Return the delete horizons that the batches of a partition have."""
-    found = set()
+    found: set[int | None] = set()
     for path in folder.glob("*.log"):
-        for _, batch in scan_batches(FILES.open(str(path))):
-            if batch.delete_horizon_ms is not None:
-                found.add(batch.delete_horizon_ms)
-    return found
+        with scanned(path) as scan:
+            found |= {batch.delete_horizon_ms for _, batch in scan}
+    return {horizon_ms for horizon_ms in found if horizon_ms is not None}
 
 
 def points(folder: Path) -> dict[TopicPartition, int]:
@@ -68,14 +80,17 @@ def batches(folder: Path) -> list[tuple[object, ...]]:
     """Return the heads of all batches but for lengths and checksums, each with its records."""
     found: list[tuple[object, ...]] = []
     for path in sorted(folder.glob("*.log")):
-        for _, batch in scan_batches(FILES.open(str(path))):
-            records = tuple(record._replace(crc=None) for record in batch.records())
-            if not isinstance(batch, BatchView):
-                found.append((path.name, batch.last_offset, batch.codec, records))
-                continue
-            base, _, epoch, magic, _, *rest = read_header(batch.raw)
-            found.append((path.name, base, epoch, magic, *rest, records))
+        with scanned(path) as scan:
+            found += [(path.name, *_held(batch)) for _, batch in scan]
     return found
+
+
+def _held(batch: RecordBatch) -> tuple[object, ...]:
+    records = tuple(record._replace(crc=None) for record in batch.records())
+    if not isinstance(batch, BatchView):
+        return (batch.last_offset, batch.codec, records)
+    base, _, epoch, magic, _, *rest = read_header(batch.raw)
+    return (base, epoch, magic, *rest, records)
 
 
 def cases() -> list[tuple[str, int, TopicPartition]]:
@@ -144,24 +159,26 @@ def test_a_real_log_is_cleaned_to_the_same_bytes(
 
 
 def test_the_real_passes_did_all_that_a_cleaner_does() -> None:
-    seen = set()
+    seen: set[str] = set()
     for name, number, key in cases():
         for path in (case_dir(name) / f"after{number}" / str(key)).glob("*.log"):
-            for _, batch in scan_batches(FILES.open(str(path))):
-                seen |= {
-                    word
-                    for word, is_so in (
-                        ("empty", batch.record_count == 0),
-                        ("horizon", batch.delete_horizon_ms is not None),
-                        ("marker", batch.is_control),
-                        ("marker with a horizon", batch.is_control and batch.has_delete_horizon),
-                        (batch.codec.label, batch.is_compressed),
-                        (f"magic {batch.magic}", True),
-                        ("append time", batch.timestamp_type is TimestampType.LOG_APPEND_TIME),
-                    )
-                    if is_so
-                }
+            with scanned(path) as scan:
+                for _, batch in scan:
+                    seen |= _kinds_of(batch)
     assert {
         "empty", "horizon", "marker", "marker with a horizon", "gzip", "lz4", "zstd", "snappy",
         "magic 0", "magic 1", "append time",
     } <= seen  # fmt: skip
+
+
+def _kinds_of(batch: RecordBatch) -> set[str]:
+    kinds = {
+        "empty": batch.record_count == 0,
+        "horizon": batch.delete_horizon_ms is not None,
+        "marker": batch.is_control,
+        "marker with a horizon": batch.is_control and batch.has_delete_horizon,
+        batch.codec.label: batch.is_compressed,
+        f"magic {batch.magic}": True,
+        "append time": batch.timestamp_type is TimestampType.LOG_APPEND_TIME,
+    }
+    return {kind for kind, is_so in kinds.items() if is_so}
