@@ -365,6 +365,7 @@ class Invariants:
             if epoch <= self.controller_epoch and self.controller_epoch:
                 self.broke("C1", f"controller epoch {epoch} follows {self.controller_epoch}")
             self.controller_epoch = epoch
+            self._epochs.controller_began(writer, epoch)
             self.losses.controller_changed(epoch)
         elif match := _BROKER_PATH.fullmatch(path):
             self.losses.broker_came(int(match[1]))
