@@ -401,7 +401,7 @@ class Invariants:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
             history.excuse = history.excuse or "an unclean election"
-        self.losses.state_changed(history, before, state)
+        self.losses.state_changed(key, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")
