@@ -10,8 +10,8 @@ For each frame:
 5. The handler gives the response, or promises it; the request's slot keeps its place meanwhile.
 6. Slots leave from the front as they fill: answers keep the order of their requests.
 
-Usual frames of the API that is asked most go past all of that
-(`DispatchTable.serve_usual`), if no request before them is open and the client may do everything.
+Usual frames of the APIs that are asked most go past steps 1 to 5 (`DispatchTable.serve_usual`), if
+the client may do everything.
 
 A connection with too many open slots is paused until some leave. A fault of a handler itself ends
 the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
@@ -23,13 +23,14 @@ Source: NET-2.
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
-from engine.api.dispatch import ApiRow, DispatchTable, serve
+from engine.api.dispatch import ApiRow, DispatchTable, UsualResponse, serve
 from engine.api.exchange import CloseConnection, EncodedResponse, Exchange, Handled, Response
 from engine.errors import WireError
 from engine.host.ports import (
@@ -51,6 +52,8 @@ from engine.wire.headers import (
     response_header_bytes,
 )
 from engine.wire.structs import Struct
+
+_key_of: Final = struct.Struct(">h").unpack_from
 
 
 class ServerEvents(NamedTuple):
@@ -123,7 +126,7 @@ class ClientConnection:
     def __init__(self, server: RequestServer, connection: Connection, listener: str) -> None:
         self._server = server
         self._row_of = server.table.row
-        self._serve_usual = server.table.serve_usual
+        self._usual = server.table.serve_usual
         self._connection = connection
         self._session = Session(connection.peer, server.table.admission, listener)
         # Requests without a response, and those behind them.
@@ -138,17 +141,8 @@ class ClientConnection:
     def take(self, frame: memoryview) -> None:
         """Serve one request frame (steps 1 to 5)."""
         may_go_usual = self._session.may_go_usual
-        if may_go_usual and not self._slots:
-            try:
-                response = self._serve_usual(frame, self._session)
-            except Exception as error:
-                row = self._row_of(self._server.table.usual_key)
-                assert row is not None
-                self._fault(row, error)
-                return
-            if response is not None:
-                self._connection.send((response,), None)
-                return
+        if may_go_usual and self._take_usual(frame):
+            return
         try:
             key, version, correlation_id, client_id, position = read_request_header(frame)
             row = self._row_of(key)
@@ -179,6 +173,55 @@ class ClientConnection:
             self._end(str(error))
         except CloseConnection as order:
             self._close_in_turn(order.reason)
+
+    def _take_usual(self, frame: memoryview) -> bool:
+        """Serve a frame of the usual form of its API; False with nothing done."""
+        try:
+            (key,) = _key_of(frame)
+            serve_usual = self._usual[key]
+        except (KeyError, struct.error):
+            return False
+        try:
+            response = serve_usual(frame, self._session)
+        except Exception as error:
+            self._fault_of(key, error)
+            return True
+        if response is None:
+            return False
+        if type(response) is bytes and not self._slots:
+            self._connection.send((response,), None)
+        elif isinstance(response, Promise):
+            self._await_usual(key, response)
+        else:
+            slot = _Slot()
+            self._slots.append(slot)
+            self._fill_usual(slot, response)
+        return True
+
+    def _await_usual(self, key: int, promise: Promise[UsualResponse]) -> None:
+        """Keep the place of a response that is promised whole."""
+        slot = _Slot()
+        self._slots.append(slot)
+
+        def kept() -> None:
+            if promise.error is not None:
+                self._fault_of(key, promise.error)
+            else:
+                self._fill_usual(slot, promise.result())
+
+        promise.watch(kept)
+        self._pause_if_full()
+
+    def _fill_usual(self, slot: _Slot, response: UsualResponse) -> None:
+        if type(response) is bytes:
+            self._leave(slot, (response,), None)
+        else:
+            self._leave(slot, *response)
+
+    def _fault_of(self, key: int, error: Exception) -> None:
+        row = self._row_of(key)
+        assert row is not None
+        self._fault(row, error)
 
     def _close_in_turn(self, reason: str) -> None:
         """Close behind the responses that are still owed; nothing more is read."""
@@ -272,13 +315,20 @@ class ClientConnection:
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
         """Give a slot its response and let go of what is ready (step 6)."""
+        if response is None:
+            self._leave(slot, None, None)
+        else:
+            self._leave(slot, *_parts_of(row, exchange, response))
+
+    def _leave(
+        self, slot: _Slot, parts: Sequence[SendPart] | None, on_sent: Callable[[], None] | None
+    ) -> None:
         if self._is_closed:
-            if isinstance(response, EncodedResponse) and response.on_sent is not None:
-                response.on_sent()
+            if on_sent is not None:
+                on_sent()
             return
         slot.is_filled = True
-        if response is not None:
-            slot.parts, slot.on_sent = _parts_of(row, exchange, response)
+        slot.parts, slot.on_sent = parts, on_sent
         while self._slots and self._slots[0].is_filled:
             first = self._slots.popleft()
             if first.parts is not None:

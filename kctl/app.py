@@ -31,6 +31,7 @@ NOUNS: dict[str, Noun] = {
     "replay": Noun("replay", "Send the records of copied logs to a topic, at their pace", _DATA),
     "offsets": Noun("offsets", "Show where partitions start and end, or where a time is", _DATA),
     "records": Noun("records", "Delete the oldest records of partitions", _DATA),
+    "retention": Noun("retention", "Show what retention deletes and when, or would", _DATA),
     "brokers": Noun("brokers", "List brokers, their log directories, settings and APIs", _CLUSTER),
     "leaders": Noun("leaders", "List leaders, elect and balance them", _CLUSTER),
     "reassign": Noun("reassign", "Plan moves of replicas, execute and watch them", _CLUSTER),

@@ -14,13 +14,13 @@ neither a text nor an encoding, so that it is not the empty text.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from engine.model import TopicPartition
 from engine.records.record import NO_TIMESTAMP, Header, Record
 from engine.records.record_run import RecordRun
 from kctl.render import Column
+from kctl.time_text import time_text
 
 UTF_8 = "utf-8"
 BASE64 = "base64"
@@ -154,21 +154,3 @@ def _time(timestamp_ms: int, *, is_table: bool) -> int | str | None:
 def time_text_or_none(timestamp_ms: int) -> str | None:
     """Return a record's time, None if it has none."""
     return None if timestamp_ms == NO_TIMESTAMP else time_text(timestamp_ms)
-
-
-def time_text(timestamp_ms: int) -> str:
-    """Return a time as ISO 8601 in UTC; a number where no calendar has the day."""
-    seconds, ms = divmod(timestamp_ms, 1000)
-    text = _second_text(seconds)
-    return str(timestamp_ms) if text is None else f"{text}.{ms:03d}Z"
-
-
-@lru_cache(maxsize=16)
-def _second_text(seconds: int) -> str | None:
-    """Return a second's date and time: many records are of the same one."""
-    from datetime import datetime, timedelta
-
-    try:
-        return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat()
-    except OverflowError:
-        return None

@@ -69,6 +69,15 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         note="rows with offset are those of --at",
     ),
     "records delete": _rows("offsets_work.DELETE_COLUMNS"),
+    "retention plan": _rows(
+        "retention_work.PLAN_COLUMNS+retention_work.CHART_COLUMN",
+        "retention_work.TOPIC_COLUMNS+retention_work.CHART_COLUMN",
+        "retention_work.UPCOMING_COLUMNS",
+        "retention_work.ADVICE_COLUMNS",
+        note="rows with partitions are those of --by-topic, with at_ms of --upcoming, with "
+        "budget_bytes of --advise",
+    ),
+    "retention run": _rows("retention_run.RUN_COLUMNS"),
     "brokers list": _rows("brokers_work.LIST_COLUMNS"),
     "brokers describe": _rows("brokers_work.DESCRIBE_COLUMNS"),
     "brokers drain": _JOB,
@@ -212,7 +221,9 @@ def _row(columns: Sequence[Column]) -> Schema:
 
 
 def _kind(column: Column) -> str:
-    return column.kind or ("integer" if column.right or column.is_size else "string")
+    return column.kind or (
+        "integer" if column.right or column.is_size or column.is_time else "string"
+    )
 
 
 def _value(kind: str, column: Column) -> Schema:

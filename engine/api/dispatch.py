@@ -11,22 +11,32 @@ from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import Admission, Rule, Session
 from engine.api.denied import denied
-from engine.api.exchange import Exchange, Handled, Handler
+from engine.api.exchange import EncodedResponse, Exchange, Handled, Handler
+from engine.host.promise import Promise
 from engine.wire.headers import api
 
-__all__ = ["ApiRow", "DispatchTable", "RequestDecoder", "Rule", "UsualHandler", "serve"]
+__all__ = [
+    "ApiRow",
+    "DispatchTable",
+    "RequestDecoder",
+    "Rule",
+    "UsualHandler",
+    "UsualResponse",
+    "serve",
+]
 
 
 #: Makes a request of a body (a view of the frame) and the version; raises WireError.
 RequestDecoder: TypeAlias = Callable[[memoryview, int], object]
 
 
-#: Serves a whole frame of the usual form and returns its response; None with nothing done.
-UsualHandler: TypeAlias = Callable[[memoryview, Session], bytes | None]
-
-
-def _serve_nothing(_frame: memoryview, _session: Session) -> bytes | None:
-    return None
+#: A response to a whole frame, with its header.
+UsualResponse: TypeAlias = bytes | EncodedResponse
+#: Serves a whole frame of the usual form and returns its response, or a promise of it; None with
+#: nothing done.
+UsualHandler: TypeAlias = Callable[
+    [memoryview, Session], UsualResponse | Promise[UsualResponse] | None
+]
 
 
 class ApiRow(NamedTuple):
@@ -55,10 +65,9 @@ class DispatchTable:
         self._rows: dict[int, ApiRow] = {}
         #: How some of them serve brokers of this process that ask in values.
         self._near_rows: dict[int, ApiRow] = {}
-        #: Is asked before the rows are, for every frame that has no open request before it and
-        #: comes from somebody to whom nothing can be denied.
-        self.serve_usual: UsualHandler = _serve_nothing
-        self.usual_key = -1
+        #: Are asked before the rows are, for every frame of their key that comes from somebody to
+        #: whom nothing can be denied.
+        self.serve_usual: dict[int, UsualHandler] = {}
 
     def serve(
         self,
@@ -74,7 +83,7 @@ class DispatchTable:
     ) -> None:
         """Add a row for all stable versions of an API, or those up to `highest`.
 
-        One of the rows may have a usual way past its handler.
+        `serve_usual` is a usual way past its handler.
         """
         key, stable = api(name).key, api(name).stable
         assert key not in self._rows, name
@@ -91,8 +100,7 @@ class DispatchTable:
             is_advertised,
         )
         if serve_usual is not None:
-            assert self.usual_key < 0, name
-            self.serve_usual, self.usual_key = serve_usual, key
+            self.serve_usual[key] = serve_usual
 
     def row(self, key: int) -> ApiRow | None:
         """Return the row of a key, None if it is not served."""

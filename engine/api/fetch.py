@@ -25,6 +25,7 @@ Differs: a down-converted response is made whole before it is sent, not while it
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import partial
 from typing import NamedTuple
 
 from engine.api.admission import AclOperation, AclResource, Session
@@ -34,11 +35,13 @@ from engine.api.fetch_session import (
     INITIAL_EPOCH,
     FetchContext,
     FetchedPartitions,
+    FetchSession,
     FetchSessionCache,
     SessionPartition,
 )
 from engine.api.produce_leaders import CurrentLeaders
 from engine.api.usual_fetch import Asked, UsualFetch
+from engine.api.usual_follower_fetch import StandingSession, UsualFollowerFetch
 from engine.host.ports import SendPart
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -88,8 +91,10 @@ class FetchDeps(NamedTuple):
 class Fetch:
     """FetchedPartitions Fetch; takes requests as `read_fetch_request` reads them."""
 
-    def __init__(self, deps: FetchDeps) -> None:
+    def __init__(self, deps: FetchDeps, followers: UsualFollowerFetch | None = None) -> None:
+        """Without `followers` no session stands."""
         self._replica_manager = deps.replica_manager
+        self._followers = followers
         self._metadata_cache = deps.metadata_cache
         self._sessions = deps.sessions
         self._max_bytes = deps.max_bytes
@@ -121,8 +126,19 @@ class Fetch:
         if specs and request.isolation_level not in _ISOLATION_LEVELS:
             return EncodedResponse(self._failed(request, exchange), None)
         read: FetchResults | Promise[FetchResults] = []
+        standing: StandingSession | None = None
         if specs:
-            read = self._replica_manager.fetch(self._params(request, exchange), specs)
+            params = self._params(request, exchange)
+            followers = self._followers
+            if is_follower and not refused and followers is not None:
+                standing = followers.begin(
+                    context, request, params, exchange, partial(self._answer_standing, exchange)
+                )
+            read = self._replica_manager.fetch(
+                params, specs, None if standing is None else standing.stand
+            )
+        if standing is not None and isinstance(read, Promise):
+            return standing.first_response
 
         def response(results: FetchResults) -> EncodedResponse:
             return self._response(context, interesting, results, refused, exchange)
@@ -137,6 +153,18 @@ class Fetch:
         results = self._replica_manager.fetch(params._replace(max_wait_ms=0), specs)
         assert not isinstance(results, Promise)
         return self._response(context, [partition], results, [], exchange)
+
+    def _answer_standing(
+        self,
+        exchange: Exchange,
+        session: FetchSession,
+        epoch: int,
+        partitions: list[SessionPartition],
+        results: FetchResults,
+    ) -> EncodedResponse:
+        """Answer a follower's request of an epoch, whose session has stood since an exchange."""
+        context = self._sessions.context_of(session, epoch)
+        return self._response(context, partitions, results, [], exchange)
 
     def _response(
         self,

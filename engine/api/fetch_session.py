@@ -190,6 +190,9 @@ class FetchContext:
 
     __slots__ = ("partitions",)
 
+    #: The session that goes on with it.
+    session: FetchSession | None = None
+
     def __init__(self, partitions: Iterable[SessionPartition]) -> None:
         #: What is to be read, in this order.
         self.partitions: Sequence[SessionPartition] = list(partitions)
@@ -242,15 +245,13 @@ class _FullContext(FetchContext):
 
 class _IncrementalContext(FetchContext):
     # Source: FET-7.
-    __slots__ = ("_epoch", "_session")
-
     def __init__(self, session: FetchSession, epoch: int) -> None:
         super().__init__(session.partitions.values())
-        self._session = session
+        self.session: FetchSession = session
         self._epoch = epoch
 
     def answer(self, partitions: FetchedPartitions) -> SessionResponse:
-        session = self._session
+        session = self.session
         if session.epoch != self._epoch:
             # The client sent the next request before this answer: this one may be a repetition.
             return SessionResponse([], session.id, INVALID_FETCH_SESSION_EPOCH)

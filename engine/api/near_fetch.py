@@ -16,6 +16,7 @@ from engine.replication.delayed_fetch import FetchResult, FetchResults
 from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch, NearFetched
 from engine.replication.partition_types import FetchSpec
+from engine.replication.standing_fetch import near_stand
 
 
 class AnswerNearFetch:
@@ -45,7 +46,8 @@ class AnswerNearFetch:
             params = params._replace(max_bytes=bound, min_bytes=min(params.min_bytes, bound))
         # A refusal is told soon, by a fetch that ends with whatever there is.
         give = None if refused or params.min_bytes > 1 else request.give
-        read = replica_manager.fetch(params, specs, give)
+        stand = None if give is None else near_stand(give)
+        read = replica_manager.fetch(params, specs, stand)
 
         def answer(results: FetchResults) -> NearFetched:
             return NearFetched([(key, _answer_of(row)) for key, row in results] + refused)

@@ -267,7 +267,7 @@ def _encoded(
     if isinstance(records, bytes):
         part, size = records, len(records)
     else:
-        part, size, on_sent = _region_of(records)
+        part, size, on_sent = region_of(records)
     session_id = 0
     if session is not None:
         session_id = session.id
@@ -283,7 +283,7 @@ def _encoded(
     return new_tuple(EncodedResponse, (parts, on_sent))
 
 
-def _region_of(
+def region_of(
     records: FetchSlice,
 ) -> tuple[bytes | FileRegion, int, Callable[[], None] | None]:
     """Return a region of a file as it is sent, its size, and what lets the file go."""

@@ -1,7 +1,8 @@
 """The usual way through a broker of the requests that it gets most: produces of one batch.
 
 ```
-frame ─ read_produce_usual ─ append_records_usual ─ answer's frame
+frame ─ read_produce_usual ─┬─ append_records_usual ────────────────── answer's frame
+  │                         └─ AwaitedAppend: acks=-1 ─ promise of it
   └ anything else: nothing has been done, and the dispatch table's row serves it
 ```
 
@@ -12,17 +13,23 @@ decision. For small requests the steps between the layers cost more than the app
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import TypeAlias
 
 from engine.api.admission import Session
+from engine.api.dispatch import UsualResponse
 from engine.api.exchange import Exchange
 from engine.api.produce import ADMIN_CLIENT_ID, Produce
 from engine.host.ports import Clock
+from engine.host.promise import Promise
 from engine.replication.delayed_produce import ProduceResult
 from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition import ACKS_ALL
 from engine.wire.headers import response_header_bytes
 from engine.wire.usual_produce_bytes import PRODUCE_KEY, ProduceHead, read_produce_usual
 
 _NO_PARTITIONS: Container[int] = ()
+#: Version, correlation id, what stands in front of the records, records.
+UsualRequest: TypeAlias = tuple[int, int, ProduceHead, memoryview]
 
 
 class UsualProduce:
@@ -31,10 +38,11 @@ class UsualProduce:
     def __init__(self, produce: Produce, metadata_cache: MetadataCache, clock: Clock) -> None:
         self._produce = produce
         self._append_usual = produce.replica_manager.append_records_usual
+        self._append_awaited_usual = produce.replica_manager.awaited_append.append_usual
         self._metadata_cache = metadata_cache
         self._clock = clock
 
-    def answer(self, frame: memoryview, session: Session) -> bytes | None:
+    def answer(self, frame: memoryview, session: Session) -> bytes | Promise[UsualResponse] | None:
         """Serve a request and return its response with its header; None with nothing done.
 
         The session's client must be one to whom nothing can be denied.
@@ -43,7 +51,7 @@ class UsualProduce:
         if request is None:
             return None
         version, correlation_id, head, records = request
-        client_id, acks, topic_partition, _, _, _ = head
+        client_id, acks, _, topic_partition, _, _, _ = head
         topic, index = topic_partition
         if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
             return None
@@ -51,11 +59,34 @@ class UsualProduce:
             topic_partition, records, acks, is_internal_allowed=client_id == ADMIN_CLIENT_ID
         )
         if result is None:
-            return None
+            return self._await(request, session) if acks == ACKS_ALL else None
         error, base_offset, append_time_ms, log_start = result
         if error is None:
             return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
         return self._refused(session, version, correlation_id, head, result)
+
+    def _await(
+        self, request: UsualRequest, session: Session
+    ) -> bytes | Promise[UsualResponse] | None:
+        """Serve a request that waits for followers."""
+        version, correlation_id, head, records = request
+        client_id, _, timeout_ms, topic_partition, _, _, _ = head
+        appended = self._append_awaited_usual(
+            topic_partition,
+            records,
+            timeout_ms,
+            is_internal_allowed=client_id == ADMIN_CLIENT_ID,
+        )
+
+        def response(result: ProduceResult) -> bytes:
+            error, base_offset, append_time_ms, log_start = result
+            if error is None:
+                return head.answer(correlation_id, (base_offset, append_time_ms, log_start))
+            return self._refused(session, version, correlation_id, head, result)
+
+        if isinstance(appended, Promise):
+            return appended.then(lambda results: response(results[topic_partition]))
+        return None if appended is None else response(appended)
 
     def _refused(
         self,

@@ -46,6 +46,7 @@ from engine.api.produce import Produce
 from engine.api.stop_replica import StopReplica
 from engine.api.to_controller import ToController
 from engine.api.update_metadata import UpdateMetadata
+from engine.api.usual_follower_fetch import UsualFollowerFetch
 from engine.api.usual_produce import UsualProduce
 from engine.broker.isr_proposals import AskController
 from engine.broker.loggers import PythonLoggers
@@ -137,7 +138,8 @@ def data_rows(deps: ApiDeps) -> list[Row]:
     slots = deps.config.max_incremental_fetch_session_cache_slots
     sessions = FetchSessionCache(metadata_cache, deps.entropy, slots=slots)
     fetch_deps = FetchDeps(replica_manager, metadata_cache, sessions, deps.config.fetch_max_bytes)
-    fetch, near_fetch = Fetch(fetch_deps), AnswerNearFetch(fetch_deps)
+    followers = UsualFollowerFetch(metadata_cache, sessions, clock)
+    fetch, near_fetch = Fetch(fetch_deps, followers), AnswerNearFetch(fetch_deps)
     produce = Produce(replica_manager, metadata_cache)
     producer_ids = ProducerIds(lambda: _producer_id_block(deps), clock)
     return [
@@ -148,7 +150,14 @@ def data_rows(deps: ApiDeps) -> list[Row]:
             decode_produce_request,
             UsualProduce(produce, metadata_cache, clock).answer,
         ),
-        Row("Fetch", fetch.handle, rule, read_fetch_request, near=near_fetch.handle),
+        Row(
+            "Fetch",
+            fetch.handle,
+            rule,
+            read_fetch_request,
+            followers.answer,
+            near=near_fetch.handle,
+        ),
         Row("ListOffsets", ListOffsets(replica_manager, clock).handle, rule),
         Row("DeleteRecords", DeleteRecords(replica_manager, metadata_cache).handle, rule),
         Row("OffsetForLeaderEpoch", OffsetForLeaderEpoch(replica_manager).handle, rule),

@@ -224,6 +224,7 @@ class Broker:
         return ControllerLink(self.metadata_cache, self.peers, self.host.timers, self.host.clock)
 
     def _close_storage(self) -> None:
+        self.storage.cleaner.stop()
         # What runs on threads works on logs that are open.
         self.tasks.stop()
         self.deadlines.stop()
@@ -424,6 +425,10 @@ class Broker:
             await self._shutdown.run(self.epoch)
         await self._closing.run()
         _log.info("broker %d has stopped", self.broker_id)
+
+    def clean_up_logs(self) -> int:
+        """Delete what retention takes now; returns how many segments went (RET-2)."""
+        return self.storage.logs.clean_up()
 
     def stop_waiting(self) -> None:
         """Have a `stop` that is under way, or comes, wait for no leaders to move."""

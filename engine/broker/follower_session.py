@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from engine.client.connection import Call
+from engine.client.connection import Call, UsualExchange
 from engine.kafka_errors import NONE
 from engine.log.log_reader import EARLIEST, LATEST
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
@@ -33,6 +33,11 @@ from engine.wire import messages
 from engine.wire.fetch_bytes import (
     FIRST_WITH_REPLICA_STATE,
     FIRST_WITH_TOPIC_IDS,
+)
+from engine.wire.usual_replica_bytes import (
+    ReplicaFetch,
+    ReplicaLimits,
+    encode_replica_fetch_usual,
 )
 
 #: Before it a leader cannot say where logs part.
@@ -64,6 +69,8 @@ class FollowerSession:
         self._session_id = _NO_SESSION
         self._epoch = _FIRST_EPOCH
         self._held: dict[TopicPartition, _Asked] = {}
+        # What is held by id, once somebody has looked for it so.
+        self._by_id: dict[tuple[bytes | None, int], TopicPartition] | None = None
         self._uses_ids = False
         self._near_params = FetchParams(
             replica_id, config.max_wait_ms, config.min_bytes, config.max_bytes, Isolation.LOG_END
@@ -89,10 +96,12 @@ class FollowerSession:
         specs: Mapping[TopicPartition, FetchSpec],
         topic_ids: Mapping[str, bytes],
         give: Give | None = None,
+        usual: UsualExchange | None = None,
     ) -> Call:
         """Return the request of a round; the session is that of its message, not of `near`.
 
-        `give` takes what a near leader has of one partition while the round waits.
+        `give` takes what a near leader has of one partition while the round waits, `usual` the
+        responses of a far one with which the session goes on in the usual way.
         """
         # As they are now: a topic may be gone by the time the request is written.
         ids = {key.topic: topic_ids[key.topic] for key in specs if key.topic in topic_ids}
@@ -108,6 +117,7 @@ class FollowerSession:
             _LOWEST_FETCH,
             None if uses_ids else FIRST_WITH_TOPIC_IDS - 1,
             near=NearFetch(self._near_params, specs, ids, give),
+            usual=usual,
         )
 
     def _message(
@@ -133,7 +143,7 @@ class FollowerSession:
                 for key, each in self._held.items()
                 if key not in asked or asked[key].topic_id != each.topic_id
             }
-        self._held = asked
+        self._held, self._by_id = asked, None
         request = self._request(version)
         request.session_id, request.session_epoch = self._session_id, self._epoch
         request.topics = _topics(sent, version)
@@ -182,12 +192,59 @@ class FollowerSession:
         if self._session_id == _NO_SESSION:
             self.reset()
         else:
-            self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
+            self._go_on()
         return answers
+
+    def _go_on(self) -> None:
+        self._epoch = 1 if self._epoch == _LAST_EPOCH else self._epoch + 1
 
     def reset(self) -> None:
         """Begin anew with the next request: nothing is known of what the leader holds."""
         self._session_id, self._epoch, self._held = _NO_SESSION, _FIRST_EPOCH, {}
+        self._by_id = None
+
+    # The usual round
+
+    def find(self, session_id: int, topic_id: bytes, index: int) -> TopicPartition | None:
+        """Return a partition that a response of the session is of, None if it holds none such."""
+        if session_id != self._session_id or session_id == _NO_SESSION:
+            return None
+        by_id = self._by_id
+        if by_id is None:
+            by_id = self._by_id = {
+                (asked.topic_id, key.partition): key for key, asked in self._held.items()
+            }
+        return by_id.get((topic_id, index))
+
+    def took_usual(self) -> None:
+        """Move on by a response that was `find`'s."""
+        self._go_on()
+
+    def encode_usual(
+        self,
+        client_id: bytes,
+        correlation_id: int,
+        version: int,
+        topic_partition: TopicPartition,
+        spec: FetchSpec,
+    ) -> bytes:
+        """Return the frame of the next request, of one partition that has moved to `spec`."""
+        _, topic_id = self._held[topic_partition]
+        assert topic_id is not None
+        # Only now: a request that is not sent tells the leader nothing.
+        self._held[topic_partition] = new_tuple(_Asked, (spec, topic_id))
+        config = self._config
+        limits = (
+            version, config.max_wait_ms, config.min_bytes, config.max_bytes, self._session_id,
+            self._replica_id, self._replica_epoch(),
+        )  # fmt: skip
+        fetch_offset, max_bytes, leader_epoch, fetched_epoch, start = spec
+        _, index = topic_partition
+        request = (
+            correlation_id, new_tuple(ReplicaLimits, limits), self._epoch, topic_id, index,
+            _or_no_epoch(leader_epoch), fetch_offset, _or_no_epoch(fetched_epoch), start, max_bytes,
+        )  # fmt: skip
+        return encode_replica_fetch_usual(client_id, new_tuple(ReplicaFetch, request))
 
 
 def _answer_of(row: messages.FetchResponse.PartitionData) -> LeaderAnswer:

@@ -8,7 +8,8 @@ _next ──┼── out of range: leader's end, leader's start ──┼─> a
 ```
 
 A response is worked on a turn of its own: a leader of this process answers amid its own work. Such
-a leader's fetch may stand, and give one partition's records after the other (`StandingFetch`).
+a leader's fetch may stand, and give one partition's records after the other (`StandingFetch`). With
+one of another process a round goes on by itself while its responses are usual (`UsualRound`).
 
 Source: PART-9; Kafka's AbstractFetcherThread.doWork.
 Differs: the round that finds nothing due, and nothing to be forgotten, waits for the next that is;
@@ -28,6 +29,7 @@ from engine.broker.follower_session import (
     offsets_of,
 )
 from engine.broker.peers import BrokerLink, NearLink, Peers
+from engine.broker.usual_round import UsualRound
 from engine.errors import EngineError
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
@@ -38,7 +40,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.near_fetch import NearFetched
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
-from engine.replication.standing_fetch import StandingFetch
+from engine.replication.standing_fetch import NearStandingFetch
 from engine.wire import messages
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -67,6 +69,7 @@ class LeaderFetcher:
         self._ports = ports
         self._client_id = f"broker-{ports.broker_id}-fetcher-{number}"
         self._session = FollowerSession(ports.broker_id, ports.epoch, fetcher.config)
+        self._usual = UsualRound(self._client_id, fetcher, self._session, ports.clock)
         self._link: BrokerLink | None = None
         # What this round asks for; a leader that gives amid it is asked for what follows.
         self._asked: dict[TopicPartition, FetchSpec] = {}
@@ -119,7 +122,8 @@ class LeaderFetcher:
             self._when_there(end, lambda: self._end_is_there(end, ends_asked))
         else:
             self._asked = specs
-            call = self._session.call(specs, self._topic_ids(specs), self._give)
+            self._usual.begin(specs)
+            call = self._session.call(specs, self._topic_ids(specs), self._give, self._usual)
             response = link.ask(call)
             self._when_there(response, lambda: self._fetched(response, specs))
 
@@ -156,7 +160,7 @@ class LeaderFetcher:
 
     def _give(
         self,
-        fetch: StandingFetch,
+        fetch: NearStandingFetch,
         topic_partition: TopicPartition,
         spec: FetchSpec,
         answer: LeaderAnswer,
@@ -174,7 +178,7 @@ class LeaderFetcher:
 
     def _fetched(
         self,
-        promise: Promise[messages.FetchResponse | NearFetched],
+        promise: Promise[messages.FetchResponse | NearFetched | None],
         specs: Mapping[TopicPartition, FetchSpec],
     ) -> None:
         if promise.error is not None:
@@ -182,6 +186,10 @@ class LeaderFetcher:
             return
         self._reached()
         response = promise.result()
+        if response is None:
+            # Usual rounds took all that came.
+            self._next()
+            return
         if isinstance(response, NearFetched):
             self.fetcher.taken(specs, response.answers)
             self._next()

@@ -34,6 +34,7 @@ from engine.config.replica_selectors import REPLICA_SELECTORS
 from engine.errors import StorageError
 from engine.host.ports import Files, LogDirOffline
 from engine.limits import STATES_TOLD_MAX
+from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
 from engine.log.log_config import LogConfig
 from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of
@@ -45,9 +46,9 @@ from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.nearest_replica import NearestReplica
 from engine.replication.partition_types import ReplicationConfig
-from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.replica_fetcher import ReplicaFetcherConfig
-from engine.replication.replica_manager import ReplicaManager, ReplicaManagerConfig
+from engine.replication.replica_manager import ReplicaManager
 from engine.replication.state_text import state_text
 from engine.znode.client import ZnodeClient
 
@@ -98,6 +99,11 @@ class Storage:
                 self._high_watermark_of,
                 self._directory_offline,
             ),
+        )
+        self.cleaner = LogCleaner(
+            self.logs,
+            CleanerPorts(host.files, tasks, host.clock, self._high_watermark_of),
+            _cleaner_config(config),
         )
         self.quotas = ReplicationQuotas(live, host.clock)
         self._open_copying(host, metadata_cache, ports)
@@ -194,6 +200,7 @@ class Storage:
                     _logs_log.warning("%s: %s is no partition and is left alone", path, name)
             for problem in directory.problems:
                 _logs_log.warning("%s: %s", path, problem)
+        self.cleaner.start()
         config = self._live.config
         every_ms = config.replica_high_watermark_checkpoint_interval_ms
         self._tasks.every(
@@ -253,6 +260,7 @@ class Storage:
         None stands for all topics: a setting of the broker stands behind each topic's own.
         """
         self.logs.reconfigure(topic)
+        self.cleaner.reconfigure(_cleaner_config(self._live.config))
         self.fetchers.resize(self._live.config.num_replica_fetchers)
         self.quotas.reconfigure()
         self.leadership.reconfigure(topic)
@@ -294,6 +302,19 @@ def _fetcher_config(config: BrokerConfig) -> ReplicaFetcherConfig:
         config.replica_fetch_response_max_bytes,
         config.replica_fetch_min_bytes,
         config.replica_fetch_wait_max_ms,
+    )
+
+
+def _cleaner_config(config: BrokerConfig) -> CleanerConfig:
+    return CleanerConfig(
+        config.log_cleaner_enable,
+        config.log_cleaner_threads,
+        config.log_cleaner_backoff_ms,
+        config.log_cleaner_dedupe_buffer_size,
+        config.log_cleaner_io_buffer_load_factor,
+        config.log_cleaner_io_buffer_size,
+        config.log_cleaner_io_max_bytes_per_second,
+        config.message_max_bytes,
     )
 
 

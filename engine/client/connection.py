@@ -22,7 +22,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from engine import __version__
 from engine.client.errors import (
@@ -37,6 +37,7 @@ from engine.errors import api_error
 from engine.host.ports import Buffer
 from engine.kafka_errors import ILLEGAL_SASL_STATE, NONE, UNSUPPORTED_VERSION, kafka_error
 from engine.limits import CLIENT_FRAME_BYTES_MAX
+from engine.model import new_tuple
 from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
@@ -66,11 +67,31 @@ _TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
 Message: TypeAlias = "Struct | Callable[[int], Struct]"
 
 
+class UsualExchange(Protocol):
+    """Takes the responses to a call that are usual, and says what is asked behind each.
+
+    The call goes on for as long as that is something; whoever asked gets the first response that is
+    not usual, or None in place of it where nothing was to be asked behind a usual one.
+    """
+
+    def read(self, frame: memoryview, version: int) -> Any:
+        """Return what a response's frame says, None for an unusual one: nothing is done then."""
+        ...
+
+    def take(self, read: Any, /) -> bool:
+        """Use what was read; tells whether `request` is to be sent."""
+        ...
+
+    def request(self, correlation_id: int) -> bytes:
+        """Return the frame of the next request, with its header."""
+        ...
+
+
 class Call(NamedTuple):
     """A request: `message` may be a function of the version that was agreed on.
 
     `lowest` and `highest` bound the version further than both sides do. `near` asks the same of a
-    broker of this process, in values that its row knows.
+    broker of this process, in values that its row knows. `usual` is shown each response first.
     """
 
     api_name: str
@@ -79,6 +100,7 @@ class Call(NamedTuple):
     highest: int | None = None
     has_response: bool = True
     near: object | None = None
+    usual: UsualExchange | None = None
 
 
 class VersionRange(NamedTuple):
@@ -179,12 +201,34 @@ class BrokerConnection:
         frame += request_header_bytes(key, version, correlation_id, self._client_id)
         message_codec(f"{api_name}Request", version).append(body, frame)
         _LENGTH.pack_into(frame, 0, len(frame) - _LENGTH.size)
-        self._next_correlation_id = (
-            0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
-        )
+        self._next_correlation_id = _behind(correlation_id)
         self._output.append(frame)
         if has_response:
             self._sent.append(Sent(api_name, key, version, correlation_id, token))
+
+    def answered(self, frame: memoryview) -> Sent | None:
+        """Return the request that a frame responds to, if that is not one of the handshake.
+
+        Nothing is taken: `take_frame` does that, or `drop_answered`.
+        """
+        if not self._sent or len(frame) < _LENGTH.size:
+            return None
+        sent = self._sent[0]
+        (correlation_id,) = _LENGTH.unpack_from(frame)
+        return None if sent.token is None or correlation_id != sent.correlation_id else sent
+
+    def drop_answered(self) -> None:
+        """Take the oldest request's response as one that somebody has read."""
+        self._sent.popleft()
+
+    def send_again(self, sent: Sent, encode: Callable[[int], bytes]) -> bytes:
+        """Return the frame of a request like an earlier one; it is sent by who calls."""
+        api_name, key, version, _, token = sent
+        correlation_id = self._next_correlation_id
+        frame = encode(correlation_id)
+        self._next_correlation_id = _behind(correlation_id)
+        self._sent.append(new_tuple(Sent, (api_name, key, version, correlation_id, token)))
+        return frame
 
     # -- responses
 
@@ -298,6 +342,10 @@ class BrokerConnection:
         request = messages.SaslAuthenticateRequest(auth_bytes=token)
         version = self.version_of("SaslAuthenticate")
         self.send("SaslAuthenticate", request, version=version, token=None)
+
+
+def _behind(correlation_id: int) -> int:
+    return 0 if correlation_id == _CORRELATION_ID_MAX else correlation_id + 1
 
 
 def _begins_with_unsupported(body: memoryview) -> bool:

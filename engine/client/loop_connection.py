@@ -23,6 +23,7 @@ from engine.client.settings import Address
 from engine.errors import EngineError
 from engine.host import ports
 from engine.host.promise import Promise
+from engine.model import new_tuple
 
 
 class _Owed(NamedTuple):
@@ -135,6 +136,8 @@ class LoopConnection:
             # What came before a connection was closed may arrive behind that.
             return
         self._has_responded = True
+        if self._take_usual(connection, wire, frame):
+            return
         try:
             # The frame is gone after the call, and responses have views of it.
             response = connection.take_frame(bytes(frame))
@@ -149,6 +152,35 @@ class LoopConnection:
             self._send_unsent()
         else:
             self._flush()
+
+    def _take_usual(
+        self, connection: BrokerConnection, wire: ports.Connection, frame: memoryview
+    ) -> bool:
+        """Let a call go on by itself with a response that is usual; False with nothing done."""
+        sent = connection.answered(frame)
+        if sent is None:
+            return False
+        owed = self._owed[sent.token]
+        usual = owed.call.usual
+        if usual is None:
+            return False
+        read = usual.read(frame, sent.version)
+        if read is None:
+            return False
+        connection.drop_answered()
+        goes_on = usual.take(read)
+        if wire is not self._wire:
+            # What was read led to the end of the connection: the call has failed with it.
+            return True
+        if goes_on:
+            deadline_ms = self._clock.monotonic_ms() + self._timeout_ms
+            self._owed[sent.token] = new_tuple(_Owed, (owed.call, deadline_ms, owed.promise))
+            wire.send((connection.send_again(sent, usual.request),))
+        else:
+            del self._owed[sent.token]
+            self._rest_if_idle()
+            owed.promise.keep(Response(sent.token, sent.version, None))
+        return True
 
     def _broken(self, error: EngineError) -> None:
         """End a connection whose peer is not what it should be: all calls get that error."""

@@ -211,6 +211,11 @@ class Cluster:
         await broker.stop()
         self.brokers.remove(broker)
 
+    async def clean_up(self) -> None:
+        """Have all brokers delete what retention takes."""
+        for broker in self.brokers:
+            broker.clean_up_logs()
+
     def stop_with_all(self) -> None:
         """Wait for no leaders to move: the cluster of these brokers stops as a whole."""
         self._is_whole = True

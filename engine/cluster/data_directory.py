@@ -24,6 +24,7 @@ broker-<id>.lock     locked by its process
 broker-<id>.json     that process: {"pid": …, "address": "host:port", "zookeeper": "host:port"}
                      there is no address yet while it starts
 broker-<id>.log      what it has to say
+broker-<id>.looks    how often it has carried out a request: {"looks": …}
 ```
 
 | lock | running.json | cluster.json | state |
@@ -151,6 +152,21 @@ class DataDirectory:
     def _broker_running_path(self, broker_id: int) -> str:
         return f"{self.broker_path(broker_id)}.json"
 
+    def looks_of(self, broker_id: int) -> int:
+        """Return how often a broker's process has carried out a request."""
+        try:
+            content = self._read(self._looks_path(broker_id))
+            return 0 if content is None else int(content["looks"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadClusterFile(self._looks_path(broker_id), f"no count: {error}") from error
+
+    def note_look(self, broker_id: int) -> None:
+        """Note that a broker's process has carried out a request."""
+        self._write(self._looks_path(broker_id), {"looks": self.looks_of(broker_id) + 1})
+
+    def _looks_path(self, broker_id: int) -> str:
+        return f"{self.broker_path(broker_id)}.looks"
+
     def broker_files(self, broker_id: int) -> list[str]:
         """Return the files beside the log directory of a broker, whether they are there or not."""
         running = self._broker_running_path(broker_id)
@@ -159,6 +175,8 @@ class DataDirectory:
             f"{running}{TEMPORARY_SUFFIX}",
             self.broker_lock_path(broker_id),
             self.broker_log_path(broker_id),
+            self._looks_path(broker_id),
+            f"{self._looks_path(broker_id)}{TEMPORARY_SUFFIX}",
         ]
 
     def own_files(self) -> list[str]:

@@ -6,6 +6,7 @@
 | stop | a broker is stopped, until a restart or the next start of the cluster |
 | add | a broker with a new id is started, and is in the plan from then on |
 | remove | one that holds no replicas is stopped, and its files go; any other is refused |
+| retention | every broker that runs deletes what is due now |
 
 One request is carried out after the other.
 """  # noqa: E501 - a table
@@ -53,6 +54,10 @@ class Members(ServedBrokers, Protocol):
 
     async def stop(self, broker_id: int) -> None:
         """Stop a broker that runs, its leaders first."""
+        ...
+
+    async def clean_up(self) -> None:
+        """Have all brokers delete what retention takes."""
         ...
 
 
@@ -122,9 +127,12 @@ class ClusterKeeper:
         work.watch(lambda: self._answer(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
-        """Do what is wanted, and return the broker that it was done to."""
+        """Do what is wanted, and return the broker that it was done to, 0 for all."""
         if request.action is Action.ADD:
             return await self._add()
+        if request.action is Action.RETENTION:
+            await self._members.clean_up()
+            return 0
         broker_id = request.broker_id
         assert broker_id is not None, "a broker that is there has an id"
         check_broker(self._data, self.plan, broker_id)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from engine.broker.broker import Broker
 from engine.cluster.broker_processes import (
@@ -169,6 +170,26 @@ class MemberProcesses:
             processes.ask_to_stop(running.pid)
             processes.resume(running.pid)
         await self._until_gone(broker_id)
+
+    async def clean_up(self) -> None:
+        """Have all brokers delete what retention takes, and wait until each has looked."""
+        for broker_id in self._plan().broker_ids():
+            state, running = process_state(self._data, broker_id)
+            if running is None or state is not BrokerState.RUNNING:
+                _log.info("broker %d is %s and deletes nothing now", broker_id, state.value)
+                continue
+            before = self._data.looks_of(broker_id)
+            processes.ask_to_look(running.pid)
+            await until(
+                partial(self._has_looked, broker_id, running.pid, before),
+                self._process.loop,
+                self._process.clock,
+                period_ms=_POLL_MS,
+            )
+
+    def _has_looked(self, broker_id: int, pid: int, before: int) -> bool:
+        """Tell whether a broker has carried out a request since, or cannot any more."""
+        return self._data.looks_of(broker_id) > before or not processes.is_running(pid)
 
     async def close(self) -> None:
         """Stop all brokers at once: nobody is left to lead."""

@@ -4,7 +4,7 @@
 |---|---|
 | SIGTERM, SIGINT | brokers stopped in order; a second one ends the process at once |
 | SIGUSR2 | the same as part of a whole cluster's stop: no leaders are moved |
-| SIGUSR1 | whoever runs a cluster looks for a request (`requests.py`) |
+| SIGUSR1 | a cluster's process looks for a request (`requests.py`), a broker's does as it says |
 
 After a second signal the next start recovers. So it does after a broken rule of the engine's own,
 wherever it is met: in a handler, an effect, a timer or a task. What the brokers believe is not so

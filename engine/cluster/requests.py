@@ -36,10 +36,11 @@ class Action(Enum):
     STOP = "stop"
     ADD = "add"
     REMOVE = "remove"
+    RETENTION = "retention"
 
 
 class ClusterRequest(NamedTuple):
-    """What is wanted, of which broker; None for a new one."""
+    """What is wanted, of which broker; None for a new one, and where all are meant."""
 
     number: int
     action: Action
@@ -85,7 +86,8 @@ def ask(
 ) -> int:
     """Have the process of a cluster do something, and return the id of the broker it was done to.
 
-    For who has the turn. Errors: ClusterNotRunning, ClusterRefused, RequestNotCarriedOut.
+    The id is 0 where all are meant. For who has the turn. Errors: ClusterNotRunning,
+    ClusterRefused, RequestNotCarriedOut.
     """
     running = data.running() if is_held(data.lock_path) else None
     if running is None:

@@ -203,6 +203,7 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     settings_of = partial(_settings_of, data, lambda: plan, znode_address)
     sessions = Ensemble(settings_of(broker_id, None), process.clock, process.loop)
     is_ready = False
+    clusters: list[Cluster] = []
 
     def opening(on_fatal: Callable[[str], None]) -> Coroutine[Any, None, Cluster]:
         process.end_without(starter_pid, lambda: not is_ready)
@@ -219,12 +220,19 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
     def ready(cluster: Cluster) -> None:
         nonlocal is_ready
         is_ready = True
+        clusters.append(cluster)
         address = cluster.addresses()[broker_id]
         data.write_running_broker(broker_id, RunningBroker(os.getpid(), address, znode_address))
         _log.info("ready: %s", address)
         say_ready(address)
 
-    process.run(opening, ready)
+    def look() -> None:
+        """Do what the cluster's process wants: it has one wish of a broker, retention."""
+        for broker in clusters[0].brokers if clusters else ():
+            broker.clean_up_logs()
+            data.note_look(broker_id)
+
+    process.run(opening, ready, look)
 
 
 def run_broker(settings: BrokerSettings, store_path: str | None) -> None:

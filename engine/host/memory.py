@@ -328,6 +328,10 @@ class MemoryFiles:
         """Return a file's modification time in ms since the Unix epoch."""
         return self._file(path).modified_ms
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Set a file's modification time, in ms since the Unix epoch."""
+        self._file(path).modified_ms = modified_ms
+
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
         handle = self.open(path)

@@ -147,6 +147,10 @@ class Files(Protocol):
         """Return a file's modification time in ms since the Unix epoch."""
         ...
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Set a file's modification time, in ms since the Unix epoch."""
+        ...
+
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
         ...

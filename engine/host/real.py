@@ -253,6 +253,13 @@ class RealFiles:
         """Return a file's modification time in ms since the Unix epoch."""
         return self._stat(path).st_mtime_ns // 1_000_000
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Set a file's modification time, in ms since the Unix epoch."""
+        try:
+            os.utime(path, ns=(modified_ms * 1_000_000, modified_ms * 1_000_000))
+        except OSError as error:
+            raise _failure(error, path, "set the time of") from error
+
     def read_bytes(self, path: str) -> bytes:
         """Return a whole (small) file."""
         handle = self.open(path)

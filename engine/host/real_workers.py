@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from engine.limits import THREAD_SWITCH_S
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +25,8 @@ class ThreadWorkers:
             # Loaded with the first segment that is rolled, not with the broker.
             from concurrent.futures import ThreadPoolExecutor
 
+            # What computes beside the loop lets go of the interpreter before the loop is late.
+            sys.setswitchinterval(THREAD_SWITCH_S)
             self._threads = ThreadPoolExecutor(self._thread_count, f"kafka-scheduler-{name}")
         self._threads.submit(work)
 

@@ -17,14 +17,12 @@ Source: invariants L2, L8.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from engine.errors import StorageError
-from engine.host.ports import File, Files
+from engine.host.ports import Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.inspection.repair_actions import CutFile, RenameFile, RepairPlan, WriteFile
-from engine.limits import COPY_CHUNK_BYTES
 from engine.log import meta_properties, offset_checkpoint
+from engine.log.file_copy import copy_file, store_file
 
 #: The end of the name under which records are kept that a repair removes.
 BACKUP_SUFFIX = ".before-repair"
@@ -81,9 +79,9 @@ def repair_into(files: Files, plan: RepairPlan, target: str) -> None:
     for name, final in plan.carried:
         if final not in written:
             size = cuts.get(final)
-            _copy(files, f"{plan.path}/{name}", f"{target}/{final}", size)
+            copy_file(files, f"{plan.path}/{name}", f"{target}/{final}", size)
     for name, content in written.items():
-        _store(files, f"{target}/{name}", (content,))
+        store_file(files, f"{target}/{name}", (content,))
     files.sync_dir(target)
 
 
@@ -97,7 +95,7 @@ def copy_state_files(files: Files, source: str, target: str) -> None:
         if files.exists(f"{source}/{name}"):
             if files.exists(f"{target}/{name}"):
                 raise OutputExists(target)
-            _copy(files, f"{source}/{name}", f"{target}/{name}", None)
+            copy_file(files, f"{source}/{name}", f"{target}/{name}")
     files.sync_dir(target)
 
 
@@ -105,7 +103,7 @@ def _back_up(files: Files, path: str, name: str) -> str:
     """Copy a file beside itself, whole or not at all; returns the copy's name."""
     backup = _free_name(files, path, name)
     temporary = f"{path}/{backup}{TEMPORARY_SUFFIX}"
-    _copy(files, f"{path}/{name}", temporary, None)
+    copy_file(files, f"{path}/{name}", temporary)
     files.rename(temporary, f"{path}/{backup}")
     return backup
 
@@ -124,33 +122,6 @@ def _cut(files: Files, path: str, size_bytes: int) -> None:
     handle = files.open(path, write=True)
     try:
         handle.truncate(size_bytes)
-        handle.sync()
-    finally:
-        handle.close()
-
-
-def _copy(files: Files, source: str, target: str, size_bytes: int | None) -> None:
-    """Copy a file, or its beginning, and make the copy's content durable."""
-    handle = files.open(source)
-    try:
-        whole = handle.size_bytes()
-        end = whole if size_bytes is None else min(size_bytes, whole)
-        _store(files, target, _chunks(handle, end))
-    finally:
-        handle.close()
-
-
-def _chunks(handle: File, end: int) -> Iterable[bytes]:
-    for position in range(0, end, COPY_CHUNK_BYTES):
-        yield handle.read_at(position, min(COPY_CHUNK_BYTES, end - position))
-
-
-def _store(files: Files, path: str, chunks: Iterable[bytes]) -> None:
-    handle = files.open(path, write=True, create=True)
-    try:
-        handle.truncate(0)
-        for chunk in chunks:
-            handle.append((chunk,))
         handle.sync()
     finally:
         handle.close()

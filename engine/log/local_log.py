@@ -27,7 +27,7 @@ chunk larger than segment.bytes is split at batches, not refused.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from engine.host.ports import Buffer, Files
 from engine.log import log_reader, partition_metadata
@@ -107,6 +107,8 @@ class LocalLog:
         self.log_end_offset = loaded.log_end_offset
         #: The topic's id as text, None until someone has assigned one.
         self.topic_id = loaded.topic_id
+        #: How often records were cut off: who reads beside the loop looks whether it is the same.
+        self.cut_count = 0
         self._flush = LogFlush(
             files,
             directory,
@@ -504,6 +506,7 @@ class LocalLog:
             self.restart_at(offset, now_ms)
             return True
         self._lines.truncated(offset)
+        self.cut_count += 1
         later = [segment for segment in self.segments if segment.base_offset > offset]
         self._deletion.discard(reversed(later))
         self._active = self.segments.active
@@ -527,6 +530,7 @@ class LocalLog:
         """Remove all records and go on at `offset`, with the log's start there by default."""
         self._truncation.settle()
         self._lines.restarted(offset)
+        self.cut_count += 1
         self._deletion.discard(reversed(list(self.segments)))
         self._start_segment(offset, now_ms)
         self.snapshots.remove_all()
@@ -564,6 +568,12 @@ class LocalLog:
     def delete_segments_before(self, offset: int, high_watermark: int, now_ms: int) -> int:
         """Remove the segments that end at or below `offset`, but the active one; counts them."""
         return self._deletion.delete_before(offset, high_watermark, now_ms)
+
+    def replace_segments(self, new: Segment, old: Sequence[Segment]) -> None:
+        """Put a cleaned segment in the place of neighbours, of which none is active."""
+        self._truncation.settle()
+        self._deletion.replace(new, old)
+        self._flush.note_new_names()
 
     def rename_directory(self, directory: str) -> None:
         """Follow the directory to its new name, after it was renamed."""

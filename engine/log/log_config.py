@@ -40,6 +40,10 @@ class LogConfig(NamedTuple):
     message_timestamp_after_max_ms: int = LONG_MAX
     is_deleting: bool = True
     is_compacted: bool = False
+    delete_retention_ms: int = _DAY_MS
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    max_compaction_lag_ms: int = LONG_MAX
     retention_ms: int = 7 * _DAY_MS
     retention_bytes: int = -1
     file_delete_delay_ms: int = 60_000

@@ -23,8 +23,9 @@ from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.retention import LogFacts, RetentionReason, plan_retention
 from engine.log.segment import Segment
 from engine.log.segment_list import SegmentList
-from engine.log.segment_trash import discard_segments
+from engine.log.segment_trash import discard_replaced, discard_segments
 from engine.log.tasks import LogHooks
+from engine.naming import FileState
 
 
 class DeletableLog(Protocol):
@@ -88,6 +89,25 @@ class LogDeletion:
             following.base_offset, high_watermark, LogStartReason.SEGMENT_DELETION
         )
         self.discard(doomed)
+
+    def replace(self, new: Segment, old: Iterable[Segment]) -> None:
+        """Put a segment of `.cleaned` files in the place of others; `loader.py` picks up.
+
+        All its names are durable before. A prefix of these changes of names reads as the old
+        segments, or as the new one, with those behind it that were not renamed yet:
+
+        1 `.cleaned` to `.swap`, the .log first     2 old ones to `.deleted`, lowest first
+        3 `.swap` to live names, the .log first     4 snapshots of bases that are no more
+
+        Source: L8; Kafka's LocalLog.replaceSegments.
+        """
+        log, gone = self._log, list(old)
+        new.change_state(FileState.SWAP)
+        for segment in gone:
+            log.segments.remove(segment)
+        log.segments.add(new)
+        delay_ms, tasks = log.config.file_delete_delay_ms, self._hooks.tasks
+        discard_replaced(self._files, gone, new, log.snapshots, tasks, delay_ms=delay_ms)
 
     def discard(self, segments: Iterable[Segment]) -> None:
         """Take segments out in this order: renamed now, unlinked after the delay."""

@@ -25,6 +25,7 @@ from engine.errors import StorageError
 from engine.host.ports import FileMissing, FileRefused, Files, LogDirOffline
 from engine.log import clean_shutdown, meta_properties
 from engine.log.clean_shutdown import CleanShutdown, encode_clean_shutdown
+from engine.log.cleaner_points import CleanerPoints
 from engine.log.loader import LoadReport, LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
@@ -35,6 +36,7 @@ from engine.log.meta_properties import (
     read_meta_properties,
 )
 from engine.log.offset_checkpoint import (
+    CLEANER_POINTS,
     HIGH_WATERMARKS,
     LOG_STARTS,
     RECOVERY_POINTS,
@@ -115,6 +117,7 @@ class LogDirectory:
         self.has_failed_logs = False
         #: From the checkpoint, until the partition's own state knows better.
         self.high_watermarks: Mapping[TopicPartition, int] = {}
+        self.cleaner_points = CleanerPoints(files, path)
 
     @property
     def is_online(self) -> bool:
@@ -156,6 +159,7 @@ class LogDirectory:
             self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
             self._files.sync_dir(self.path)
         self.high_watermarks = state.checkpoints.get(HIGH_WATERMARKS, {})
+        self.cleaner_points.take(state.checkpoints.get(CLEANER_POINTS, {}))
         logs: dict[TopicPartition, LocalLog] = {}
         futures: dict[TopicPartition, LocalLog] = {}
         failed: list[FailedLog] = []
@@ -188,6 +192,7 @@ class LogDirectory:
                     self.has_failed_logs = True
                     continue
                 (logs if kind is DirectoryKind.LIVE else futures)[key] = log
+        self.cleaner_points.keep(logs)
         return LoadedDirectory(
             logs,
             futures,

@@ -2,7 +2,8 @@
 
 | task (names and periods are Kafka's) | what it does                                             |
 |--------------------------------------|----------------------------------------------------------|
-| kafka-log-retention                  | retention of every log that is not only compacted        |
+| kafka-log-retention                  | retention of every log that is not compacted: those are   |
+|                                      | the cleaner's, with or without delete                     |
 | kafka-log-flusher                    | flush.ms                                                 |
 | kafka-recovery-point-checkpoint      | recovery points of each directory                        |
 | kafka-log-start-offset-checkpoint    | log starts of each directory                             |
@@ -31,12 +32,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
-from threading import Thread
 from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock, Entropy, FileMissing, FileRefused, Files
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
+from engine.log.directory_guard import DirectoryGuard
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
@@ -45,8 +46,8 @@ from engine.log.log_directory import (
     FailedLog,
     LoadedDirectory,
     LogDirectory,
-    is_failure_of_directory,
 )
+from engine.log.side_by_side import run_side_by_side
 from engine.log.tasks import DeferredTasks, LogHooks, LogTasks
 from engine.model import TopicPartition
 from engine.naming import DirectoryKind, PartitionDirectory
@@ -183,7 +184,7 @@ class LogManager:
             tasks = DeferredTasks(self._around.tasks)
             waiting.append(tasks)
             works.append(partial(load, directory, self._hooks_of(directory, tasks)))
-        _run_side_by_side(works)
+        run_side_by_side(works)
         if faults:
             raise faults[0]
         for tasks in waiting:
@@ -196,7 +197,7 @@ class LogManager:
         return LogHooks(
             tasks,
             on_failure=lambda error: self.take_offline(directory.path, error),
-            on_truncated=lambda partition: self._write_recovery_points(directory),
+            on_truncated=partial(self._write_points_of_cut, directory),
             jitter_ms=self._around.entropy.random_below,
         )
 
@@ -378,12 +379,15 @@ class LogManager:
         if not home.is_online:
             raise KafkaStorageError(f"{home.path} is offline")
         old = self._logs.get(topic_partition)
+        first_dirty = None if old is None else self.first_dirty_offset(old)
         self._logs[topic_partition] = self._futures.pop(topic_partition)
         if old is not None:
             old_home = self._home[old.directory]
             with self._guarded(old_home):
                 path = self._retire(old, old_home, DirectoryKind.DELETE)
                 self._remove_later(old_home, path, old.config.file_delete_delay_ms)
+        if first_dirty is not None:
+            home.cleaner_points.set(topic_partition, first_dirty)
         with self._guarded(home):
             self._checkpoint(home)
         return future
@@ -399,6 +403,7 @@ class LogManager:
         path = f"{home.path}/{self._name(log.topic_partition, kind)}"
         self._files.rename(log.directory, path)
         del self._home[log.directory]
+        home.cleaner_points.forget(log.topic_partition)
         log.rename_directory(path)
         log.close_files()
         return path
@@ -440,10 +445,12 @@ class LogManager:
     # Keeping order
 
     def clean_up(self) -> int:
-        """Apply retention to every log and return how many segments went (RET-2)."""
+        """Apply retention to logs that no cleaner does; returns how many segments went (RET-2)."""
         now_ms = self._around.clock.wall_ms()
         count = 0
         for directory, log in self._each():
+            if log.config.is_compacted:
+                continue
             with self._guarded(directory):
                 watermark = self._around.high_watermark_of(log.topic_partition)
                 count += sum(log.delete_old_segments(watermark, now_ms).values())
@@ -498,10 +505,42 @@ class LogManager:
     def _checkpoint(self, directory: LogDirectory) -> None:
         self._write_recovery_points(directory)
         directory.write_log_starts(self._logs_in(directory))
+        directory.cleaner_points.write()
+
+    def _write_points_of_cut(self, directory: LogDirectory, key: TopicPartition) -> None:
+        """Write down what a truncation has lowered; called beside the loop."""
+        self._write_recovery_points(directory)
+        log = self._logs.get(key)
+        if log is not None:
+            directory.cleaner_points.lower(key, log.active_segment.base_offset)
+            directory.cleaner_points.write()
 
     def _write_recovery_points(self, directory: LogDirectory) -> None:
         """Write them down; may be called beside the loop."""
         directory.write_recovery_points(lambda: self._logs_in(directory))
+
+    # Cleaning
+
+    def first_dirty_offset(self, log: LocalLog) -> int | None:
+        """Return up to where a log was cleaned, None if it never was."""
+        return self._home[log.directory].cleaner_points.get(log.topic_partition)
+
+    def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
+        """Write down beside the loop up to where a log was cleaned, its names before."""
+        home, path = self._home[log.directory], log.directory
+        home.cleaner_points.set(log.topic_partition, first_dirty_offset)
+
+        def write() -> None:
+            # A log that was deleted meanwhile has no names any more.
+            with suppress(FileMissing):
+                self._files.sync_dir(path)
+            home.cleaner_points.write()
+
+        def done(failure: StorageError | None) -> None:
+            if failure is not None:
+                self.take_offline(home.path, failure)
+
+        self._around.tasks.offload("cleaner-offset-checkpoint", write, done)
 
     # Directories
 
@@ -525,8 +564,8 @@ class LogManager:
         self._home = {path: home for path, home in self._home.items() if home is not directory}
         self._around.on_offline(directory.path, error, lost)
 
-    def _guarded(self, directory: LogDirectory) -> _Guard:
-        return _Guard(self, directory.path)
+    def _guarded(self, directory: LogDirectory) -> DirectoryGuard:
+        return DirectoryGuard(self.take_offline, directory.path)
 
     def _online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_online]
@@ -556,34 +595,3 @@ class LogManager:
         self._logs.clear()
         self._futures.clear()
         self._home.clear()
-
-
-def _run_side_by_side(works: Sequence[Callable[[], None]]) -> None:
-    """Run works in threads and wait for all; one alone needs none."""
-    if len(works) == 1:
-        works[0]()
-        return
-    threads = [Thread(target=work, daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-class _Guard:
-    """Takes a directory offline when the host fails inside of the block, and goes on behind it."""
-
-    __slots__ = ("_manager", "_path")
-
-    def __init__(self, manager: LogManager, path: str) -> None:
-        self._manager = manager
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
-        if isinstance(error, StorageError) and is_failure_of_directory(error):
-            self._manager.take_offline(self._path, error)
-            return True
-        return False

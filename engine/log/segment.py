@@ -95,7 +95,14 @@ class Segment:
     )
 
     def __init__(
-        self, files: Files, directory: str, base_offset: int, config: LogConfig, *, now_ms: int
+        self,
+        files: Files,
+        directory: str,
+        base_offset: int,
+        config: LogConfig,
+        *,
+        now_ms: int,
+        state: FileState = FileState.LIVE,
     ) -> None:
         """Open a segment whose .log is there; see `create_segment`."""
         self._files = files
@@ -104,7 +111,7 @@ class Segment:
         self.config = config
         self.created_ms = now_ms
         self.roll_jitter_ms = 0
-        self.state = FileState.LIVE
+        self.state = state
         self.is_gone = False
         self._file: File = files.open(self.path(FileKind.LOG), write=True)
         self.size_bytes = self._file.size_bytes()
@@ -207,9 +214,8 @@ class Segment:
             self._file.close()
 
     def change_state(self, state: FileState) -> None:
-        """Rename all its files, the .log first when they are marked for removal."""
-        kinds = reversed(KINDS) if state is FileState.DELETED else KINDS
-        for kind in kinds:
+        """Rename all its files, the .log first: an index alone is removed by the loader."""
+        for kind in reversed(KINDS):
             old = self.path(kind)
             if self._files.exists(old):
                 name = SegmentFileName(self.base_offset, kind, state).name
@@ -254,6 +260,23 @@ class Segment:
             self._add_entry(last_offset, position)
         self._bytes_since_entry += size_bytes
         return position
+
+    def append_batches(
+        self, contents: Sequence[Buffer], batches: Sequence[tuple[int, int, int]]
+    ) -> None:
+        """Append batches in one write, each with an index entry if it is due.
+
+        `batches` says of each its size in bytes, its last offset (inclusive) and its largest time.
+        """
+        position = self._file.append(contents)
+        for size_bytes, last_offset, largest_ms in batches:
+            if largest_ms > (self._largest or self.largest).timestamp:
+                self._largest = TimestampOffset(largest_ms, last_offset)
+            if self._bytes_since_entry > self.config.index_interval_bytes:
+                self._add_entry(last_offset, position)
+            self._bytes_since_entry += size_bytes
+            position += size_bytes
+        self.size_bytes = position
 
     def _add_entry(self, last_offset: int, position: int) -> None:
         self.index.append(last_offset, position)
@@ -331,9 +354,7 @@ class Segment:
             self._sure_offset = self.base_offset + _INT_MAX
 
     def _waited_ms(self, max_timestamp_ms: int, now_ms: int) -> int:
-        rolling = self._rolling_timestamp_ms
-        if rolling is None:
-            rolling = self._rolling_timestamp_ms = self._first_timestamp_ms()
+        rolling = self.first_timestamp_ms()
         if rolling >= 0:
             return max_timestamp_ms - rolling
         return now_ms - self.created_ms
@@ -435,6 +456,16 @@ class Segment:
         """Return when the .log was changed."""
         return self._files.modified_ms(self.path(FileKind.LOG))
 
+    def keep_modified_ms(self, modified_ms: int) -> None:
+        """Let the .log look as old as what it stands for."""
+        self._files.set_modified_ms(self.path(FileKind.LOG), modified_ms)
+
+    def first_timestamp_ms(self) -> int:
+        """Return the largest time in the first batch, −1 without one."""
+        if self._rolling_timestamp_ms is None:
+            self._rolling_timestamp_ms = self._first_timestamp_ms()
+        return self._rolling_timestamp_ms
+
     def translate(self, offset: int) -> BatchAt | None:
         """Return the first batch that ends at or behind `offset`, None behind the last one.
 
@@ -526,7 +557,13 @@ class Segment:
 
 
 def create_segment(
-    files: Files, directory: str, base_offset: int, config: LogConfig, *, now_ms: int
+    files: Files,
+    directory: str,
+    base_offset: int,
+    config: LogConfig,
+    *,
+    now_ms: int,
+    state: FileState = FileState.LIVE,
 ) -> Segment:
     """Make the files of a new segment and open it; files in their place are emptied.
 
@@ -534,15 +571,15 @@ def create_segment(
     Differs: the file's size stays that of its records; in Kafka it is that of the segment.
     """
     for kind in (FileKind.LOG, FileKind.INDEX, FileKind.TIMEINDEX):
-        path = f"{directory}/{SegmentFileName(base_offset, kind).name}"
+        path = f"{directory}/{SegmentFileName(base_offset, kind, state).name}"
         handle = files.open(path, write=True, create=True)
         if handle.size_bytes():
             handle.truncate(0)
         handle.close()
-    path = f"{directory}/{SegmentFileName(base_offset, FileKind.TXNINDEX).name}"
+    path = f"{directory}/{SegmentFileName(base_offset, FileKind.TXNINDEX, state).name}"
     if files.exists(path):
         files.remove(path)
-    segment = Segment(files, directory, base_offset, config, now_ms=now_ms)
+    segment = Segment(files, directory, base_offset, config, now_ms=now_ms, state=state)
     if config.preallocate:
         segment.file.reserve(config.segment_bytes)
     return segment

@@ -6,7 +6,7 @@ at the next start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from engine.host.ports import Files
 from engine.log.producer_snapshots import ProducerSnapshots
@@ -32,6 +32,35 @@ def discard_segments(
         if path is not None:
             paths.append(path)
         segment.close_file()
+    _remove_later(files, gone, paths, tasks, delay_ms)
+
+
+def discard_replaced(
+    files: Files,
+    segments: Iterable[Segment],
+    new: Segment,
+    snapshots: ProducerSnapshots,
+    tasks: LogTasks,
+    *,
+    delay_ms: int,
+) -> None:
+    """Rename segments, then the one in `.swap` that replaces them, then the snapshots between.
+
+    The snapshot at the new segment's base stays.
+    """
+    gone = list(segments)
+    for segment in gone:
+        segment.change_state(FileState.DELETED)
+        segment.close_file()
+    new.change_state(FileState.LIVE)
+    between = [segment.base_offset for segment in gone if segment.base_offset != new.base_offset]
+    paths = [path for base in between if (path := snapshots.mark_deleted(base)) is not None]
+    _remove_later(files, gone, paths, tasks, delay_ms)
+
+
+def _remove_later(
+    files: Files, gone: Sequence[Segment], paths: Sequence[str], tasks: LogTasks, delay_ms: int
+) -> None:
 
     def remove() -> None:
         for segment in gone:

@@ -21,7 +21,7 @@ def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogC
     by_broker = topic.message_timestamp_type == _LOG_APPEND_TIME
     return LogConfig(
         segment_bytes=topic.segment_bytes,
-        segment_ms=topic.segment_ms,
+        segment_ms=_segment_ms(topic),
         segment_jitter_ms=topic.segment_jitter_ms,
         segment_index_bytes=topic.segment_index_bytes,
         index_interval_bytes=topic.index_interval_bytes,
@@ -36,6 +36,10 @@ def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogC
         message_timestamp_after_max_ms=topic.timestamp_after_ms_max,
         is_deleting=topic.is_deleted,
         is_compacted=topic.is_compacted,
+        delete_retention_ms=topic.delete_retention_ms,
+        min_cleanable_dirty_ratio=topic.min_cleanable_dirty_ratio,
+        min_compaction_lag_ms=topic.min_compaction_lag_ms,
+        max_compaction_lag_ms=topic.max_compaction_lag_ms,
         retention_ms=topic.retention_ms,
         retention_bytes=topic.retention_bytes,
         file_delete_delay_ms=topic.file_delete_delay_ms,
@@ -44,6 +48,13 @@ def log_config_of(topic: TopicConfig, *, producer_id_expiration_ms: int) -> LogC
         producer_id_expiration_ms=producer_id_expiration_ms,
         is_down_conversion_enabled=topic.message_downconversion_enable,
     )
+
+
+def _segment_ms(topic: TopicConfig) -> int:
+    """Return after how long a segment is closed: what has to be cleaned by then must be."""
+    if topic.is_compacted and topic.max_compaction_lag_ms > 0:
+        return min(topic.segment_ms, topic.max_compaction_lag_ms)
+    return topic.segment_ms
 
 
 def _codec(name: str) -> Codec | None:

@@ -184,6 +184,7 @@ class LeaderRules:
         self._before_max_ms = config.message_timestamp_before_max_ms
         self._after_max_ms = config.message_timestamp_after_max_ms
         has_bounds = self._before_max_ms < LONG_MAX or self._after_max_ms < LONG_MAX
+        # Records without a key are refused where compaction would drop them (CMP-1).
         self._has_rules = has_bounds or config.is_compacted
         #: Whether batches whose records are usual need their offset and epoch set alone.
         self.is_usual_topic = (

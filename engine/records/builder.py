@@ -289,6 +289,32 @@ def build_empty_batch(
     )
 
 
+def batch_of_encoded(
+    settings: BatchSettings,
+    payload: Buffer,
+    *,
+    last_offset: int,
+    base_timestamp_ms: int,
+    max_timestamp_ms: int,
+    record_count: int,
+) -> bytearray:
+    """Return a batch of records that are encoded already, against this base offset and time.
+
+    Raises BatchRefused for settings that contradict each other.
+    """
+    settings.check()
+    if settings.codec is not Codec.NONE:
+        payload = compress(settings.codec, payload, settings.level)
+    return _assemble(
+        settings,
+        last_offset=last_offset,
+        base_timestamp_ms=base_timestamp_ms,
+        max_timestamp_ms=max_timestamp_ms,
+        record_count=record_count,
+        payload=payload,
+    )
+
+
 def _assemble(
     settings: BatchSettings,
     *,

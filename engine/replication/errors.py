@@ -162,6 +162,18 @@ class UnknownLeaderEpoch(ApiError):
         self.current = current
 
 
+def not_assigned(
+    partition: TopicPartition, replica_id: int, asked_epoch: int | None, leader_epoch: int
+) -> ApiError:
+    """Return what a replica is told that a leader does not know.
+
+    One that names an epoch may know of an assignment that has not come here yet: it asks again.
+    """
+    if asked_epoch is not None:
+        return UnknownLeaderEpoch(partition, asked_epoch, leader_epoch)
+    return NotLeaderOrFollower(partition, f"replica {replica_id} is not assigned")
+
+
 class OffsetNotAvailable(ApiError):
     """A new leader's watermark has not reached the start of its epoch yet (HW-15)."""
 

@@ -12,7 +12,7 @@ import logging
 from typing import assert_never
 
 from engine.errors import ApiError, StorageError
-from engine.model import TopicPartition
+from engine.model import TopicPartition, new_tuple
 from engine.replication.effects import Effect
 from engine.replication.fetch_state import (
     AppendFetched,
@@ -68,7 +68,8 @@ class FollowerLogs:
             return None
         effects: tuple[Effect, ...] = ()
         match step:
-            case AppendFetched(records, watermark, log_start_offset):
+            case AppendFetched():
+                records, watermark, log_start_offset = step
                 _, effects = partition.append_as_follower(
                     memoryview(records), watermark, log_start_offset
                 )
@@ -85,7 +86,8 @@ class FollowerLogs:
                 pass
             case _:
                 assert_never(step)
-        self._replicas.perform(effects)
+        if effects:
+            self._replicas.perform(effects)
         return _own_log(partition)
 
     def failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> ApiError:
@@ -94,7 +96,11 @@ class FollowerLogs:
 
     def _find(self, topic_partition: TopicPartition, leader_epoch: int) -> Partition | None:
         partition = self._replicas.partitions.get(topic_partition)
-        if partition is None or partition.is_leader or partition.leader_epoch != leader_epoch:
+        if (
+            partition is None
+            or partition.leader_epoch != leader_epoch
+            or partition.leader_id == partition.broker_id
+        ):
             return None
         return partition
 
@@ -116,4 +122,5 @@ class FollowerLogs:
 
 def _own_log(partition: Partition) -> OwnLog:
     log = partition.log
-    return OwnLog(log.log_start_offset, log.log_end_offset, log.latest_epoch)
+    own = (log.log_start_offset, log.log_end_offset, log.latest_epoch)
+    return new_tuple(OwnLog, own)

@@ -18,7 +18,7 @@ Differs: times are those of the monotonic clock, so a step of the wall clock shr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from engine.model import new_tuple
 
 #: The end of a follower that has not fetched from this leader yet.
 UNKNOWN_OFFSET = -1
@@ -106,12 +107,10 @@ class FollowerProgress(NamedTuple):
             caught_up_ms = max(caught_up_ms, now_ms)
         elif fetch_offset >= self.last_fetch_leader_log_end_offset:
             caught_up_ms = max(caught_up_ms, self.last_fetch_ms)
-        return FollowerProgress(
-            fetch_offset,
-            log_start_offset,
-            max(leader_log_end_offset, self.last_fetch_leader_log_end_offset),
-            now_ms,
-            caught_up_ms,
+        before_end = self.last_fetch_leader_log_end_offset
+        end = leader_log_end_offset if leader_log_end_offset > before_end else before_end
+        return new_tuple(
+            FollowerProgress, (fetch_offset, log_start_offset, end, now_ms, caught_up_ms)
         )
 
     def at_new_epoch(
@@ -163,6 +162,39 @@ def out_of_sync_replicas(
             )
         )
     )
+
+
+def is_held(
+    in_sync: InSyncSet, followers: Mapping[int, FollowerProgress], high_watermark: int
+) -> bool:
+    """Tell whether a member holds the watermark where it is, whatever the others have (HW-7)."""
+    for replica_id in in_sync.maximal_isr:
+        follower = followers.get(replica_id)
+        if follower is not None and follower.log_end_offset <= high_watermark:
+            return True
+    return False
+
+
+def counted_ends(
+    in_sync: InSyncSet,
+    followers: Mapping[int, FollowerProgress],
+    leader_log_end_offset: int,
+    is_alive: Callable[[int], bool],
+    *,
+    now_ms: int,
+    lag_ms_max: int,
+) -> list[int]:
+    """Return the ends of the followers that count for the watermark (HW-7)."""
+    maximal_isr = in_sync.maximal_isr
+    return [
+        follower.log_end_offset
+        for replica_id, follower in followers.items()
+        if replica_id in maximal_isr
+        or (
+            follower.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
+            and is_alive(replica_id)
+        )
+    ]
 
 
 def may_join(

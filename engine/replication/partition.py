@@ -20,6 +20,7 @@ from collections.abc import Callable
 
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE
+from engine.limits import NEWEST_BATCH_BYTES_MAX
 from engine.log.local_log import CODECS_ALONE, LocalLog
 from engine.log.log_lines import LogStartReason
 from engine.log.log_reader import EARLIEST, EARLIEST_LOCAL, LATEST
@@ -46,6 +47,7 @@ from engine.replication.errors import (
     PolicyViolation,
     ReadOnlyLog,
     UnknownLeaderEpoch,
+    not_assigned,
 )
 from engine.replication.fetched_append import append_fetched
 from engine.replication.isr import (
@@ -53,6 +55,8 @@ from engine.replication.isr import (
     FollowerProgress,
     InSyncSet,
     after_refusal,
+    counted_ends,
+    is_held,
     may_join,
     out_of_sync_replicas,
 )
@@ -64,6 +68,7 @@ from engine.replication.partition_types import (
     FetchSpec,
     IsrDecision,
     LeaderAppend,
+    NewestBatch,
     PartitionRead,
     PartitionState,
     ReplicationConfig,
@@ -122,6 +127,8 @@ class Partition:
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
         self.epoch_start_offset: int | None = None
+        #: What was appended last, for the followers that read it next.
+        self.newest: NewestBatch | None = None
         self.high_watermark = follower_high_watermark(
             log.log_end_offset, high_watermark, log.log_start_offset
         )
@@ -277,6 +284,9 @@ class Partition:
             if info is None:
                 return None
             info = log.append(info, epoch, now_ms)
+        elif self.followers and not info.is_duplicate and len(batches) <= NEWEST_BATCH_BYTES_MAX:
+            newest = (info.first_offset, info.last_offset + 1, epoch, bytes(batches))
+            self.newest = new_tuple(NewestBatch, newest)
         if not info.is_duplicate:
             if self.followers:
                 self._maybe_move_high_watermark()
@@ -334,8 +344,9 @@ class Partition:
         Source: HW-13, FET-3, FET-5, FET-6, REPL-4, REPL-9.
         """
         self.require(spec.current_leader_epoch, is_leader_required=params.is_leader_required)
-        if params.is_from_follower:
-            self._require_assigned(params.replica_id, spec.current_leader_epoch)
+        if params.is_from_follower and params.replica_id not in self.followers:
+            asked = params.replica_id, spec.current_leader_epoch
+            raise not_assigned(self.topic_partition, *asked, self.leader_epoch)
         log = self.log
         stable = self.last_stable_offset
         diverging = self.find_divergence(spec)
@@ -379,14 +390,6 @@ class Partition:
         if records is None:
             return None
         return new_tuple(UsualRead, (records, watermark, stable, log.log_start_offset))
-
-    def _require_assigned(self, replica_id: int, current_leader_epoch: int | None) -> None:
-        if replica_id in self.followers:
-            return
-        if current_leader_epoch is not None:
-            # The follower may know of an assignment that has not come here yet: it asks again.
-            raise UnknownLeaderEpoch(self.topic_partition, current_leader_epoch, self.leader_epoch)
-        raise NotLeaderOrFollower(self.topic_partition, f"replica {replica_id} is not assigned")
 
     def find_divergence(self, spec: FetchSpec) -> EpochEnd | None:
         """Return where the reader's log parted from this one, None if it did not or did not say.
@@ -458,15 +461,21 @@ class Partition:
 
         `leader_log_end_offset` is the end when the fetch was read.
         """
-        self._require_assigned(replica_id, spec.current_leader_epoch)
-        before = self.followers[replica_id]
+        fetch_offset, _, leader_epoch, _, log_start_offset = spec
+        before = self.followers.get(replica_id)
+        if before is None:
+            raise not_assigned(self.topic_partition, replica_id, leader_epoch, self.leader_epoch)
         progress = before.after_fetch(
-            spec.fetch_offset,
-            spec.log_start_offset,
+            fetch_offset,
+            log_start_offset,
             leader_log_end_offset=leader_log_end_offset,
             now_ms=self._clock.monotonic_ms(),
         )
         self.followers[replica_id] = progress
+        if replica_id in self.in_sync.committed:
+            return (
+                self._maybe_move_high_watermark() if fetch_offset != before.log_end_offset else ()
+            )
         effects: list[Effect] = []
         if may_join(
             self.in_sync,
@@ -476,7 +485,7 @@ class Partition:
             epoch_start_offset=self.epoch_start_offset or 0,
         ) and self._is_alive(replica_id):
             effects.append(self._propose(self.in_sync.growing(replica_id)))
-        if progress.log_end_offset != before.log_end_offset:
+        if fetch_offset != before.log_end_offset:
             effects += self._maybe_move_high_watermark()
         return tuple(effects)
 
@@ -546,10 +555,15 @@ class Partition:
         Source: HW-7, REPL-19; Partition.maybeIncrementLeaderHW of 3.9.
         """
         end, current = self.log.log_end_offset, self.high_watermark
-        if self.followers:
-            if self.is_under_min_isr:
+        followers = self.followers
+        if followers:
+            if is_held(self.in_sync, followers, current) or self.is_under_min_isr:
                 return ()
-            moved = leader_high_watermark(current, end, self._counted_ends(end))
+            lag_ms_max, now_ms = self.config.replica_lag_time_max_ms, self._clock.monotonic_ms()
+            ends = counted_ends(
+                self.in_sync, followers, end, self._is_alive, now_ms=now_ms, lag_ms_max=lag_ms_max
+            )
+            moved = leader_high_watermark(current, end, ends)
         else:
             # The only replica: it is in sync, that is enough, and nobody holds the watermark.
             moved = max(current, end)
@@ -558,26 +572,12 @@ class Partition:
         self.high_watermark = moved
         return (new_tuple(HighWatermarkMoved, (self.topic_partition, moved)),)
 
-    def _counted_ends(self, leader_log_end_offset: int) -> list[int]:
-        maximal_isr, now_ms = self.in_sync.maximal_isr, self._clock.monotonic_ms()
-        lag_ms_max = self.config.replica_lag_time_max_ms
-        return [
-            follower.log_end_offset
-            for replica_id, follower in self.followers.items()
-            if replica_id in maximal_isr
-            or (
-                follower.is_caught_up(leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max)
-                and self._is_alive(replica_id)
-            )
-        ]
-
     # Deleting
 
     def low_watermark(self) -> int:
         """Return the least log start among this and the live followers (HW-18)."""
         live = (follower for id_, follower in self.followers.items() if self._is_alive(id_))
-        starts = (follower.log_start_offset for follower in live)
-        return min((self.log.log_start_offset, *starts))
+        return min((self.log.log_start_offset, *(it.log_start_offset for it in live)))
 
     def delete_records_before(self, offset: int) -> DeletedRecords:
         """Raise the log's start to an offset, or to the watermark for −1 (REPL-15).

@@ -125,6 +125,18 @@ class UsualRead(NamedTuple):
     log_start_offset: int
 
 
+class NewestBatch(NamedTuple):
+    """A batch of a leader as its log has it, in the epoch that it was appended in.
+
+    A leader's log is never cut in its own epoch: offsets and epoch say what bytes there are.
+    """
+
+    first_offset: int
+    next_offset: int
+    leader_epoch: int
+    data: bytes
+
+
 class EnoughReplicas(NamedTuple):
     """Whether the in-sync set has an offset, and whether it is still large enough."""
 

@@ -57,3 +57,11 @@ class ReplicaManagerPorts(NamedTuple):
     on_waiting: Callable[[int], None]
     nearest: NearestReplica | None
     leader_quota: ReplicationQuota
+
+
+class ReplicaManagerConfig(NamedTuple):
+    """When purgatories are swept, with the defaults of Kafka 3.9 (PUR-3)."""
+
+    fetch_purgatory_purge_interval_requests: int = 1000
+    producer_purgatory_purge_interval_requests: int = 1000
+    delete_records_purgatory_purge_interval_requests: int = 1

@@ -79,6 +79,8 @@ class ReplicaFetcher:
         self._clock = clock
         self.config = config or ReplicaFetcherConfig()
         self._states: dict[TopicPartition, FetchState] = {}
+        #: All that was asked for is followed on: since `asked` records were appended, and no more.
+        self.is_as_asked = False
 
     @property
     def states(self) -> Mapping[TopicPartition, FetchState]:
@@ -96,11 +98,13 @@ class ReplicaFetcher:
             self._failed(topic_partition, failure)
             return
         if own is not None:
+            self.is_as_asked = False
             self._states[topic_partition] = FetchState.start(leader_epoch, own)
 
     def remove(self, topic_partition: TopicPartition) -> None:
         """Follow a partition no more; it may not have been followed."""
-        self._states.pop(topic_partition, None)
+        if self._states.pop(topic_partition, None) is not None:
+            self.is_as_asked = False
 
     def topic_ids(self, topic_partitions: Iterable[TopicPartition]) -> dict[str, bytes]:
         """Return the ids that own logs have of their topics, by name; some may have none."""
@@ -116,6 +120,7 @@ class ReplicaFetcher:
         """
         specs = {}
         self._is_holding_back = False
+        self.is_as_asked = True
         for topic_partition, state in self._due(FetchPhase.FETCHING).items():
             if not state.is_caught_up and self._quota.holds_back(topic_partition):
                 self._is_holding_back = True
@@ -183,6 +188,11 @@ class ReplicaFetcher:
                 is_all_known &= state is None or answer.error_code != NONE
         return is_all_known
 
+    def awaits(self, topic_partition: TopicPartition, spec: FetchSpec) -> bool:
+        """Tell whether an answer to a spec is one to where a partition is by now."""
+        state = self._states.get(topic_partition)
+        return state is not None and _is_answered(state, spec)
+
     def take_given(
         self, topic_partition: TopicPartition, spec: FetchSpec, answer: LeaderAnswer
     ) -> FetchSpec | None:
@@ -244,6 +254,7 @@ class ReplicaFetcher:
         self, topic_partition: TopicPartition, step: FetchStep, answer: LeaderAnswer | None = None
     ) -> None:
         state = self._states[topic_partition]
+        self.is_as_asked = False
         match step:
             case AskLeaderEnds():
                 self._states[topic_partition] = state.entering(FetchPhase.TRUNCATING)
@@ -279,13 +290,12 @@ class ReplicaFetcher:
             # What the change led to has moved it on.
             return None
         if own is None:
-            del self._states[topic_partition]
+            self.remove(topic_partition)
             return None
         lag = None
         if leader_watermark is not None:
             lag = max(0, leader_watermark - own.log_end_offset)
-        has_more = isinstance(step, AppendFetched) and len(step.records) > 0
-        if isinstance(step, AppendFetched) and has_more:
+        if isinstance(step, AppendFetched) and step.records:
             self._quota.record(topic_partition, len(step.records))
             # Behind the others, so that each has its turn when a response is full.
             del self._states[topic_partition]
@@ -297,7 +307,7 @@ class ReplicaFetcher:
         error = self._logs.failed(topic_partition, failure)
         if isinstance(failure, StorageError):
             _log.error("%s is fetched no more in this epoch: %s", topic_partition, failure)
-            self._states.pop(topic_partition, None)
+            self.remove(topic_partition)
             return
         _log.error("what was fetched of %s is refused: %s", topic_partition, error)
         if topic_partition in self._states:
@@ -305,6 +315,7 @@ class ReplicaFetcher:
 
     def _rest(self, topic_partition: TopicPartition) -> None:
         until_ms = self._clock.monotonic_ms() + self.config.backoff_ms
+        self.is_as_asked = False
         self._states[topic_partition] = self._states[topic_partition].delayed(until_ms)
 
 

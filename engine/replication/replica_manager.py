@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock, LogDirOffline
@@ -31,6 +31,7 @@ from engine.host.promise import Promise
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
 from engine.naming import INTERNAL_TOPICS
+from engine.replication.awaited_append import AwaitedAppend, ProduceSide
 from engine.replication.delayed_delete_records import (
     DelayedDeleteRecords,
     DeleteRecordsResult,
@@ -64,9 +65,9 @@ from engine.replication.errors import (
 from engine.replication.partition import ACKS_ALL, ACKS_LEADER, Partition
 from engine.replication.partition_reader import PartitionReader
 from engine.replication.partition_types import FetchParams, FetchSpec, IsrDecision
-from engine.replication.ports import ReplicaManagerPorts
+from engine.replication.ports import ReplicaManagerConfig, ReplicaManagerPorts
 from engine.replication.role_lines import tell_isr, tell_proposal
-from engine.replication.standing_fetch import Give, LeaderSide, StandingFetch
+from engine.replication.standing_fetch import LeaderSide, Stand, StandingFetch
 from engine.timing.purgatory import Purgatory
 from engine.timing.wheel import TimingWheel
 
@@ -78,14 +79,6 @@ _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
 T = TypeVar("T")
 Waiting = TypeVar("Waiting", DelayedProduce, DelayedDeleteRecords)
-
-
-class ReplicaManagerConfig(NamedTuple):
-    """When purgatories are swept, with the defaults of Kafka 3.9 (PUR-3)."""
-
-    fetch_purgatory_purge_interval_requests: int = 1000
-    producer_purgatory_purge_interval_requests: int = 1000
-    delete_records_purgatory_purge_interval_requests: int = 1
 
 
 class ReplicaManager:
@@ -124,6 +117,16 @@ class ReplicaManager:
             ports.leader_quota.record,
             self._taken_by,
             self._end,
+        )
+        self.awaited_append = AwaitedAppend(
+            ProduceSide(
+                clock,
+                self._partitions,
+                self.find,
+                self._watch_produce,
+                self._failed_append,
+                self._complete_behind,
+            )
         )
         self._effects: deque[Effect] = deque()
         self._is_performing = False
@@ -250,10 +253,16 @@ class ReplicaManager:
             self._await_offsets(self._produces, produce, required)
         else:
             # Each has just been looked at, and nothing has happened since.
-            self._produces.watch(produce, required)
-            self._ports.on_waiting(deadline_ms)
+            self._watch_produce(produce, required)
         self.perform(effects)
         return produce.promise
+
+    def _watch_produce(
+        self, produce: DelayedProduce, required: Mapping[TopicPartition, int]
+    ) -> None:
+        """Let a produce wait that cannot complete yet."""
+        self._produces.watch(produce, required)
+        self._ports.on_waiting(produce.deadline_ms)
 
     def append_records_usual(
         self,
@@ -326,12 +335,12 @@ class ReplicaManager:
         self,
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
-        give: Give | None = None,
+        stand: Stand | None = None,
     ) -> FetchResults | Promise[FetchResults]:
         """Read partitions in this order; complete with at least `min_bytes`, or after the wait.
 
         At once for an error, a diverging log or no partition at all (PUR-9). A follower's fetch
-        is noted, and may complete produces (PUR-7). With `give` it stands, if it has to wait.
+        is noted, and may complete produces (PUR-7). With `stand` it stands, if it has to wait.
         """
         effects: list[Effect] = []
         results = self._reader.read(params, specs, effects)
@@ -344,16 +353,16 @@ class ReplicaManager:
                 total_bytes += result.records.size_bytes
         fetched: FetchResults | Promise[FetchResults] = results
         if not is_over and total_bytes < params.min_bytes:
-            operation = self._delayed_fetch(params, specs, results, give)
+            operation = self._delayed_fetch(params, specs, results, stand)
             _release(results)
-            fetched, deadline_ms = operation.promise, operation.deadline_ms
+            fetched = operation.promise
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
                 operation.force_complete()
                 operation.keep(self._read_now)
             else:
                 self._fetches.watch(operation, [topic_partition for topic_partition, _ in specs])
-                self._ports.on_waiting(deadline_ms)
+                self._ports.on_waiting(operation.deadline_ms)
         self.perform(effects)
         if params.is_from_follower and self._deletes.delayed_count:
             # Its fetch says where its log starts.
@@ -366,11 +375,11 @@ class ReplicaManager:
         params: FetchParams,
         specs: Sequence[tuple[TopicPartition, FetchSpec]],
         results: FetchResults,
-        give: Give | None,
+        stand: Stand | None,
     ) -> DelayedFetch | StandingFetch:
         deadline_ms = self._clock.monotonic_ms() + params.max_wait_ms
-        if give is not None:
-            return StandingFetch(deadline_ms, params, dict(specs), self._leader_side, give)
+        if stand is not None:
+            return stand(deadline_ms, params, dict(specs), self._leader_side)
         waiting = [
             WaitingPartition(topic_partition, spec, result.records.start)
             for (topic_partition, spec), (_, result) in zip(specs, results, strict=True)
@@ -381,7 +390,7 @@ class ReplicaManager:
     def _taken_by(
         self, fetch: StandingFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
-        """Note how far a follower is whose fetch stands; there may be more for it by now."""
+        """Note how far a follower is whose fetch stands."""
         partition = self._partitions.get(topic_partition)
         if partition is None:
             self._end(fetch)
@@ -395,10 +404,8 @@ class ReplicaManager:
             self._end(fetch)
             return
         self.perform(effects)
-        if self._deletes.delayed_count:
+        if self._delete_keys:
             self._check_deletes(topic_partition)
-        if not fetch.is_completed and fetch.look(topic_partition):
-            self._end(fetch)
 
     def _end(self, fetch: StandingFetch) -> None:
         if fetch.force_complete():
@@ -489,17 +496,18 @@ class ReplicaManager:
 
     def _perform_one(self, effect: Effect) -> None:
         match effect:
+            case LogEndMoved():
+                self._check_fetches(effect.topic_partition)
             case HighWatermarkMoved():
                 # Anything that waits on the partition may be complete.
                 self._check_all(effect.topic_partition)
             case RoleChanged():
                 self._check_all(effect.topic_partition)
                 self._ports.moving.resume(effect.topic_partition)
-            case LogEndMoved():
-                self._check_fetches(effect.topic_partition)
             case LogStartMoved():
                 # The task of the log manager writes it down; an earlier deletion may be complete.
                 self._check_deletes(effect.topic_partition)
+                self._check_fetches(effect.topic_partition)
             case ProposeIsr():
                 partition = self._partitions.get(effect.topic_partition)
                 if partition is not None:

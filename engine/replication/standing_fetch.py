@@ -18,11 +18,13 @@ leader's epoch that was there before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
 from engine.errors import ApiError, StorageError
 from engine.host.promise import Promise
+from engine.log.log_types import FetchSlice
 from engine.log.usual_log_reader import read_slice_usual
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_fetch import FetchResults, ReadNow
@@ -32,7 +34,16 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.timing.purgatory import DelayedOperation
 
 #: Takes an answer to a spec, on a turn of its own, and tells the fetch what became of it.
-Give: TypeAlias = "Callable[[StandingFetch, TopicPartition, FetchSpec, LeaderAnswer], None]"
+Give: TypeAlias = "Callable[[NearStandingFetch, TopicPartition, FetchSpec, LeaderAnswer], None]"
+#: Answers a session's request with records of one partition; False, with nothing done, if the
+#: session is another by now.
+Respond: TypeAlias = "Callable[[SessionStandingFetch, Partition, bytes | FetchSlice], bool]"
+
+
+#: Makes the fetch that stands, of a deadline, what is asked and the leader's side.
+Stand: TypeAlias = (
+    "Callable[[int, FetchParams, Mapping[TopicPartition, FetchSpec], LeaderSide], StandingFetch]"
+)
 
 
 class LeaderSide(NamedTuple):
@@ -48,7 +59,7 @@ class LeaderSide(NamedTuple):
 class StandingFetch(DelayedOperation):
     """Waits for records of its partitions; `keep` is run by who completes it."""
 
-    __slots__ = ("_give", "_given", "_leader", "_waiting", "params", "promise")
+    __slots__ = ("_leader", "_waiting", "params", "promise")
 
     def __init__(
         self,
@@ -56,16 +67,12 @@ class StandingFetch(DelayedOperation):
         params: FetchParams,
         waiting: Mapping[TopicPartition, FetchSpec],
         leader: LeaderSide,
-        give: Give,
     ) -> None:
         super().__init__(deadline_ms)
         self.params = params
         partitions = leader.partitions
         self._waiting = {key: (partitions[key], spec) for key, spec in waiting.items()}
-        # What the follower has not appended yet.
-        self._given: set[TopicPartition] = set()
         self._leader = leader
-        self._give = give
         self.promise: Promise[FetchResults] = Promise()
 
     def keep(self, read: ReadNow) -> None:
@@ -104,36 +111,82 @@ class StandingFetch(DelayedOperation):
         if waiting is None:
             return self.can_complete()
         partition, spec = waiting
-        if self._is_changed(partition.topic_partition, partition, spec):
+        topic_partition = partition.topic_partition
+        if self._is_changed(topic_partition, partition, spec):
             return True
         fetch_offset, max_bytes, leader_epoch, fetched_epoch, _ = spec
         log = partition.log
         end = log.log_end_offset
-        if fetch_offset == end or key in self._given:
+        if fetch_offset == end:
             return False
         if (
             end < fetch_offset
             or fetched_epoch != leader_epoch
             or self.params.replica_id not in partition.in_sync.isr
         ):
-            return self._is_news(partition.topic_partition)
+            return self._is_news(topic_partition)
+        newest = partition.newest
+        if (
+            newest is not None
+            and newest[:3] == (fetch_offset, end, leader_epoch)
+            and fetch_offset >= log.log_start_offset
+        ):
+            return self._hand_on(partition, spec, newest.data)
         try:
             records = read_slice_usual(
                 log, fetch_offset, min(max_bytes, self.params.max_bytes), end
             )
-            if records is None:
-                return True
-            if not isinstance(records, bytes):
-                region, records = records, records.read()
-                region.release()
         except StorageError:
             return True
+        return records is None or self._hand_on(partition, spec, records)
+
+    @abstractmethod
+    def _hand_on(self, partition: Partition, spec: FetchSpec, records: bytes | FetchSlice) -> bool:
+        """Give records to the follower; takes them over. True if the fetch is over instead."""
+
+
+class NearStandingFetch(StandingFetch):
+    """That of a follower of the same process, which takes an answer with each turn."""
+
+    __slots__ = ("_give", "_given")
+
+    def __init__(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+        give: Give,
+    ) -> None:
+        super().__init__(deadline_ms, params, waiting, leader)
+        # What the follower has not appended yet.
+        self._given: set[TopicPartition] = set()
+        self._give = give
+
+    def look(self, key: object) -> bool:
+        """Do nothing about what the follower has on its way."""
+        if key not in self._given or self._is_over_for(key):
+            return super().look(key)
+        return False
+
+    def _is_over_for(self, key: object) -> bool:
+        partition, spec = self._waiting[key]  # type: ignore[index]
+        return self._is_changed(partition.topic_partition, partition, spec)
+
+    def _hand_on(self, partition: Partition, spec: FetchSpec, records: bytes | FetchSlice) -> bool:
+        if not isinstance(records, bytes):
+            region = records
+            try:
+                records = region.read()
+            except StorageError:
+                return True
+            finally:
+                region.release()
         topic_partition = partition.topic_partition
         self._leader.note_read(topic_partition, len(records))
         self._given.add(topic_partition)
-        answer = new_tuple(
-            LeaderAnswer, (0, partition.high_watermark, log.log_start_offset, records, None)
-        )
+        start = partition.log.log_start_offset
+        answer = new_tuple(LeaderAnswer, (0, partition.high_watermark, start, records, None))
         self._give(self, topic_partition, spec, answer)
         return False
 
@@ -150,4 +203,101 @@ class StandingFetch(DelayedOperation):
             return
         partition, _ = self._waiting[key]
         self._waiting[key] = (partition, following)
+        self._leader.took(self, key, following)
+        # There may be more for it by now.
+        if not self.is_completed and self.look(key):
+            self._leader.end(self)
+
+
+def near_stand(give: Give) -> Stand:
+    """Return what makes the fetch of a follower that takes answers by `give`."""
+
+    def stand(
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+    ) -> NearStandingFetch:
+        return NearStandingFetch(deadline_ms, params, waiting, leader, give)
+
+    return stand
+
+
+class SessionStandingFetch(StandingFetch):
+    """That of a follower of another process: answered, and asked again by its session.
+
+    ```
+     asked ──── look: records of one partition ────> answered ──── ask: that one moved ────> asked
+       └──────── all else, the deadline ────> over <───────────────── (what came meanwhile) ───┘
+    ```
+
+    A session is told of all that is new at once: where others have moved too, it is over.
+    """
+
+    __slots__ = ("_moved", "_respond", "_unseen", "is_asked")
+
+    def __init__(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+        respond: Respond,
+        moved: Iterable[TopicPartition],
+    ) -> None:
+        """`moved` are those whose watermark or log start the session was not told as it is."""
+        super().__init__(deadline_ms, params, waiting, leader)
+        self._respond = respond
+        #: There is a request to answer.
+        self.is_asked = True
+        # What may have more to tell than records, and what had an event between two requests.
+        self._moved: set[object] = set(moved)
+        self._unseen: set[object] = set()
+
+    def look(self, key: object) -> bool:
+        """Answer the request with the records of a partition, if that is usual."""
+        if not self.is_asked:
+            self._unseen.add(key)
+            return False
+        is_over = super().look(key)
+        if self.is_asked:
+            self._moved.add(key)
+        return is_over
+
+    def _hand_on(self, partition: Partition, spec: FetchSpec, records: bytes | FetchSlice) -> bool:
+        topic_partition, moved = partition.topic_partition, self._moved
+        moved.discard(topic_partition)
+        if moved or not self._respond(self, partition, records):
+            if not isinstance(records, bytes):
+                records.release()
+            return True
+        size = len(records) if isinstance(records, bytes) else records.size_bytes
+        self._leader.note_read(topic_partition, size)
+        self.is_asked = False
+        # As in its session: those that had no bytes yet come first.
+        self._waiting[topic_partition] = self._waiting.pop(topic_partition)
+        return False
+
+    def may_ask(self, key: TopicPartition) -> bool:
+        """Tell whether the session's next request may be of a partition, and no more than that."""
+        waiting = self._waiting.get(key)
+        if waiting is None or self.is_asked or self.is_completed:
+            return False
+        partition, spec = waiting
+        return not self._is_changed(key, partition, spec)
+
+    def ask(self, key: TopicPartition, following: FetchSpec) -> None:
+        """Stand for the session's next request: the follower has all below what it fetches now."""
+        partition, _ = self._waiting[key]
+        self._waiting[key] = (partition, following)
+        self.is_asked = True
+        unseen, self._unseen = self._unseen, set()
+        if following.fetch_offset != partition.log.log_end_offset:
+            unseen.add(key)
+        self._moved |= unseen
+        # What is there is answered as it was when it was read, before the follower is noted.
+        for changed in unseen:
+            if self.is_asked and self.look(changed):
+                self._leader.end(self)
+                break
         self._leader.took(self, key, following)

@@ -182,6 +182,7 @@ class ProducerKind(NamedTuple):
     is_idempotent: bool
     window: int
     period_ms: int
+    is_keyed: bool = False
 
 
 def passing_kind(number: int) -> ProducerKind:
@@ -220,7 +221,7 @@ class SimulatedProducer:
         self._partitions = list(partitions)
         self._random = random
         self._events = events
-        self._sender = Sender(links.name)
+        self._sender = Sender(links.name, is_keyed=kind.is_keyed)
         self._lanes = {partition: _Lane() for partition in partitions}
         self._is_finishing = False
         self.accepted_count = 0
@@ -265,7 +266,9 @@ class SimulatedProducer:
             if message is None or message.error_code != NONE:
                 self._links.after(BACKOFF_MS, self._ask_for_id)
                 return
-            self._sender = Sender(self.name, message.producer_id, message.producer_epoch)
+            self._sender = self._sender._replace(
+                producer_id=message.producer_id, producer_epoch=message.producer_epoch
+            )
             self._due()
 
         response.watch(take)

@@ -48,6 +48,17 @@ class Fault(NamedTuple):
         return f"{self.at_ms} ms: {self.kind.value} {self.whom} for {self.duration_ms} ms{way}"
 
 
+#: How many seeds compact their topics; a draw of its own, so that the others stay as they are.
+_COMPACTED_SHARE = 0.2
+_CLEANING = {
+    "log.cleanup.policy": "compact",
+    "log.segment.bytes": "2048",
+    "log.cleaner.backoff.ms": "300",
+    "log.cleaner.min.cleanable.ratio": "0.01",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+}
+
+
 class Plan(NamedTuple):
     """A whole run."""
 
@@ -65,6 +76,11 @@ class Plan(NamedTuple):
     delay_ms_max: int
     duration_ms: int
     faults: tuple[Fault, ...]
+
+    @property
+    def is_compacted(self) -> bool:
+        """Tell whether topics are compacted, and records have keys."""
+        return ("log.cleanup.policy", "compact") in self.settings
 
 
 def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
@@ -84,6 +100,8 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         "auto.create.topics.enable": "false",
         "controlled.shutdown.enable": draw.choice(("true", "true", "false")),
     }
+    if Random(f"{seed}/cleaning").random() < _COMPACTED_SHARE:
+        settings |= _CLEANING
     if is_synced:
         settings["log.flush.interval.messages"] = "1"
     is_unclean_allowed = draw.random() < 0.1

@@ -28,6 +28,8 @@ class Sender(NamedTuple):
     name: str
     producer_id: int = -1
     producer_epoch: int = -1
+    #: Whether each record has a key that no other one has: then cleaning may drop none.
+    is_keyed: bool = False
 
 
 def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
@@ -41,7 +43,10 @@ def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
         )
     builder = BatchBuilder(settings)
     for number in range(first_number, first_number + count):
-        builder.append(now_ms, None, f"{sender.name}:{number}".encode())
+        value = f"{sender.name}:{number}".encode()
+        # What is sent again, and comes twice, is another record.
+        key = b"%b:%d" % (value, now_ms) if sender.is_keyed else None
+        builder.append(now_ms, key, value)
     return bytes(builder.build())
 
 

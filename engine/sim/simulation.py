@@ -226,6 +226,7 @@ class Simulation:
         self, name: str, kind: ProducerKind, partitions: list[TopicPartition]
     ) -> SimulatedProducer:
         random = self._random(f"producer {name}")
+        kind = kind._replace(is_keyed=self.plan.is_compacted)
         return SimulatedProducer(self._client(name), kind, partitions, random, self.ledger)
 
     # The run

@@ -144,7 +144,7 @@ def head_of_answer(
     head = _HEAD_OF_ANSWER(0, 0, session_id) + bytes_before_partition(version, topic)
     if version >= FIRST_FLEXIBLE:
         one = _ONE_12(index, 0, watermark, stable, log_start, has_aborted, -1)
-        return head + one + _varint(records_bytes + 1)
+        return head + one + record_size_bytes(records_bytes)
     if version >= _VERSION_WITH_RACK:
         return head + _ONE_11(
             index, 0, watermark, stable, log_start, has_aborted - 1, -1, records_bytes
@@ -157,6 +157,11 @@ def answer_without_news(version: int, session_id: int) -> bytes:
     """Return a response without partitions."""
     head = _HEAD_OF_ANSWER(0, 0, session_id)
     return head + (b"\1\0" if version >= FIRST_FLEXIBLE else b"\0\0\0\0")
+
+
+def record_size_bytes(size: int) -> bytes:
+    """Return the size of records as it stands before them, from version 12 on."""
+    return _varint(size + 1)
 
 
 def _varint(value: int) -> bytes:

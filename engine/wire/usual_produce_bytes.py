@@ -47,6 +47,7 @@ class ProduceHead(NamedTuple):
 
     client_id: str
     acks: int
+    timeout_ms: int
     topic_partition: TopicPartition
     pack: Callable[..., bytes]
     before: bytes
@@ -54,7 +55,7 @@ class ProduceHead(NamedTuple):
 
     def answer(self, correlation_id: int, offsets: tuple[int, int, int]) -> bytes:
         """Return the response's frame, without an error: `encode_produce_response_usual`."""
-        _, _, (_, index), pack, before, behind = self
+        _, _, _, (_, index), pack, before, behind = self
         return pack(correlation_id, before, index, 0, *offsets, behind)
 
 
@@ -103,9 +104,10 @@ def _head(head: bytes, version: int) -> ProduceHead | None:
     if head[tags_at] or named is None:
         return None
     client_id = str(head[_CLIENT_ID_AT:tags_at], "utf-8")
-    acks, _, topic, index = named
+    acks, timeout_ms, topic, index = named
     before, behind = around_numbers(version, topic)
     # The response's header ends in a count of tags.
     before = b"\x00" + before
     pack = Format(f">i{len(before)}sihqqq{len(behind)}s").pack
-    return ProduceHead(client_id, acks, TopicPartition(topic, index), pack, before, behind)
+    topic_partition = TopicPartition(topic, index)
+    return ProduceHead(client_id, acks, timeout_ms, topic_partition, pack, before, behind)

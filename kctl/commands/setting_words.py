@@ -54,14 +54,21 @@ def hint_on_settings(settings: Mapping[str, str | None], keys: Iterable[str]) ->
         if key not in names:
             hints.append(did_you_mean(key, names))
         elif value is not None:
-            hints.append(_without_unit(key, value))
+            hints.append(_hint_on_unit(key, value))
     return " ".join(hint for hint in hints if hint) or None
 
 
-def _without_unit(key: str, value: str) -> str | None:
-    unit = key.rpartition(".")[2]
+def without_unit(key: str, value: str) -> int | None:
+    """Return what a value with a unit is in the key's own, None of a value without one."""
     number = re.fullmatch(r"([0-9]{1,15})\s*([a-z]+)", value.strip().lower())
-    factor = _UNITS.get(unit, {}).get(number[2]) if number else None
-    if number is None or factor is None:
-        return None
-    return f"{key} is in {_NAMES[unit]}: {value} is {int(number[1]) * factor}"
+    factor = _UNITS.get(_unit_of(key), {}).get(number[2]) if number else None
+    return None if number is None or factor is None else int(number[1]) * factor
+
+
+def _unit_of(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _hint_on_unit(key: str, value: str) -> str | None:
+    number = without_unit(key, value)
+    return None if number is None else f"{key} is in {_NAMES[_unit_of(key)]}: {value} is {number}"

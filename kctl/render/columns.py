@@ -10,7 +10,8 @@ class Column(NamedTuple):
 
     `wide` columns are left out of plain tables; `right` aligns numbers; in tables a text that is
     `beneath` stands below its row. The column that `is_name`, else the first, is what rows are
-    called by. A number of bytes that `is_size` stands in tables as people read sizes.
+    called by. A number of bytes that `is_size` stands in tables as people read sizes, a time in ms
+    that `is_time` as a date.
 
     `kind` says what JSON has as its values; without one they are integers where they are aligned
     right or sizes, else strings.
@@ -34,6 +35,7 @@ class Column(NamedTuple):
     beneath: bool = False
     is_name: bool = False
     is_size: bool = False
+    is_time: bool = False
     kind: str = ""
     fields: tuple[Column, ...] = ()
     is_optional: bool = False

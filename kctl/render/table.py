@@ -56,12 +56,17 @@ def size_text(size_bytes: int) -> str:
 
 def _cells(columns: Sequence[Column], row: Mapping[str, Any]) -> list[str]:
     """Return the cells of a row for people."""
-    return [
-        size_text(row[column.key])
-        if column.is_size and row.get(column.key) is not None
-        else cell_text(row.get(column.key))
-        for column in columns
-    ]
+    return [_cell(column, row.get(column.key)) for column in columns]
+
+
+def _cell(column: Column, value: Any) -> str:
+    if value is not None and column.is_size:
+        return size_text(value)
+    if value is not None and column.is_time:
+        from kctl.time_text import time_text
+
+        return time_text(value)
+    return cell_text(value)
 
 
 def write_table(

@@ -78,6 +78,12 @@ TABLE = {
     "explain partition clicks:0": (
         "engine.wire hashlib html json kazoo logging random ssl tabulate typer"
     ),
+    "retention plan clicks": (
+        "engine.log engine.records engine.wire fastcrc html json tabulate typer"
+    ),
+    "retention plan --dir {logs}": (
+        "engine.log engine.records engine.wire fastcrc html json tabulate typer"
+    ),
     "brokers list": "engine.wire html json tabulate typer",
     "brokers describe": "engine.wire html json tabulate typer",
     "brokers log-dirs": "engine.wire html json tabulate typer",

@@ -8,8 +8,8 @@ from engine.model import TopicPartition
 from engine.records.record import Record, TimestampType
 from kctl.commands.offset_points import Point, PointKind, parse_point
 from kctl.record_format import RecordFormat
-from kctl.record_rows import time_text
 from kctl.selection import parse_numbers, parse_partitions
+from kctl.time_text import time_text
 from kctl.words import UnreadableWord
 from tests.runs import run_of
 

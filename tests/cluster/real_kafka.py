@@ -71,6 +71,11 @@ class RealKafka:
         leaders = [part.leader_id for topic in topics for part in topic.partitions]
         return bool(leaders) and set(leaders) == {1}
 
+    @property
+    def pid(self) -> int:
+        """Return the broker's process."""
+        return self._processes[-1].pid
+
     def stop(self) -> None:
         """Stop it cleanly, then the store."""
         for process in reversed(self._processes):

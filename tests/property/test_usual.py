@@ -15,7 +15,7 @@ import re
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple, cast
@@ -40,6 +40,7 @@ from engine.inspection.usual_batches import UsualBatches
 from engine.inspection.verify import VerifyOptions, verify_partition
 from engine.log import checked_batch, replica_chunks
 from engine.log.checked_batch import open_usual
+from engine.log.cleaner import batch_filter, cleaning
 from engine.log.epoch_store import EpochStore
 from engine.log.loader import LoadReport
 from engine.log.local_log import LocalLog
@@ -61,10 +62,18 @@ from engine.wire import produce_bytes
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
 from tests.compiled_walk import compiled_fields_here
+from tests.property.test_cleaner_model import Story, Written, written_logs
+from tests.property.usual_replication import (
+    far_rounds,
+    follower_fetches,
+    replica_requests,
+    replica_responses,
+)
 from tests.unit.api.authorizers import AllowEach
 from tests.unit.api.data_stage import DataStage, fetch_request, produce_request
 from tests.unit.client.produce_log import ProduceLog
-from tests.unit.log.writing import DIR, NOW_MS, end_of_transaction, open_log, sent_by
+from tests.unit.log.cleaner.cleaned_logs import clean
+from tests.unit.log.writing import DIR, NOW_MS, batches_of, end_of_transaction, open_log, sent_by
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/internals/usual.md"
@@ -612,6 +621,26 @@ def outgoing(
     assert seen[0] == seen[1]
 
 
+# The cleaner
+
+
+@EXAMPLES
+@given(written_logs)
+def cleanings(batches: list[Written]) -> None:
+    """Clean the same log by where its records lie, and by its records."""
+    images = []
+    for answer in (None, lambda _batch, _data: None):
+        story = Story()
+        story.write(batches)
+        story.log.roll(NOW_MS)
+        with ExitStack() as stack:
+            for owner in (batch_filter, cleaning) if answer else ():
+                stack.enter_context(_without(owner, "usual_spans", answer))
+            clean(story.log, story.files)
+        images.append(batches_of(story.log))
+    assert images[0] == images[1]
+
+
 class Row(NamedTuple):
     """A row: the files and names of both ways, and the function of this file."""
 
@@ -639,7 +668,8 @@ PROPERTIES: dict[str, Callable[[], None]] = {
     function.__name__: function
     for function in (
         produces, produce_answers, appends, openings, batch_runs, dumped_rows, replicas, replays,
-        followed, verifications, fetches, outgoing,
+        followed, verifications, fetches, outgoing, cleanings, replica_requests,
+        replica_responses, follower_fetches, far_rounds,
     )
 }  # fmt: skip
 

@@ -192,6 +192,7 @@ def unfenced(patch: pytest.MonkeyPatch) -> None:
 def the_leader_commits_alone(patch: pytest.MonkeyPatch) -> None:
     """Commit what the leader has, whatever the followers have."""
     patch.setattr(partitions, "leader_high_watermark", lambda current, end, _ends: end)
+    patch.setattr(partitions, "is_held", lambda *_: False)
 
 
 def answered_too_early(patch: pytest.MonkeyPatch) -> None:

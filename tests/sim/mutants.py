@@ -60,6 +60,7 @@ def any_follower_commits(patch: pytest.MonkeyPatch) -> None:
         return rule(current, end, [max(ends, default=end)])
 
     patch.setattr(partitions, "leader_high_watermark", largest)
+    patch.setattr(partitions, "is_held", lambda *_: False)
 
 
 def epochs_outlive_their_records(patch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from engine.log.cleaner import cleaning_lines
 from engine.sim.invariants import Violation
 from engine.sim.kinds import FaultKind
 from engine.sim.plan import Fault, Plan, plan_of
@@ -44,6 +45,18 @@ def test_a_trace_changes_nothing() -> None:
     plain, traced = run_plan(plan_of(3)), run_plan(plan_of(3), is_traced=True)
     assert plain._replace(lines=[]) == traced._replace(lines=[])
     assert [] == plain.lines
+
+
+def test_seeds_that_compact_clean_their_logs_and_lose_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cleaned: list[object] = []
+    monkeypatch.setattr(cleaning_lines, "cleaned", lambda key, *_: cleaned.append(key))
+    seed = next(seed for seed in range(100) if plan_of(seed).is_compacted)
+    result = run_plan(plan_of(seed, duration_ms=8_000))
+    assert result.violation is None
+    assert result.acknowledged_count
+    assert cleaned
 
 
 def test_a_plan_is_drawn_before_anything_runs() -> None:

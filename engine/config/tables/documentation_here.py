@@ -16,11 +16,6 @@ The broker of kctl starts only where its rules would let everyone do everything.
     authorizer.class.name
 The broker of kctl takes PLAINTEXT only, and does not start with listeners of another protocol.
     listeners listener.security.protocol.map security.inter.broker.protocol
-The broker of kctl does not compact yet: with compact alone a log only grows there.
-    cleanup.policy log.cleanup.policy
-The broker of kctl does not compact yet: there the value is kept and shown, and changes nothing.
-    delete.retention.ms max.compaction.lag.ms min.compaction.lag.ms min.cleanable.dirty.ratio
-    log.cleaner.*
 The broker of kctl does its requests in one thread: there the number changes nothing.
     num.io.threads num.network.threads num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads

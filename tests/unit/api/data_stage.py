@@ -14,6 +14,7 @@ from engine.api.fetch_session import FetchSessionCache
 from engine.api.list_offsets import ListOffsets
 from engine.api.offset_for_leader_epoch import OffsetForLeaderEpoch
 from engine.api.produce import Produce
+from engine.api.usual_follower_fetch import UsualFollowerFetch
 from engine.api.usual_produce import UsualProduce
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
@@ -91,12 +92,15 @@ class DataStage:
 
     def _serve_data(self, *, is_usual: bool) -> None:
         produce = Produce(self.manager, self.metadata)
-        fetch = Fetch(FetchDeps(self.manager, self.metadata, self.sessions))
+        self.followers = UsualFollowerFetch(self.metadata, self.sessions, self.clock)
+        fetch_deps = FetchDeps(self.manager, self.metadata, self.sessions)
+        fetch = Fetch(fetch_deps, self.followers if is_usual else None)
         serve, rule = self.table.serve, Rule.PER_RESOURCE
         if is_usual:
             usual = UsualProduce(produce, self.metadata, self.clock).answer
             serve("Produce", produce.handle, rule, decode=decode_produce_request, serve_usual=usual)
-            serve("Fetch", fetch.handle, rule, decode=read_fetch_request)
+            usual_fetch = self.followers.answer
+            serve("Fetch", fetch.handle, rule, decode=read_fetch_request, serve_usual=usual_fetch)
         else:
             serve("Produce", produce.answer, rule, decode=decode_produce_request)
             serve("Fetch", fetch.answer, rule, decode=decode_fetch_request)
@@ -107,12 +111,13 @@ class DataStage:
 
     def connect(self) -> None:
         """Serve on a memory network and connect the client."""
-        network = MemoryNetwork(self.timers)
+        self.network = network = MemoryNetwork(self.timers)
         events = ServerEvents(
             lambda _peer, reason: self.bad.append(reason), self._fault, self._fault
         )
         self.server = RequestServer(network, self.clock, self.table, events)
         listener = self.server.listen("here", 0, "PLAINTEXT", Told().options())
+        self.port = listener.port
         self.client = network.connect("here", listener.port)
         self.client.on_frame = lambda frame: self.frames.append(bytes(frame))
         self.client.on_close = self.closed.append

@@ -15,6 +15,7 @@ from engine.replication.isr import InSyncSet
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
 from engine.wire.structs import message_class
+from engine.wire.usual_produce_bytes import PRODUCE_KEY
 from tests.unit.api.data_stage import produce_request
 from tests.unit.broker.memory_broker import MemoryBroker
 from tests.unit.broker.test_broker import create_topic
@@ -69,7 +70,7 @@ def broker(*, has_usual: bool) -> Iterator[MemoryBroker]:
     stage = MemoryBroker()
     stage.start()
     if not has_usual:
-        stage.broker.table.serve_usual = lambda _frame, _session: None
+        stage.broker.table.serve_usual.clear()
     create_topic(stage.connect(), "t")
     yield stage
     stage.stop()
@@ -142,15 +143,15 @@ def test_it_does_so_with_too_few_replicas_in_sync() -> None:
 def test_usual_requests_take_the_usual_way(acks: int) -> None:
     with broker(has_usual=True) as stage:
         refused: list[bytes] = []
-        usual = stage.broker.table.serve_usual
+        usual = stage.broker.table.serve_usual[PRODUCE_KEY]
 
-        def watched(frame: memoryview, session: Any) -> bytes | None:
+        def watched(frame: memoryview, session: Any) -> Any:
             answer = usual(frame, session)
             if answer is None:
                 refused.append(bytes(frame))
             return answer
 
-        stage.broker.table.serve_usual = watched
+        stage.broker.table.serve_usual[PRODUCE_KEY] = watched
         frames = [frames_of(sent(count), acks=acks) for count in (1, 3, 40)]
         answers, _, _ = outcome(stage, frames)
         assert 3 == len(answers)

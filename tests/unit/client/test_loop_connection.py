@@ -13,7 +13,13 @@ from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.promise import Promise
 from engine.wire.codec import message_codec
-from engine.wire.headers import API_VERSIONS_KEY, api, read_request_header, response_header_bytes
+from engine.wire.headers import (
+    API_VERSIONS_KEY,
+    api,
+    read_request_header,
+    request_header_bytes,
+    response_header_bytes,
+)
 from engine.wire.structs import message_class
 from tests.unit.host.listening import Told
 
@@ -180,3 +186,72 @@ def test_frames_behind_the_end_of_a_connection_go_nowhere() -> None:
     ours.on_frame(memoryview(b"of the one before"))
     stage.answer()
     assert again.error is None
+
+
+class Usual:
+    """Reads so many responses, and asks again behind each but the last."""
+
+    def __init__(self, count: int) -> None:
+        self._left = count
+        self.taken: list[int] = []
+
+    def read(self, frame: memoryview, version: int) -> int | None:
+        return version if self._left else None
+
+    def take(self, read: int) -> bool:
+        self.taken.append(read)
+        self._left -= 1
+        return self._left > 0
+
+    def request(self, correlation_id: int) -> bytes:
+        return request_header_bytes(METADATA, 9, correlation_id, "7") + b"\x00\x00\x00"
+
+
+def test_a_call_goes_on_by_itself_while_its_responses_are_usual() -> None:
+    stage, usual = Stage(), Usual(3)
+    usual.take = lambda read: Usual.take(usual, read) or True  # type: ignore[method-assign]
+    promise = stage.ask(usual=usual)
+    for _ in range(3):
+        stage.answer()
+        assert not promise.is_kept
+    assert 4 == len(stage.asked)
+    stage.answer()
+    assert ([9, 9, 9], "c") == (usual.taken, promise.result().message.cluster_id)
+    assert 0 == stage.loop.owed_count
+
+
+def test_a_call_that_asks_for_nothing_behind_a_usual_response_is_kept_without_one() -> None:
+    stage, usual = Stage(), Usual(2)
+    promise = stage.ask(usual=usual)
+    stage.answer()
+    assert not promise.is_kept
+    stage.answer()
+    assert (None, 2, 0) == (promise.result().message, len(stage.asked), stage.loop.owed_count)
+
+
+def test_each_request_of_a_call_that_goes_on_has_its_own_time() -> None:
+    stage = Stage()
+    promise = stage.ask(usual=Usual(9))
+    for _ in range(3):
+        stage.pass_time(TIMEOUT_MS - 1)
+        stage.answer()
+    assert not promise.is_kept
+    stage.pass_time(TIMEOUT_MS)
+    assert isinstance(promise.error, TimedOut)
+
+
+def test_a_call_whose_response_ends_the_connection_fails() -> None:
+    stage, usual = Stage(), Usual(2)
+    usual.take = lambda _read: bool(stage.loop.close("enough"))  # type: ignore[method-assign, func-returns-value]
+    promise = stage.ask(usual=usual)
+    stage.answer()
+    assert isinstance(promise.error, ConnectionLost)
+    assert 0 == stage.loop.owed_count
+
+
+def test_a_response_to_something_else_is_not_taken_for_a_usual_one() -> None:
+    stage, usual = Stage(), Usual(2)
+    promise = stage.ask(usual=usual)
+    stage.asked.append((9, 4711))
+    stage.answer()
+    assert ([], NotKafka) == (usual.taken, type(promise.error))

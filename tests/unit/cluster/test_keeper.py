@@ -44,6 +44,9 @@ class Fake:
         self.done.append(("stop", broker_id))
         self.running.remove(broker_id)
 
+    async def clean_up(self) -> None:
+        self.done.append(("clean up", 0))
+
     def stop_with_all(self) -> None:
         raise AssertionError
 
@@ -98,6 +101,12 @@ def stage() -> Stage:
 def test_a_restart_is_a_stop_and_a_start(stage: Stage) -> None:
     assert None is stage.ask("restart", 2)["error"]
     assert [("stop", 2), ("start", 2)] == stage.members.done
+
+
+def test_retention_is_for_all_brokers(stage: Stage) -> None:
+    told = stage.ask("retention", None)
+    assert (0, None) == (told["broker"], told["error"])
+    assert [("clean up", 0)] == stage.members.done
 
 
 def test_one_that_does_not_run_is_started_alone(stage: Stage) -> None:

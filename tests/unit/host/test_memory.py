@@ -192,6 +192,8 @@ def test_modification_times_come_from_the_clock() -> None:
     assert (clock.wall_ms(), clock.monotonic_ms()) == (4990, 10)
     files.sync_everything()
     assert files.after_crash().modified_ms("f") == 5010
+    files.set_modified_ms("f", 77)
+    assert files.modified_ms("f") == 77
 
 
 def test_files_take_their_size_from_the_space_of_the_disk() -> None:

@@ -220,6 +220,10 @@ def test_modification_time_is_in_ms(path: str) -> None:
     Path(path).write_bytes(b"")
     os.utime(path, ns=(0, 1_700_000_000_123_456_789))
     assert RealFiles().modified_ms(path) == 1_700_000_000_123
+    RealFiles().set_modified_ms(path, 1_600_000_000_456)
+    assert RealFiles().modified_ms(path) == 1_600_000_000_456
+    with pytest.raises(FileMissing):
+        RealFiles().set_modified_ms(f"{path}-none", 1)
 
 
 def test_the_space_of_a_file_system_is_that_of_any_path_in_it(path: str) -> None:

@@ -48,3 +48,25 @@ def test_a_log_that_is_only_compacted_deletes_nothing() -> None:
 
 def test_old_consumers_may_be_shut_out() -> None:
     assert not config_of(message_downconversion_enable="false").is_down_conversion_enabled
+
+
+def test_a_compacted_topic_takes_its_settings_of_cleaning() -> None:
+    found = config_of(
+        cleanup_policy="compact,delete",
+        delete_retention_ms="5",
+        min_cleanable_dirty_ratio="0.25",
+        min_compaction_lag_ms="6",
+        max_compaction_lag_ms="7",
+    )
+    assert (5, 0.25, 6, 7) == (
+        found.delete_retention_ms,
+        found.min_cleanable_dirty_ratio,
+        found.min_compaction_lag_ms,
+        found.max_compaction_lag_ms,
+    )
+
+
+def test_a_segment_that_has_to_be_cleaned_soon_is_closed_soon() -> None:
+    assert config_of(cleanup_policy="compact", max_compaction_lag_ms="7").segment_ms == 7
+    week_ms = LogConfig().segment_ms
+    assert config_of(max_compaction_lag_ms="7").segment_ms == week_ms

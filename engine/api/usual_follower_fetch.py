@@ -1,0 +1,295 @@
+"""Fetches of followers of other processes, whose sessions stand with the leader.
+
+```
+ request, whatever its form ─ Fetch.answer ─ nothing to read ─> begin ─ stands ─┬─> whole response
+                                                                  ^             │
+ frame: one partition has moved ─ answer ─────────────────────────┘             └─> records of one
+   └ anything else: nothing has been done, and the dispatch table's row serves it
+```
+
+A follower that keeps up asks for one partition from further on, again and again. To read all that
+it follows for each record costs more than all the rest; what stands looks at what has changed.
+Its deadline stands: after the wait of the first request a whole one is made again, and with it is
+found what only shows when all partitions are looked at.
+
+Source: FET-2, FET-7, PUR-5, PUR-7; D8, D21.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping
+from typing import TypeAlias
+
+from engine.api.admission import Session
+from engine.api.exchange import EncodedResponse, Exchange
+from engine.api.fetch_session import (
+    FetchContext,
+    FetchSession,
+    FetchSessionCache,
+    SessionPartition,
+)
+from engine.api.usual_fetch import region_of
+from engine.host.ports import Clock
+from engine.host.promise import Promise
+from engine.limits import JOINED_FETCH_BYTES_MAX
+from engine.log.log_types import FetchSlice
+from engine.model import TopicPartition, new_tuple
+from engine.replication.delayed_fetch import FetchResults
+from engine.replication.metadata_cache import MetadataCache
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
+from engine.replication.standing_fetch import LeaderSide, SessionStandingFetch
+from engine.wire.fetch_bytes import FIRST_WITH_REPLICA_STATE, FetchRequest
+from engine.wire.headers import response_header_bytes
+from engine.wire.usual_fetch_bytes import TAGS_BEHIND_RECORDS
+from engine.wire.usual_replica_bytes import (
+    FETCH_KEY,
+    LAST_VERSION,
+    RESPONSE_HEADER_BYTES,
+    ReplicaFetch,
+    ReplicaLimits,
+    head_of_replica_response,
+    read_replica_fetch_usual,
+)
+
+_NO_PARTITIONS: Container[int] = ()
+
+#: A response as it is sent; of a usual request with its header.
+FollowerResponse: TypeAlias = bytes | EncodedResponse
+#: Answers a session's request, by its epoch, with what was read of all its partitions.
+AnswerAll: TypeAlias = Callable[
+    [FetchSession, int, list[SessionPartition], FetchResults], EncodedResponse
+]
+
+
+class UsualFollowerFetch:
+    """The standing sessions of one broker's followers, by id."""
+
+    def __init__(
+        self, metadata_cache: MetadataCache, sessions: FetchSessionCache, clock: Clock
+    ) -> None:
+        self._metadata_cache = metadata_cache
+        self._sessions = sessions
+        self._clock = clock
+        self._standing: dict[int, StandingSession] = {}
+
+    @property
+    def standing_count(self) -> int:
+        """Return how many sessions stand."""
+        return len(self._standing)
+
+    def begin(
+        self,
+        context: FetchContext,
+        request: FetchRequest,
+        params: FetchParams,
+        exchange: Exchange,
+        answer_all: AnswerAll,
+    ) -> StandingSession | None:
+        """Let the session of a request stand if its fetch has to wait; None if it may not."""
+        session, version = context.session, exchange.api_version
+        if (
+            session is None
+            or not FIRST_WITH_REPLICA_STATE <= version <= LAST_VERSION
+            or request.replica_id < 0
+            or request.isolation_level
+            or params.min_bytes > 1
+            or exchange.throttle_ms
+            or not session.uses_ids
+            or not exchange.session.may_go_usual
+        ):
+            return None
+        earlier = self._standing.get(session.id)
+        if earlier is not None:
+            earlier.end()
+        limits = ReplicaLimits(
+            version,
+            request.max_wait_ms,
+            request.min_bytes,
+            request.max_bytes,
+            session.id,
+            request.replica_id,
+            request.replica_epoch,
+        )
+        return StandingSession(self._standing, session, limits, answer_all)
+
+    def answer(
+        self, frame: memoryview, client: Session
+    ) -> FollowerResponse | Promise[FollowerResponse] | None:
+        """Serve a request and return its response with its header; None with nothing done.
+
+        The session's client must be one to whom nothing can be denied.
+        """
+        request = read_replica_fetch_usual(frame)
+        if request is None:
+            return None
+        _, limits, epoch, topic_id, index, _, _, _, _, _ = request
+        _, _, _, _, session_id, _, _ = limits
+        standing = self._standing.get(session_id)
+        if standing is None or standing.limits != limits:
+            return None
+        sessions = self._sessions
+        session = sessions.find_ongoing(session_id, epoch, uses_ids=True)
+        if session is None or session is not standing.session or epoch != standing.epoch:
+            return None
+        partition = session.partitions.get((topic_id, index))
+        if partition is None or partition.topic_partition is None:
+            return None
+        topic, _ = partition.topic_partition
+        if index not in self._metadata_cache.topics.get(topic, _NO_PARTITIONS):
+            return None
+        fetch = standing.fetch
+        if fetch is None or not fetch.may_ask(partition.topic_partition):
+            return None
+        sessions.go_on(session, self._clock.monotonic_ms())
+        return standing.go_on(fetch, partition, request)
+
+
+class StandingSession:
+    """One follower's session whose fetch stands, and the request of it that has no response."""
+
+    __slots__ = (
+        "_answer_all",
+        "_correlation_id",
+        "_partitions",
+        "_response",
+        "_standing",
+        "epoch",
+        "fetch",
+        "first_response",
+        "limits",
+        "session",
+    )
+
+    def __init__(
+        self,
+        standing: dict[int, StandingSession],
+        session: FetchSession,
+        limits: ReplicaLimits,
+        answer_all: AnswerAll,
+    ) -> None:
+        self.session = session
+        self.limits = limits
+        #: That of the session behind its latest request here.
+        self.epoch = session.epoch
+        self.fetch: SessionStandingFetch | None = None
+        #: To the request that it began with: whoever serves that writes the header.
+        self.first_response: Promise[FollowerResponse] = Promise()
+        self._response: Promise[FollowerResponse] | None = self.first_response
+        self._correlation_id: int | None = None
+        self._standing = standing
+        self._answer_all = answer_all
+        self._partitions = {
+            partition.topic_partition: partition for partition in session.partitions.values()
+        }
+
+    def stand(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+    ) -> SessionStandingFetch:
+        """Return the fetch that stands, see `engine.replication.standing_fetch.Stand`."""
+        moved = [key for key in waiting if self._is_untold(key, leader.partitions[key])]
+        fetch = SessionStandingFetch(deadline_ms, params, waiting, leader, self._respond, moved)
+        self.fetch = fetch
+        self._standing[self.session.id] = self
+        fetch.promise.watch(lambda: self._is_over(fetch.promise.result()))
+        return fetch
+
+    def _is_untold(self, key: TopicPartition, here: Partition) -> bool:
+        told = self._partitions[key]
+        return (
+            told.high_watermark != here.high_watermark
+            or told.log_start_offset != here.log.log_start_offset
+        )
+
+    def go_on(
+        self, fetch: SessionStandingFetch, partition: SessionPartition, request: ReplicaFetch
+    ) -> Promise[FollowerResponse]:
+        """Promise the response to the next request, behind which the session has gone on."""
+        correlation_id, _, _, _, _, leader_epoch, offset, fetched_epoch, start, max_bytes = request
+        topic_partition = partition.topic_partition
+        assert topic_partition is not None
+        spec = partition.spec = new_tuple(
+            FetchSpec,
+            (
+                offset,
+                max_bytes,
+                leader_epoch if leader_epoch >= 0 else None,
+                fetched_epoch if fetched_epoch >= 0 else None,
+                start,
+            ),
+        )
+        self.epoch = self.session.epoch
+        self._correlation_id = correlation_id
+        response = self._response = Promise()
+        fetch.ask(topic_partition, spec)
+        return response
+
+    def end(self) -> None:
+        """Stand no more where no request waits: the session has gone on without this."""
+        fetch = self.fetch
+        if fetch is not None and not fetch.is_asked and fetch.force_complete():
+            self._forget()
+
+    def _respond(
+        self, _fetch: SessionStandingFetch, here: Partition, records: bytes | FetchSlice
+    ) -> bool:
+        """Respond with records of one partition; False if the session has gone on without this."""
+        session = self.session
+        partition = self._partitions[here.topic_partition]
+        key = partition.key
+        topic_id, index = key
+        if session.epoch != self.epoch or session.partitions.get(key) is not partition:
+            return False
+        assert isinstance(topic_id, bytes)
+        # Those that had no bytes yet come first next time.
+        session.partitions[key] = session.partitions.pop(key)
+        log, watermark = here.log, here.high_watermark
+        start = log.log_start_offset
+        partition.note_offsets(watermark, start)
+        correlation_id = self._correlation_id
+        size = len(records) if isinstance(records, bytes) else records.size_bytes
+        head = head_of_replica_response(
+            correlation_id or 0,
+            session.id,
+            topic_id,
+            (index, watermark, log.last_stable_offset(watermark), start),
+            size,
+        )
+        if correlation_id is None:
+            head = head[RESPONSE_HEADER_BYTES:]
+        response, self._response = self._response, None
+        assert response is not None
+        response.keep(_joined(head, records))
+        return True
+
+    def _is_over(self, results: FetchResults) -> None:
+        """Respond with all of the session that was read, if there is a request to respond to."""
+        self._forget()
+        response, self._response = self._response, None
+        if response is None:
+            return
+        partitions = [self._partitions[topic_partition] for topic_partition, _ in results]
+        body = self._answer_all(self.session, self.epoch, partitions, results)
+        if self._correlation_id is not None:
+            version, *_ = self.limits
+            head = response_header_bytes(FETCH_KEY, version, self._correlation_id)
+            body = EncodedResponse([head, *body.parts], body.on_sent)
+        response.keep(body)
+
+    def _forget(self) -> None:
+        if self._standing.get(self.session.id) is self:
+            del self._standing[self.session.id]
+
+
+def _joined(head: bytes, records: bytes | FetchSlice) -> FollowerResponse:
+    """Return a response as it is sent; a region of a file stays one."""
+    if isinstance(records, bytes):
+        if len(records) <= JOINED_FETCH_BYTES_MAX:
+            return head + records + TAGS_BEHIND_RECORDS
+        return EncodedResponse([head, records, TAGS_BEHIND_RECORDS])
+    part, _, release = region_of(records)
+    return EncodedResponse([head, part, TAGS_BEHIND_RECORDS], release)

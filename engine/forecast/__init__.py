@@ -1,0 +1,12 @@
+"""What retention would free, when, and which settings keep logs within a budget.
+
+| module | what it does |
+|---|---|
+| `log_history` | a log as sizes and times of its segments, and how fast it grows |
+| `directory_history` | that of log directories, by their indexes and names |
+| `cluster_history` | that of a live cluster, by sizes and offsets at times: an estimate |
+| `retention_forecast` | what goes now, what goes later, how large a log becomes |
+| `retention_advice` | settings by which topics stay within so many bytes |
+| `directory_copy` | a log directory at another place |
+| `retention_run` | retention of a log directory that no broker uses |
+"""

@@ -1,0 +1,150 @@
+"""Logs of a live cluster, from what any broker tells: an estimate.
+
+Where segments begin is told by no request. So a log is taken apart at times, evenly from its oldest
+to its newest record: the offsets of these times say how much of it lies between. Brokers delete
+whole segments: as much as a segment may stay longer than said.
+
+| what | request |
+|---|---|
+| bytes | DescribeLogDirs, of the leader's replica |
+| offsets at times | ListOffsets |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.cluster_admin import describe_log_dirs
+from engine.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, FoundOffset, list_offsets
+from engine.errors import EngineError
+from engine.forecast.log_history import LogHistory
+from engine.log.retention import SegmentFacts
+from engine.model import TopicPartition
+
+#: Into so many parts a log is taken.
+_PARTS: Final = 24
+
+Histories = dict[TopicPartition, LogHistory | EngineError]
+
+
+def cluster_histories(
+    client: KafkaClient, topics: Sequence[str], cuts_ms: Iterable[int] = ()
+) -> Histories:
+    """Return each partition's log, or why it cannot be told; `cuts_ms` are times that matter."""
+    view = client.view_of_existing(topics)
+    keys = [
+        TopicPartition(topic.name, partition.partition)
+        for topic in view.topics.values()
+        for partition in topic.partitions
+    ]
+    sizes, failures = _sizes(client, keys)
+    asked = [key for key in keys if key not in failures]
+    bounds: dict[int, dict[TopicPartition, FoundOffset]] = {}
+    for what in (EARLIEST, LATEST, 0, MAX_TIMESTAMP):
+        bounds[what] = _found(client, dict.fromkeys(asked, what), failures)
+        asked = [key for key in asked if key not in failures]
+    times = {
+        key: _times(bounds[0][key].timestamp_ms, bounds[MAX_TIMESTAMP][key].timestamp_ms, cuts_ms)
+        for key in asked
+    }
+    cuts: dict[TopicPartition, list[tuple[int, int]]] = {key: [] for key in asked}
+    for number in range(max(map(len, times.values()), default=0)):
+        at = {key: listed[number] for key, listed in times.items() if number < len(listed)}
+        for key, place in _found(client, at, failures).items():
+            cuts[key].append((at[key], place.offset))
+    histories: Histories = dict(failures)
+    for key in asked:
+        if key not in failures:
+            first, last = bounds[EARLIEST][key].offset, bounds[LATEST][key].offset
+            newest_ms = bounds[MAX_TIMESTAMP][key].timestamp_ms
+            oldest_ms = bounds[0][key].timestamp_ms
+            segments = _parts(sizes[key], first, last, cuts[key], newest_ms)
+            histories[key] = LogHistory(
+                key, segments, first, last, oldest_ms if oldest_ms >= 0 else None, True
+            )
+    return {key: histories[key] for key in keys}
+
+
+class LogNow(NamedTuple):
+    """Where a log begins and ends, and its size at the leader."""
+
+    start_offset: int
+    end_offset: int
+    size_bytes: int
+
+
+def log_starts(client: KafkaClient) -> dict[TopicPartition, LogNow]:
+    """Return the logs of all partitions that have a leader who answers."""
+    keys = [
+        TopicPartition(topic.name, partition.partition)
+        for topic in client.view(None).topics.values()
+        for partition in topic.partitions
+    ]
+    sizes, failures = _sizes(client, keys)
+    starts = _found(client, dict.fromkeys(keys, EARLIEST), failures)
+    ends = _found(client, dict.fromkeys(keys, LATEST), failures)
+    return {
+        key: LogNow(starts[key].offset, ends[key].offset, sizes[key])
+        for key in keys
+        if key not in failures
+    }
+
+
+def _sizes(
+    client: KafkaClient, keys: Sequence[TopicPartition]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
+    view = client.view({key.topic for key in keys})
+    leaders = {key: p.leader for key in keys if (p := view.partition(key)) and p.has_leader}
+    sizes = dict.fromkeys(keys, 0)
+    failures: dict[TopicPartition, EngineError] = {}
+    topics = sorted({key.topic for key in keys})
+    for broker_id, dirs in describe_log_dirs(client, set(leaders.values()), topics).items():
+        if isinstance(dirs, EngineError):
+            failures |= {key: dirs for key, leader in leaders.items() if leader == broker_id}
+            continue
+        for replica in (replica for log_dir in dirs for replica in log_dir.replicas):
+            if leaders.get(replica.partition) == broker_id and not replica.is_future:
+                sizes[replica.partition] = replica.size_bytes
+    return sizes, failures
+
+
+def _found(
+    client: KafkaClient,
+    times: dict[TopicPartition, int],
+    failures: dict[TopicPartition, EngineError],
+) -> dict[TopicPartition, FoundOffset]:
+    """Return the offsets of times; partitions that fail are noted."""
+    found = {}
+    for key, place in (list_offsets(client, times) if times else {}).items():
+        if isinstance(place, EngineError):
+            failures[key] = place
+        else:
+            found[key] = place
+    return found
+
+
+def _times(oldest_ms: int, newest_ms: int, cuts_ms: Iterable[int]) -> list[int]:
+    """Return the times at which a log is taken apart, rising."""
+    if oldest_ms < 0 or newest_ms <= oldest_ms:
+        return []
+    even = {oldest_ms + (newest_ms - oldest_ms) * part // _PARTS for part in range(1, _PARTS)}
+    return sorted(even | {cut for cut in cuts_ms if oldest_ms < cut <= newest_ms})
+
+
+def _parts(
+    size_bytes: int, first: int, last: int, cuts: Sequence[tuple[int, int]], newest_ms: int
+) -> list[SegmentFacts]:
+    """Return the parts of a log as segments; records are taken to be as large as another."""
+    parts: list[SegmentFacts] = []
+    base, given = first, 0
+    # Records of one part are older than its cut, those of the last are as old as the newest.
+    for at_ms, offset in cuts:
+        if not base < offset < last:
+            continue
+        upto = size_bytes * (offset - first) // (last - first)
+        parts.append(SegmentFacts(base, offset, upto - given, at_ms - 1, False))
+        base, given = offset, upto
+    parts.append(SegmentFacts(base, last, size_bytes - given, newest_ms, True))
+    return parts

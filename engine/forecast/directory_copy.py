@@ -1,0 +1,52 @@
+"""A log directory as a whole at another place, for what is to be tried there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.errors import EngineError
+from engine.host.ports import Files
+from engine.log.file_copy import copy_file
+from engine.log.log_dir import LOCK_FILE, is_side_file, read_log_dir
+
+
+class DirectoryBusy(EngineError):
+    """A broker uses a directory, whose files change while they are copied."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.hint = "stop the broker first"
+        super().__init__(f"{path}: a broker uses this log directory")
+
+
+class TargetNotEmpty(EngineError):
+    """A copy is to go where something is."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.hint = "name a directory that is empty or not there"
+        super().__init__(f"{path}: there is something already")
+
+
+def copy_directory(files: Files, source: str, target: str, is_held: Callable[[str], bool]) -> None:
+    """Copy a log directory with all that is a broker's in it.
+
+    Errors: DirectoryBusy, TargetNotEmpty, NoLogDirectory.
+    """
+    log_dir = read_log_dir(files, source)
+    if is_held(f"{source}/{LOCK_FILE}"):
+        raise DirectoryBusy(source)
+    if files.exists(target) and (not files.is_dir(target) or files.list_dir(target)):
+        raise TargetNotEmpty(target)
+    files.make_dir(target)
+    for name in files.list_dir(source):
+        if is_side_file(name) and name != LOCK_FILE and not files.is_dir(f"{source}/{name}"):
+            copy_file(files, f"{source}/{name}", f"{target}/{name}")
+    for folder in log_dir.partitions:
+        copy = f"{target}/{folder.name}"
+        files.make_dir(copy)
+        for name in files.list_dir(folder.files.path):
+            if not files.is_dir(f"{folder.files.path}/{name}"):
+                copy_file(files, f"{folder.files.path}/{name}", f"{copy}/{name}")
+        files.sync_dir(copy)
+    files.sync_dir(target)

@@ -1,0 +1,129 @@
+"""Logs of a log directory, by names, sizes and indexes; the records of one segment are looked at.
+
+| what | from where |
+|---|---|
+| newest time of a segment | the last entry of its .timeindex; if there is none, when its .log was written |
+| the same of the last segment | also the batches behind its last index entry |
+| oldest time of a log | its first batch |
+| high watermark | the checkpoint; without one the log's end |
+
+Source: Kafka's LogSegment.largestTimestamp, UnifiedLog.deletableSegments.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from engine.errors import CorruptRecord, StorageError
+from engine.forecast.log_history import LogHistory
+from engine.host.ports import Files
+from engine.log import offset_checkpoint
+from engine.log.batch_scan import scan_batches
+from engine.log.log_dir import LogDir, PartitionFolder
+from engine.log.offset_index import OffsetIndex, read_offset_index
+from engine.log.retention import SegmentFacts
+from engine.log.segment_files import SegmentFiles
+from engine.log.segment_lookup import find_end
+from engine.log.time_index import read_time_index
+from engine.model import TopicPartition
+from engine.naming import FileKind
+
+_LAST_ENTRY: Final = struct.Struct(">qi")
+
+
+def histories(files: Files, log_dir: LogDir) -> Iterator[LogHistory]:
+    """Yield the logs of a directory that brokers use: not those that are moved or deleted."""
+    for folder in log_dir.partitions:
+        key = folder.topic_partition
+        if key is not None and folder.is_kept and folder.files.segments:
+            yield _history(files, folder, key, log_dir)
+
+
+def _history(files: Files, folder: PartitionFolder, key: TopicPartition, at: LogDir) -> LogHistory:
+    segments = folder.files.segments
+    last = segments[-1]
+    log_end_offset, tail_timestamp_ms = _tail(files, folder, last)
+    ends = [segment.base_offset for segment in segments[1:]] + [log_end_offset]
+    facts = []
+    for segment, end_offset in zip(segments, ends, strict=True):
+        newest_ms = _newest_ms(files, folder, segment)
+        if segment is last:
+            newest_ms = max(newest_ms, tail_timestamp_ms)
+        if newest_ms < 0:
+            newest_ms = files.modified_ms(folder.files.segment_path(segment, FileKind.LOG))
+        facts.append(
+            SegmentFacts(
+                segment.base_offset, end_offset, segment.log_bytes, newest_ms, segment is last
+            )
+        )
+    start = at.state.offset(offset_checkpoint.LOG_STARTS, key)
+    watermark = at.state.offset(offset_checkpoint.HIGH_WATERMARKS, key)
+    return LogHistory(
+        key,
+        facts,
+        max(start or 0, segments[0].base_offset),
+        log_end_offset if watermark is None else watermark,
+        _oldest_ms(files, folder),
+    )
+
+
+def _newest_ms(files: Files, folder: PartitionFolder, segment: SegmentFiles) -> int:
+    """Return the last time in a segment's index, −1 without one."""
+    size = segment.sizes.get(FileKind.TIMEINDEX, 0)
+    path = folder.files.segment_path(segment, FileKind.TIMEINDEX)
+    if size < _LAST_ENTRY.size:
+        return -1
+    file = files.open(path)
+    try:
+        timestamp_ms, relative_offset = _LAST_ENTRY.unpack(
+            file.read_at(size - size % _LAST_ENTRY.size - _LAST_ENTRY.size, _LAST_ENTRY.size)
+        )
+    finally:
+        file.close()
+    if timestamp_ms or relative_offset:
+        return int(timestamp_ms)
+    # Preallocated: zeros behind the entries.
+    try:
+        index = read_time_index(files, path, segment.base_offset)
+    except StorageError:
+        return -1
+    return index.last_entry.timestamp if len(index) else -1
+
+
+def _tail(files: Files, folder: PartitionFolder, last: SegmentFiles) -> tuple[int, int]:
+    """Return the log's end, and the newest time behind the last index entry, −1 without any."""
+    index = OffsetIndex(last.base_offset)
+    if FileKind.INDEX in last.sizes:
+        try:
+            path = folder.files.segment_path(last, FileKind.INDEX)
+            index = read_offset_index(files, path, last.base_offset)
+        except StorageError:
+            index = OffsetIndex(last.base_offset)
+    file = files.open(folder.files.segment_path(last, FileKind.LOG))
+    newest_ms = -1
+    try:
+        end = find_end(file, index)
+        start = index.entry(len(index) - 1).position if len(index) else 0
+        for _, batch in scan_batches(file, start=start, end=end.good_bytes):
+            newest_ms = max(newest_ms, batch.max_timestamp_ms)
+    except CorruptRecord:
+        return end.next_offset, newest_ms
+    finally:
+        file.close()
+    return end.next_offset, newest_ms
+
+
+def _oldest_ms(files: Files, folder: PartitionFolder) -> int | None:
+    for segment in folder.files.segments:
+        if segment.log_bytes:
+            file = files.open(folder.files.segment_path(segment, FileKind.LOG))
+            try:
+                for _, batch in scan_batches(file, start=0):
+                    return batch.max_timestamp_ms if batch.max_timestamp_ms >= 0 else None
+            except CorruptRecord:
+                return None
+            finally:
+                file.close()
+    return None

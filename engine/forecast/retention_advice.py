@@ -1,0 +1,138 @@
+"""Settings by which topics stay within a budget of bytes. Pure.
+
+The budget is of all partitions together, one copy of each. Topics share it as they share the
+growth, where every one of them grew, or else evenly by partitions:
+
+```
+segment.bytes    =  as it is, or an eighth of an even share if that is less: a log becomes a segment
+                    larger than what is kept
+retention.bytes  =  what the fastest partition has when all have grown as long − segment.bytes
+retention.ms     =  (topic's bytes − a segment for each partition) ÷ growth of the topic
+```
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from engine.errors import EngineError
+from engine.forecast.log_history import LogHistory
+from engine.forecast.retention_forecast import forecast_retention
+from engine.log.log_config import LogConfig
+
+#: A segment is at most this part of an even share.
+_SEGMENTS_A_SHARE: Final = 8
+#: The least that Kafka takes for segment.bytes that anybody would want.
+SEGMENT_BYTES_MIN: Final = 1 << 20
+
+
+class BudgetTooSmall(EngineError):
+    """So few bytes that not even two of the smallest segments of each partition fit."""
+
+    def __init__(self, budget_bytes: int, least_bytes: int, partition_count: int) -> None:
+        self.budget_bytes = budget_bytes
+        self.least_bytes = least_bytes
+        self.hint = f"give {least_bytes} bytes or more, or name fewer topics"
+        super().__init__(f"{budget_bytes} bytes are too few for {partition_count} partitions")
+
+
+class TopicAdvice(NamedTuple):
+    """What to set for a topic. Rates and sizes are of all its partitions.
+
+    `retention_ms` None: its growth is not known. `freed_bytes` go at once, `steady_bytes` is what
+    it holds in the end.
+    """
+
+    topic: str
+    partition_count: int
+    size_bytes: int
+    bytes_per_s: float | None
+    budget_bytes: int
+    segment_bytes: int
+    retention_bytes: int
+    retention_ms: int | None
+    freed_bytes: int
+    steady_bytes: int
+
+    def settings(self) -> dict[str, str]:
+        """Return the topic's settings, as `kctl configs set` takes them."""
+        settings = {
+            "segment.bytes": str(self.segment_bytes),
+            "retention.bytes": str(self.retention_bytes),
+        }
+        if self.retention_ms is not None:
+            settings["retention.ms"] = str(self.retention_ms)
+        return settings
+
+
+def advise(
+    topics: Mapping[str, Sequence[LogHistory]],
+    configs: Mapping[str, LogConfig],
+    budget_bytes: int,
+    now_ms: int,
+) -> list[TopicAdvice]:
+    """Return settings for each topic; raises BudgetTooSmall."""
+    count = sum(map(len, topics.values()))
+    least_bytes = count * 2 * SEGMENT_BYTES_MIN
+    if budget_bytes < least_bytes:
+        raise BudgetTooSmall(budget_bytes, least_bytes, count)
+    shares = _shares({topic: _weights(logs) for topic, logs in topics.items()}, budget_bytes)
+    return [
+        _advise_topic(topic, logs, configs[topic], shares[topic], now_ms)
+        for topic, logs in topics.items()
+    ]
+
+
+def _weights(logs: Sequence[LogHistory]) -> list[float]:
+    """Return what partitions of a topic get shares by; all the same if nothing is known."""
+    rates = [log.bytes_per_s for log in logs]
+    if all(rate is not None for rate in rates):
+        return [rate or 0.0 for rate in rates]
+    return [0.0] * len(logs)
+
+
+def _shares(weights: Mapping[str, list[float]], budget_bytes: int) -> dict[str, int]:
+    """Return each topic's part of the budget; each partition has two of the smallest segments."""
+    counts = {topic: len(listed) for topic, listed in weights.items()}
+    least = {topic: count * 2 * SEGMENT_BYTES_MIN for topic, count in counts.items()}
+    left = budget_bytes - sum(least.values())
+    by_growth = all(any(listed) for listed in weights.values())
+    parts = {topic: sum(weights[topic]) if by_growth else counts[topic] for topic in weights}
+    total = sum(parts.values()) or 1
+    return {topic: least[topic] + int(left * parts[topic] / total) for topic in weights}
+
+
+def _advise_topic(
+    topic: str, logs: Sequence[LogHistory], config: LogConfig, budget_bytes: int, now_ms: int
+) -> TopicAdvice:
+    weights = _weights(logs)
+    fastest, growth = max(weights), sum(weights)
+    # The fastest partition may hold this much when all hold what they grow in the same time.
+    share = budget_bytes * fastest / growth if growth else budget_bytes / len(logs)
+    even_part = budget_bytes // len(logs) // _SEGMENTS_A_SHARE
+    segment_bytes = min(config.segment_bytes, max(SEGMENT_BYTES_MIN, even_part))
+    retention_bytes = max(0, int(share) - segment_bytes)
+    retention_ms = None
+    if growth:
+        # All partitions keep records for as long, and are a segment larger each.
+        retention_ms = int((budget_bytes - segment_bytes * len(logs)) * 1000 / growth)
+    advised = config._replace(
+        is_deleting=True,
+        segment_bytes=segment_bytes,
+        retention_bytes=retention_bytes,
+        retention_ms=-1 if retention_ms is None else retention_ms,
+    )
+    forecasts = [forecast_retention(log, advised, now_ms) for log in logs]
+    return TopicAdvice(
+        topic,
+        len(logs),
+        sum(log.size_bytes for log in logs),
+        growth or None,
+        budget_bytes,
+        segment_bytes,
+        retention_bytes,
+        retention_ms,
+        sum(forecast.freed_bytes for forecast in forecasts),
+        sum(forecast.steady_bytes or 0 for forecast in forecasts),
+    )

@@ -1,0 +1,252 @@
+"""What is left of a batch when its log is cleaned.
+
+| record                                               | stays                                  |
+|------------------------------------------------------|----------------------------------------|
+| behind the offset map's latest offset                | yes                                    |
+| without a key                                        | no                                     |
+| with an offset below its key's in the map            | no                                     |
+| with no value (a tombstone), else                    | until the batch's delete horizon;      |
+|                                                      | magic 0, 1: until its segment is old   |
+| of an aborted transaction                            | no                                     |
+| marker of a transaction with records in the log      | yes                                    |
+| marker of one without                                | until the batch's delete horizon       |
+
+| batch                                                | becomes                                |
+|------------------------------------------------------|----------------------------------------|
+| all records stay, nothing new to note                | itself, byte for byte                  |
+| some stay                                            | one of them, with the same head but for|
+|                                                      | count, times, length and checksum      |
+| a tombstone or marker stays that no delete horizon   | one with the horizon now +             |
+| was noted for                                        | delete.retention.ms (KIP-534)          |
+| none stay, last batch of a producer that is known    | an empty batch                         |
+| none stay, else                                      | nothing                                |
+
+Source: CMP-1, CMP-4, CMP-5, CMP-7, CMP-8; Kafka's Cleaner.cleanInto, MemoryRecords.filterTo.
+Differs: a batch with a wrong checksum is not taken on trust, and ends the cleaning of its log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from engine.host.ports import Buffer
+from engine.log.cleaner.offset_map import OffsetMap
+from engine.log.cleaner.record_spans import RecordSpan, copied_spans, record_spans
+from engine.log.cleaner.transactions import CleanedTransactions
+from engine.records.batch import BatchView
+from engine.records.builder import BatchBuilder, batch_of_encoded, build_empty_batch, settings_of
+from engine.records.decode import PLAIN_BASE_MAX
+from engine.records.legacy import LegacyBatch
+from engine.records.legacy_builder import LegacySettings, build_messages
+from engine.records.record import Record, TimestampType
+from engine.records.view import RecordBatch
+
+
+class ProducerEnd(NamedTuple):
+    """The last thing that a log knows of a producer: its last batch's last offset, or no batch."""
+
+    epoch: int
+    last_offset: int | None
+
+
+class KeptBatch(NamedTuple):
+    """What is written of a batch, and what the new segment's indexes say of it.
+
+    `last_offset` is that of the batch, whose last records may be gone.
+    """
+
+    content: Buffer
+    record_count: int
+    last_offset: int
+    max_timestamp_ms: int
+
+
+class CleaningMoment(NamedTuple):
+    """What decides besides keys: the time, and how long tombstones stay after their cleaning."""
+
+    now_ms: int
+    delete_retention_ms: int
+
+
+class BatchFilter:
+    """Decides on the batches of one segment after the other."""
+
+    def __init__(
+        self,
+        offsets: OffsetMap,
+        transactions: CleanedTransactions,
+        producers: Mapping[int, ProducerEnd],
+        moment: CleaningMoment,
+    ) -> None:
+        self._offsets = offsets
+        self._transactions = transactions
+        self._producers = producers
+        self._moment = moment
+        #: Whether tombstones of magic 0 and 1 stay, as in the segment at hand.
+        self.keeps_legacy_tombstones = True
+        self.records_read = 0
+
+    def keep(self, batch: RecordBatch) -> KeptBatch | None:
+        """Return what is left of a batch, None for nothing. Raises CorruptRecord."""
+        if isinstance(batch, LegacyBatch):
+            return self._keep_legacy(batch)
+        may_discard = self._transactions.may_discard(batch)
+        horizon_ms = batch.delete_horizon_ms
+        is_discarded = may_discard
+        if batch.is_control:
+            is_discarded &= horizon_ms is not None and horizon_ms <= self._moment.now_ms
+        stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
+        if is_discarded and not stays_empty:
+            return None
+        data = batch.opened() if batch.record_count else b""
+        if not (is_discarded or batch.is_control):
+            spans = usual_spans(batch, data)
+            if spans is not None:
+                return self._keep_spans(batch, data, spans, stays_empty=stays_empty)
+        records = batch.records_in(data) if batch.record_count else []
+        self.records_read += len(records)
+        kept = [] if is_discarded else self._kept_records(batch, records)
+        if not kept:
+            return _emptied(batch) if stays_empty else None
+        return self._keep_records(batch, len(records), kept, is_empty_marker=may_discard)
+
+    def _kept_records(self, batch: BatchView, records: Sequence[Record]) -> Sequence[Record]:
+        if batch.is_control:
+            return records
+        return self._kept_of(records, batch.delete_horizon_ms)
+
+    def _keep_records(
+        self,
+        batch: BatchView,
+        record_count: int,
+        kept: Sequence[Record],
+        *,
+        is_empty_marker: bool,
+    ) -> KeptBatch:
+        """Return the batch of some records, one after the other."""
+        horizon_ms = batch.delete_horizon_ms
+        has_tombstone = any(record.value is None for record in kept)
+        ends_in_time = has_tombstone or (is_empty_marker and batch.is_control)
+        if horizon_ms is None and ends_in_time:
+            horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
+        elif len(kept) == record_count:
+            return _whole(batch, len(kept))
+        return _rebuilt(batch, kept, horizon_ms)
+
+    def _keep_spans(
+        self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
+    ) -> KeptBatch | None:
+        """Return what is left of a batch of data by where its records lie."""
+        self.records_read += len(spans)
+        horizon_ms = batch.delete_horizon_ms
+        keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
+        latest = self._offsets.latest_offset - batch.base_offset
+        base, offset_of = batch.base_offset, self._offsets.get
+        kept = [
+            span
+            for span in spans
+            if span.offset_delta > latest
+            or (
+                span.key is not None
+                and (keeps_tombstones or span.has_value)
+                and base + span.offset_delta >= offset_of(span.key)
+            )
+        ]
+        if not kept:
+            return _emptied(batch) if stays_empty else None
+        if horizon_ms is None and not all(span.has_value for span in kept):
+            horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
+        elif len(kept) == len(spans):
+            return _whole(batch, len(kept))
+        return _copied(batch, data, kept, horizon_ms)
+
+    def _is_last_of_producer(self, batch: BatchView) -> bool:
+        end = self._producers.get(batch.producer_id)
+        if end is None:
+            return False
+        if end.last_offset is None:
+            return batch.is_control and batch.producer_epoch == end.epoch
+        return batch.last_offset == end.last_offset
+
+    def _kept_of(self, records: Sequence[Record], horizon_ms: int | None) -> Sequence[Record]:
+        keeps_tombstones = horizon_ms is None or self._moment.now_ms < horizon_ms
+        latest, offset_of = self._offsets.latest_offset, self._offsets.get
+        return [
+            record
+            for record in records
+            if record.offset > latest
+            or (
+                record.key is not None
+                and (keeps_tombstones or record.value is not None)
+                and record.offset >= offset_of(record.key)
+            )
+        ]
+
+    def _keep_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
+        messages = list(batch.messages())
+        self.records_read += len(messages)
+        records = [message.to_record() for message in messages]
+        horizon_ms = None if self.keeps_legacy_tombstones else self._moment.now_ms
+        kept = self._kept_of(records, horizon_ms)
+        if not kept:
+            return None
+        is_of_one_magic = all(message.magic == batch.magic for message in messages)
+        if len(kept) == len(records) and is_of_one_magic:
+            return _whole(batch, len(kept))
+        settings = LegacySettings(
+            magic=batch.magic,
+            codec=batch.codec,
+            timestamp_type=batch.timestamp_type,
+            append_time_ms=batch.max_timestamp_ms,
+            base_offset=kept[0].offset,
+        )
+        max_ms = max(record.timestamp_ms for record in kept)
+        return KeptBatch(build_messages(kept, settings), len(kept), kept[-1].offset, max_ms)
+
+
+def _whole(batch: RecordBatch, record_count: int) -> KeptBatch:
+    return KeptBatch(batch.raw, record_count, batch.last_offset, batch.max_timestamp_ms)
+
+
+def _emptied(batch: BatchView) -> KeptBatch:
+    last_offset, max_ms = batch.last_offset, batch.max_timestamp_ms
+    content = build_empty_batch(
+        settings_of(batch), last_offset=last_offset, max_timestamp_ms=max_ms
+    )
+    return KeptBatch(content, 0, last_offset, max_ms)
+
+
+def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -> KeptBatch:
+    builder = BatchBuilder(settings_of(batch)._replace(delete_horizon_ms=horizon_ms))
+    for record in kept:
+        builder.append_record(record)
+    content = builder.build(last_offset=batch.last_offset)
+    max_ms = BatchView(memoryview(content)).max_timestamp_ms
+    return KeptBatch(content, len(kept), batch.last_offset, max_ms)
+
+
+def usual_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
+    """Return where the records of a batch lie; None where they have to be read one by one."""
+    if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return None
+    if max(abs(batch.base_offset), abs(batch.base_timestamp_ms)) >= PLAIN_BASE_MAX:
+        return None
+    return record_spans(opened, batch.record_count)
+
+
+def _copied(
+    batch: BatchView, data: bytes, kept: Sequence[RecordSpan], horizon_ms: int | None
+) -> KeptBatch:
+    base_ms = batch.base_timestamp_ms
+    new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
+    max_ms = base_ms + max([span.time_delta for span in kept])
+    content = batch_of_encoded(
+        settings_of(batch)._replace(delete_horizon_ms=horizon_ms),
+        copied_spans(data, kept, base_ms - new_base_ms),
+        last_offset=batch.last_offset,
+        base_timestamp_ms=new_base_ms,
+        max_timestamp_ms=max_ms,
+        record_count=len(kept),
+    )
+    return KeptBatch(content, len(kept), batch.last_offset, max_ms)

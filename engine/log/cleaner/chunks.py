@@ -1,0 +1,65 @@
+"""Reading a segment in pieces of whole batches, as large as a cleaner's buffer.
+
+The buffer is a part of log.cleaner.io.buffer.size; it grows for a batch that does not fit, and
+shrinks with the next segment.
+
+Source: Kafka's Cleaner.growBuffersOrFail.
+"""
+
+from __future__ import annotations
+
+from engine.errors import CorruptRecord
+from engine.host.ports import File
+from engine.records.view import RecordBatch, batches_in
+
+
+class ChunkReader:
+    """Reads one segment's .log; batches are views of memory that the next read overwrites."""
+
+    def __init__(self, file: File, *, buffer_bytes: int, batch_bytes_max: int) -> None:
+        self._file = file
+        self._batch_bytes_max = max(batch_bytes_max, buffer_bytes)
+        self._memory = bytearray(buffer_bytes)
+        self.size_bytes = file.size_bytes()
+
+    def batches_at(self, position: int) -> list[RecordBatch]:
+        """Return the next batches, at least one before the end of the file.
+
+        Each was held to its checksum. Raises CorruptRecord.
+        """
+        while True:
+            batches = self._whole_batches(position)
+            if batches or position >= self.size_bytes:
+                return batches
+            self._grow(position)
+
+    def _whole_batches(self, position: int) -> list[RecordBatch]:
+        length = self._file.read_into(position, self._memory)
+        view = memoryview(self._memory)[:length]
+        try:
+            batches = list(batches_in(view, allow_partial_tail=True))
+            for batch in batches:
+                batch.ensure_valid()
+        except CorruptRecord as error:
+            raise error.at(self._file.path, position) from error
+        return batches
+
+    def _grow(self, position: int) -> None:
+        size = len(self._memory)
+        left = self.size_bytes - position
+        if size >= left:
+            raise CorruptRecord(
+                "whole batches to the end", f"{left} bytes", path=self._file.path, position=position
+            )
+        if size >= self._batch_bytes_max:
+            # Larger than what is allowed by now, and written when it was.
+            header = memoryview(self._memory)[8:12]
+            self._batch_bytes_max = int.from_bytes(header, "big") + 12
+            if self._batch_bytes_max > left:
+                raise CorruptRecord(
+                    f"a batch of at most {left} bytes",
+                    self._batch_bytes_max,
+                    path=self._file.path,
+                    position=position,
+                )
+        self._memory = bytearray(min(2 * size, self._batch_bytes_max))

@@ -1,0 +1,357 @@
+"""The cleaner of one broker: which logs are cleaned when, and what becomes of a cleaning.
+
+```
+every log.cleaner.backoff.ms, and when a cleaning has ended
+    as long as fewer than log.cleaner.threads are under way: begin with the dirtiest log
+    retention of logs that are compacted: those of compact,delete by time and size too
+a cleaning    see `cleaning.py`; its parts beside the loop run by `LogTasks`, one after the other
+its end       first dirty offset into memory and cleaner-offset-checkpoint, names synced before
+its failure   bytes that are no records   the partition is uncleanable until the next start
+              an error of the host        the directory goes offline
+              the log has changed         nothing: it is looked at anew
+```
+
+A crash at its end leaves a checkpoint from before: the next cleaning finds little to drop.
+
+Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from engine.errors import EngineError, StorageError
+from engine.host.ports import Clock, Files
+from engine.log.cleaner import cleaning_lines
+from engine.log.cleaner.cleanable import CleanableRange, cleanable_range, dirtiest
+from engine.log.cleaner.cleaning import (
+    CleaningAborted,
+    CleaningCounts,
+    CleaningRun,
+    CleaningSettings,
+)
+from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.throttle import CleanerThrottle
+from engine.log.local_log import LocalLog
+from engine.log.log_directory import is_failure_of_directory
+from engine.log.segment import Segment
+from engine.log.tasks import LogTasks
+from engine.model import TopicPartition
+
+_TASK = "kafka-log-cleaner"
+
+
+class CleanerConfig(NamedTuple):
+    """The broker's settings of the cleaner, with Kafka's defaults; sizes in bytes."""
+
+    is_enabled: bool = True
+    thread_count: int = 1
+    backoff_ms: int = 15_000
+    dedupe_buffer_bytes: int = 128 << 20
+    load_factor: float = 0.9
+    io_buffer_bytes: int = 512 << 10
+    io_bytes_per_second: float = 1.7976931348623157e308
+    message_bytes_max: int = 1_048_588
+
+    @property
+    def settings(self) -> CleaningSettings:
+        """Return what each thread has: its part of the buffers, a half of it for reading."""
+        return CleaningSettings(
+            self.dedupe_buffer_bytes // self.thread_count,
+            self.load_factor,
+            max(self.io_buffer_bytes // self.thread_count // 2, 1),
+            self.message_bytes_max,
+        )
+
+
+class CleanedLogs(Protocol):
+    """The logs of a broker, as far as the cleaner needs them."""
+
+    @property
+    def logs(self) -> Mapping[TopicPartition, LocalLog]:
+        """Return the logs of partitions."""
+        ...
+
+    def first_dirty_offset(self, log: LocalLog) -> int | None:
+        """Return up to where a log was cleaned, None if it never was."""
+        ...
+
+    def note_cleaned(self, log: LocalLog, first_dirty_offset: int) -> None:
+        """Write down up to where a log was cleaned, once its names are durable."""
+        ...
+
+    def directory_of(self, log: LocalLog) -> str:
+        """Return the log directory that a log lies in."""
+        ...
+
+    def take_offline(self, path: str, error: StorageError) -> None:
+        """Stop using a log directory after an error of the host."""
+        ...
+
+
+class CleanerPorts(NamedTuple):
+    """What the cleaner asks of the broker around it."""
+
+    files: Files
+    tasks: LogTasks
+    clock: Clock
+    high_watermark_of: Callable[[TopicPartition], int]
+
+
+class LastCleaning(NamedTuple):
+    """What the last cleaning of a log has done: [from, to) of its offsets, and its counts."""
+
+    start_offset: int
+    end_offset: int
+    counts: CleaningCounts
+    elapsed_ms: int
+    ended_ms: int
+
+
+class _Slice:
+    """What a part of a cleaning has come to, beside the loop."""
+
+    __slots__ = ("error", "is_done", "pause_ms", "segment")
+
+    def __init__(self) -> None:
+        self.error: EngineError | None = None
+        self.is_done = False
+        self.pause_ms = 0
+        self.segment: Segment | None = None
+
+
+class _Cleaning:
+    """A cleaning under way; `steps` is what of it runs beside the loop."""
+
+    def __init__(self, run: CleaningRun, began_ms: int) -> None:
+        self.run = run
+        self.began_ms = began_ms
+        self.steps: Generator[int | Segment, None, None] | None = None
+        self.groups: Sequence[Sequence[int]] = ()
+
+    @property
+    def log(self) -> LocalLog:
+        """Return the log that is cleaned."""
+        return self.run.log
+
+
+class LogCleaner:
+    """Cleans the compacted logs of a broker."""
+
+    def __init__(self, logs: CleanedLogs, ports: CleanerPorts, config: CleanerConfig) -> None:
+        self._logs = logs
+        self._ports = ports
+        self._config = config
+        self._throttle = CleanerThrottle(ports.clock, config.io_bytes_per_second)
+        self._under_way: dict[TopicPartition, _Cleaning] = {}
+        self._is_stopped = False
+        #: Why partitions are left alone.
+        self.uncleanable: dict[TopicPartition, str] = {}
+        self.last_cleanings: dict[TopicPartition, LastCleaning] = {}
+
+    @property
+    def under_way(self) -> Sequence[TopicPartition]:
+        """Return the partitions that are cleaned now."""
+        return list(self._under_way)
+
+    def start(self) -> None:
+        """Look for dirty logs from now on."""
+        if self._config.is_enabled:
+            self._ports.tasks.once(_TASK, 0, self._round)
+
+    def stop(self) -> None:
+        """Begin nothing more, and end what is under way soon; what it wrote is removed."""
+        self._is_stopped = True
+        for cleaning in self._under_way.values():
+            cleaning.run.stop()
+
+    def reconfigure(self, config: CleanerConfig) -> None:
+        """Take new settings: the bound of bytes at once, the others with the next cleaning."""
+        self._config = config
+        self._throttle.bytes_per_second = config.io_bytes_per_second
+
+    # What is cleaned next
+
+    def _round(self) -> None:
+        self.look()
+        if not self._is_stopped:
+            self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
+
+    def look(self) -> None:
+        """Begin with dirty logs, as many as there are threads; apply retention to the others."""
+        if self._is_stopped:
+            return
+        while len(self._under_way) < self._config.thread_count:
+            chosen = dirtiest(self.ranges(), lambda key: self._logs.logs[key].config)
+            if chosen is None:
+                break
+            self._begin(chosen)
+        self._delete_old()
+
+    def ranges(self) -> list[CleanableRange]:
+        """Return what may be cleaned of each log that could be begun with."""
+        now_ms = self._ports.clock.wall_ms()
+        ranges = []
+        for log in self._idle():
+            try:
+                ranges.append(self._range_of(log, now_ms))
+            except StorageError as error:
+                self._failed(log, error)
+        return ranges
+
+    def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange:
+        facts = cleanable_log(
+            log,
+            high_watermark=self._ports.high_watermark_of(log.topic_partition),
+            checkpoint_offset=self._logs.first_dirty_offset(log),
+        )
+        cleanable = cleanable_range(facts, log.config, now_ms)
+        if cleanable.checkpoint_fault is not None:
+            if not log.config.is_deleting:
+                # Retention moves the start of the others all the time.
+                cleaning_lines.reset(cleanable)
+            self._logs.note_cleaned(log, cleanable.first_dirty_offset)
+        return cleanable
+
+    def _idle(self) -> list[LocalLog]:
+        """Return the compacted logs that nothing is done with."""
+        self._forget_gone()
+        return [
+            log
+            for key, log in self._logs.logs.items()
+            if log.config.is_compacted
+            and key not in self._under_way
+            and key not in self.uncleanable
+        ]
+
+    def _forget_gone(self) -> None:
+        for known in (self.uncleanable, self.last_cleanings):
+            for key in [key for key in known if key not in self._logs.logs]:
+                del known[key]
+
+    def _delete_old(self) -> None:
+        now_ms = self._ports.clock.wall_ms()
+        for log in self._idle():
+            high_watermark = self._ports.high_watermark_of(log.topic_partition)
+            try:
+                log.delete_old_segments(high_watermark, now_ms)
+            except StorageError as error:
+                self._failed(log, error)
+
+    # One cleaning
+
+    def _begin(self, cleanable: CleanableRange) -> None:
+        log = self._logs.logs[cleanable.topic_partition]
+        cleaning_lines.began(cleanable)
+        try:
+            run = CleaningRun(
+                self._ports.files,
+                log,
+                cleanable,
+                self._config.settings,
+                now_ms=self._ports.clock.wall_ms(),
+                throttle=self._throttle,
+            )
+        except StorageError as error:
+            self._failed(log, error)
+            return
+        cleaning = _Cleaning(run, self._ports.clock.monotonic_ms())
+        self._under_way[log.topic_partition] = cleaning
+        run.begin_map()
+        cleaning.steps = run.build_map()
+        self._drive(cleaning, lambda _: self._mapped(cleaning))
+
+    def _drive(self, cleaning: _Cleaning, then: Callable[[Segment | None], None]) -> None:
+        """Run the steps beside the loop, with the pauses that they ask for."""
+        part, steps = _Slice(), cleaning.steps
+        assert steps is not None
+
+        def done(_failure: StorageError | None) -> None:
+            try:
+                if part.error is not None:
+                    raise part.error
+                if part.is_done:
+                    then(part.segment)
+                else:
+                    self._pause(cleaning, part.pause_ms, then)
+            except EngineError as error:
+                self._ended(cleaning, error)
+
+        self._ports.tasks.offload(_TASK, lambda: _advance(steps, part), done)
+
+    def _pause(
+        self, cleaning: _Cleaning, pause_ms: int, then: Callable[[Segment | None], None]
+    ) -> None:
+        if self._is_stopped:
+            raise CleaningAborted("the cleaner stops")
+        self._ports.tasks.once(_TASK, pause_ms, lambda: self._drive(cleaning, then))
+
+    def _mapped(self, cleaning: _Cleaning) -> None:
+        cleaning.groups = cleaning.run.groups()
+        self._next_group(cleaning)
+
+    def _next_group(self, cleaning: _Cleaning) -> None:
+        run = cleaning.run
+        run.release()
+        if not cleaning.groups:
+            run.ensure_unchanged()
+            self._logs.note_cleaned(run.log, run.end_offset)
+            self._ended(cleaning, None)
+            return
+        bases, *cleaning.groups = cleaning.groups
+        group = run.begin_group(bases)
+
+        def replace(cleaned: Segment | None) -> None:
+            assert cleaned is not None
+            run.replace(group, cleaned)
+            self._next_group(cleaning)
+
+        cleaning.steps = run.write_group(group)
+        self._drive(cleaning, replace)
+
+    def _ended(self, cleaning: _Cleaning, error: EngineError | None) -> None:
+        run, key = cleaning.run, cleaning.log.topic_partition
+        del self._under_way[key]
+        if cleaning.steps is not None:
+            cleaning.steps.close()
+        run.release()
+        if error is None:
+            self._note(cleaning)
+        elif isinstance(error, CleaningAborted) or self._logs.logs.get(key) is not cleaning.log:
+            cleaning_lines.aborted(key, error)
+        else:
+            self._failed(cleaning.log, error)
+        if error is None and not self._is_stopped:
+            self._ports.tasks.once(_TASK, 0, self.look)
+
+    def _note(self, cleaning: _Cleaning) -> None:
+        run, clock = cleaning.run, self._ports.clock
+        elapsed_ms = clock.monotonic_ms() - cleaning.began_ms
+        start = run.cleanable.first_dirty_offset
+        key = cleaning.log.topic_partition
+        self.last_cleanings[key] = LastCleaning(
+            start, run.end_offset, run.counts, elapsed_ms, clock.wall_ms()
+        )
+        cleaning_lines.cleaned(key, (start, run.end_offset), run.counts, elapsed_ms)
+
+    def _failed(self, log: LocalLog, error: EngineError) -> None:
+        if isinstance(error, StorageError) and is_failure_of_directory(error):
+            self._logs.take_offline(self._logs.directory_of(log), error)
+            return
+        self.uncleanable[log.topic_partition] = str(error)
+        cleaning_lines.uncleanable(log.topic_partition, error)
+
+
+def _advance(steps: Iterator[int | Segment], part: _Slice) -> None:
+    """Run steps up to the next pause, or to their end; errors are told on the loop."""
+    try:
+        for step in steps:
+            if isinstance(step, Segment):
+                part.segment = step
+            elif step > 0:
+                part.pause_ms = step
+                return
+        part.is_done = True
+    except EngineError as error:
+        part.error = error

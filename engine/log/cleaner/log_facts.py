@@ -1,0 +1,29 @@
+"""What the rules of cleaning look at, taken from an open log: online, or of a directory at rest."""
+
+from __future__ import annotations
+
+from engine.log.cleaner.cleanable import CleanableLog, CleanableSegment
+from engine.log.local_log import LocalLog
+from engine.log.segment import Segment
+
+
+def cleanable_log(
+    log: LocalLog, *, high_watermark: int, checkpoint_offset: int | None
+) -> CleanableLog:
+    """Return the facts of a log now; a directory at rest has its end as the high watermark."""
+
+    def segment_at(base_offset: int) -> Segment:
+        segment = log.segments.floor(base_offset)
+        assert segment is not None
+        return segment
+
+    return CleanableLog(
+        log.topic_partition,
+        [CleanableSegment(segment.base_offset, segment.size_bytes) for segment in log.segments],
+        log.log_start_offset,
+        log.log_end_offset,
+        log.last_stable_offset(high_watermark),
+        checkpoint_offset,
+        lambda base_offset: segment_at(base_offset).largest_timestamp_ms,
+        lambda base_offset: segment_at(base_offset).first_timestamp_ms(),
+    )

@@ -1,0 +1,115 @@
+"""The last offset of each key in the dirty part of a log, in memory that is bounded before.
+
+```
+slot (24 bytes)   MD5 of the key, 16 bytes │ int64 offset + 1, 0 for an empty slot
+```
+
+A key goes to the slot that its digest names, or to the next free one behind it. The map is full at
+its load factor: cleaning then ends at the last offset it has, and the next pass goes on from there.
+Two keys of one digest count as one, as in Kafka.
+
+Source: Kafka's SkimpyOffsetMap; log.cleaner.dedupe.buffer.size, log.cleaner.io.buffer.load.factor.
+Differs: no more slots are taken than the dirty part can have keys.
+"""
+
+from __future__ import annotations
+
+from hashlib import md5
+
+from engine.limits import CLEANER_MAP_BYTES_MAX
+
+#: Bytes that one key takes.
+SLOT_BYTES = 24
+NO_OFFSET = -1
+
+_DIGEST_BYTES = 16
+# Beyond this share of taken slots looking for a key takes long, whatever load is allowed.
+_SPARSE_FACTOR = 2
+
+
+def entries_max(memory_bytes: int, load_factor: float) -> int:
+    """Return how many keys a map of so much memory takes before it is full."""
+    slots = min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES
+    return min(int(slots * load_factor), slots)
+
+
+class OffsetMap:
+    """Offsets by key; for one thread."""
+
+    __slots__ = (
+        "_digests",
+        "_offsets",
+        "_slot_count",
+        "_slots_allowed",
+        "latest_offset",
+        "limit",
+        "size",
+    )
+
+    def __init__(
+        self, memory_bytes: int, load_factor: float, *, keys_max: int | None = None
+    ) -> None:
+        """Take room for as many keys as the memory and the load factor allow.
+
+        `keys_max` is how many there can be at most, None if that is not known.
+        """
+        slots = min(memory_bytes, CLEANER_MAP_BYTES_MAX) // SLOT_BYTES
+        self._slots_allowed = slots
+        #: How many keys fit.
+        self.limit = entries_max(memory_bytes, load_factor)
+        if keys_max is not None:
+            slots = min(slots, _SPARSE_FACTOR * keys_max)
+        # One more, so that a search for what is not there ends.
+        self._slot_count = slots + 1
+        # Zeros that nobody has touched take no memory.
+        self._digests = bytearray(_DIGEST_BYTES * self._slot_count)
+        self._offsets = memoryview(bytearray(8 * self._slot_count)).cast("q")
+        self.size = 0
+        #: The last offset that the map knows of (inclusive), −1 before the first.
+        self.latest_offset = NO_OFFSET
+
+    @property
+    def is_full(self) -> bool:
+        """Tell whether no further record may be put."""
+        return self.size >= self.limit
+
+    @property
+    def utilization(self) -> float:
+        """Return which share of the slots that the memory has is taken."""
+        return self.size / max(self._slots_allowed, 1)
+
+    def put(self, key: bytes, offset: int) -> None:
+        """Note a key's offset; offsets rise from call to call. The map must not be full."""
+        digest = md5(key, usedforsecurity=False).digest()
+        slot = int.from_bytes(digest[:8], "little") % self._slot_count
+        at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
+        if stored and self._digests[at : at + _DIGEST_BYTES] != digest:
+            slot = self._slot_behind(slot, digest)
+            at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
+        if not stored:
+            self.size += 1
+            self._digests[at : at + _DIGEST_BYTES] = digest
+        self._offsets[slot] = offset + 1
+        self.latest_offset = offset
+
+    def get(self, key: bytes) -> int:
+        """Return a key's last offset, −1 for an unknown key."""
+        digest = md5(key, usedforsecurity=False).digest()
+        slot = int.from_bytes(digest[:8], "little") % self._slot_count
+        at, stored = slot * _DIGEST_BYTES, self._offsets[slot]
+        if stored and self._digests[at : at + _DIGEST_BYTES] != digest:
+            stored = self._offsets[self._slot_behind(slot, digest)]
+        return stored - 1
+
+    def note_offset(self, offset: int) -> None:
+        """Note that all records up to an offset (inclusive) have been seen."""
+        self.latest_offset = max(self.latest_offset, offset)
+
+    def _slot_behind(self, slot: int, digest: bytes) -> int:
+        """Return the slot behind a taken one that has a digest, or the free one for it."""
+        digests, offsets, count = self._digests, self._offsets, self._slot_count
+        while True:
+            slot = slot + 1 if slot + 1 < count else 0
+            at = slot * _DIGEST_BYTES
+            if not offsets[slot] or digests[at : at + _DIGEST_BYTES] == digest:
+                return slot

@@ -1,0 +1,34 @@
+"""Keeps what cleaners read and write below log.cleaner.io.max.bytes.per.second.
+
+Source: Kafka's Throttler.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+
+from engine.host.ports import Clock
+from engine.limits import CLEANER_THROTTLE_CHECK_MS
+
+
+class CleanerThrottle:
+    """The bytes of all cleaners of a broker in the period at hand."""
+
+    def __init__(self, clock: Clock, bytes_per_second: float) -> None:
+        self.bytes_per_second = bytes_per_second
+        self._clock = clock
+        self._lock = Lock()
+        self._seen_bytes = 0
+        self._since_ms = clock.monotonic_ms()
+
+    def pause_ms(self, count_bytes: int) -> int:
+        """Count bytes; returns for how long to pause before the next ones, mostly 0."""
+        with self._lock:
+            self._seen_bytes += count_bytes
+            now_ms = self._clock.monotonic_ms()
+            elapsed_ms = now_ms - self._since_ms
+            if elapsed_ms < CLEANER_THROTTLE_CHECK_MS or not self._seen_bytes:
+                return 0
+            allowed_ms = self._seen_bytes * 1000 / self.bytes_per_second
+            self._since_ms, self._seen_bytes = now_ms, 0
+            return max(round(allowed_ms - elapsed_ms), 0)

@@ -1,0 +1,94 @@
+"""Which batches of a log belong to aborted transactions, as the cleaner walks over them. Pure.
+
+```
+aborted transactions of the .txnindex  ─ reached by offset ─>  open, aborted   ─ ABORT  ─> marker
+batch of any other transaction         ────────────────────>  open, committed ─ COMMIT ─> marker
+```
+
+A marker may go when no batch of its transaction was seen before it: the records went in an earlier
+cleaning. That of an aborted transaction whose records are still there goes into the new
+.txnindex.
+
+Source: CMP-7; Kafka's CleanedTransactionMetadata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from heapq import heappop, heappush
+
+from engine.log.txn_index import AbortedTransaction
+from engine.records.control import ControlType, control_type
+from engine.records.view import RecordBatch
+
+
+class _OpenAborted:
+    """An aborted transaction whose marker was not reached yet."""
+
+    __slots__ = ("has_batches", "transaction")
+
+    def __init__(self, transaction: AbortedTransaction) -> None:
+        self.transaction = transaction
+        self.has_batches = False
+
+
+class CleanedTransactions:
+    """The transactions up to one point of a walk, over as many segments as it takes."""
+
+    def __init__(self, on_kept: Callable[[AbortedTransaction], None] | None = None) -> None:
+        """`on_kept` is told the aborted transactions whose records are still in the log."""
+        self.on_kept = on_kept
+        self._coming: list[tuple[int, int, AbortedTransaction]] = []
+        self._number = 0
+        self._aborted: dict[int, _OpenAborted] = {}
+        self._committed: set[int] = set()
+
+    def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
+        """Learn of the aborted transactions of what is walked over next."""
+        for transaction in transactions:
+            self._number += 1
+            heappush(self._coming, (transaction.first_offset, self._number, transaction))
+
+    def may_discard(self, batch: RecordBatch) -> bool:
+        """Go on by one batch; tells whether it may go, whatever keys it has."""
+        if batch.is_control:
+            return self._sees_marker(batch)
+        return self.is_aborted(batch)
+
+    def is_aborted(self, batch: RecordBatch) -> bool:
+        """Go on by one batch of records; tells whether its transaction was aborted."""
+        if self._coming:
+            self._reach(batch.last_offset)
+        if not batch.is_transactional:
+            return False
+        aborted = self._aborted.get(batch.producer_id)
+        if aborted is None:
+            self._committed.add(batch.producer_id)
+            return False
+        aborted.has_batches = True
+        return True
+
+    def _sees_marker(self, batch: RecordBatch) -> bool:
+        self._reach(batch.last_offset)
+        record = next(iter(batch.records()), None)
+        if record is None:
+            # It was cleaned before, and only says what its producer's epoch is.
+            return True
+        kind = control_type(record)
+        if kind is ControlType.ABORT:
+            aborted = self._aborted.pop(batch.producer_id, None)
+            if aborted is None or not aborted.has_batches:
+                return True
+            if self.on_kept is not None:
+                self.on_kept(aborted.transaction)
+            return False
+        if kind is ControlType.COMMIT:
+            is_open = batch.producer_id in self._committed
+            self._committed.discard(batch.producer_id)
+            return not is_open
+        return False
+
+    def _reach(self, offset: int) -> None:
+        while self._coming and self._coming[0][0] <= offset:
+            _, _, transaction = heappop(self._coming)
+            self._aborted.setdefault(transaction.producer_id, _OpenAborted(transaction))

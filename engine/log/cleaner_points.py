@@ -1,0 +1,63 @@
+"""`cleaner-offset-checkpoint` of one log directory: up to where each log was cleaned.
+
+Memory is what counts; the file is for the next start. It is written again when something has
+changed, after what it tells of is durable: it may be behind the logs, and never ahead.
+
+Source: Kafka's LogCleanerManager.updateCheckpoints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from threading import Lock
+
+from engine.host.ports import Files
+from engine.log.offset_checkpoint import CLEANER_POINTS, encode_offsets
+from engine.model import TopicPartition
+
+
+class CleanerPoints:
+    """First dirty offsets by partition; `write` may be called beside the loop."""
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self._path = f"{directory}/{CLEANER_POINTS}"
+        self._writing = Lock()
+        self._offsets: dict[TopicPartition, int] = {}
+        self._has_changed = False
+
+    def take(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Take what the file says."""
+        self._offsets = dict(offsets)
+
+    def keep(self, partitions: Container[TopicPartition]) -> None:
+        """Forget partitions that are not here any more."""
+        for key in [key for key in self._offsets if key not in partitions]:
+            self.forget(key)
+
+    def get(self, key: TopicPartition) -> int | None:
+        """Return a log's first dirty offset, None if it was never cleaned."""
+        return self._offsets.get(key)
+
+    def set(self, key: TopicPartition, first_dirty_offset: int) -> None:
+        """Note up to where a log is clean (exclusive)."""
+        if self._offsets.get(key) != first_dirty_offset:
+            self._offsets[key] = first_dirty_offset
+            self._has_changed = True
+
+    def lower(self, key: TopicPartition, offset: int) -> None:
+        """Follow a log's cut: what is appended behind it is dirty."""
+        if self._offsets.get(key, 0) > offset:
+            self.set(key, offset)
+
+    def forget(self, key: TopicPartition) -> None:
+        """Drop a log that leaves this directory."""
+        if self._offsets.pop(key, None) is not None:
+            self._has_changed = True
+
+    def write(self) -> None:
+        """Write the file if it says something else."""
+        with self._writing:
+            if self._has_changed:
+                self._has_changed = False
+                self._files.replace_file(self._path, encode_offsets(dict(self._offsets)))

@@ -1,0 +1,27 @@
+"""What becomes of a host's error while a log directory is worked on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from engine.errors import StorageError
+from engine.log.log_directory import is_failure_of_directory
+
+
+class DirectoryGuard:
+    """Takes a directory offline when the host fails inside of the block, and goes on behind it."""
+
+    __slots__ = ("_path", "_take_offline")
+
+    def __init__(self, take_offline: Callable[[str, StorageError], None], path: str) -> None:
+        self._take_offline = take_offline
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, StorageError) and is_failure_of_directory(error):
+            self._take_offline(self._path, error)
+            return True
+        return False

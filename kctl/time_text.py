@@ -1,0 +1,23 @@
+"""Times as people read them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+
+def time_text(timestamp_ms: int) -> str:
+    """Return a time as ISO 8601 in UTC; a number where no calendar has the day."""
+    seconds, ms = divmod(timestamp_ms, 1000)
+    text = _second_text(seconds)
+    return str(timestamp_ms) if text is None else f"{text}.{ms:03d}Z"
+
+
+@lru_cache(maxsize=16)
+def _second_text(seconds: int) -> str | None:
+    """Return a second's date and time: many records are of the same one."""
+    from datetime import datetime, timedelta
+
+    try:
+        return (datetime(1970, 1, 1) + timedelta(seconds=seconds)).isoformat()
+    except OverflowError:
+        return None

@@ -1,0 +1,134 @@
+"""A broker of ours compacts a topic while clients write to it and read from it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.cimpl import NewTopic
+
+from tests.cluster.embedded import EmbeddedCluster
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("compaction")]
+
+_DEADLINE_S = 30.0
+_TOPIC = "latest"
+_KEY_COUNT = 50
+_RECORD_COUNT = 3000
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[EmbeddedCluster]:
+    cluster = EmbeddedCluster(tmp_path / "cluster")
+    cluster.start(log_cleaner_backoff_ms="100")
+    yield cluster
+    cluster.destroy()
+
+
+def create_topic(address: str, **settings: str) -> None:
+    config = {key.replace("_", "."): value for key, value in settings.items()}
+    admin = AdminClient({"bootstrap.servers": address})
+    for future in admin.create_topics([NewTopic(_TOPIC, 1, 1, config=config)]).values():
+        future.result()
+
+
+def write(address: str, count: int, *, first: int = 0) -> dict[bytes, bytes]:
+    """Write records of a few keys; returns the last value of each."""
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 2, "batch.num.messages": 20})
+    values = {}
+    for number in range(first, first + count):
+        key, value = b"key %d" % (number % _KEY_COUNT), b"value %d" % number
+        values[key] = value
+        producer.produce(_TOPIC, key=key, value=value)
+        if number % 100 == 99:
+            producer.flush()
+    producer.flush()
+    return values
+
+
+def read(address: str) -> list[tuple[int, bytes, bytes | None]]:
+    """Return (offset, key, value) of all there is."""
+    consumer = Consumer(
+        {"bootstrap.servers": address, "group.id": "g", "enable.auto.commit": False}
+    )
+    partition = TopicPartition(_TOPIC, 0, 0)
+    _, end = consumer.get_watermark_offsets(partition, timeout=_DEADLINE_S)
+    consumer.assign([partition])
+    found = []
+    while True:
+        message = consumer.poll(1.0)
+        if message is None:
+            break
+        if message.error():
+            raise KafkaException(message.error())
+        found.append((message.offset(), message.key(), message.value()))
+        if message.offset() == end - 1:
+            break
+    consumer.close()
+    return found
+
+
+def until(claim: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + _DEADLINE_S
+    while not claim():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def log_bytes(cluster: EmbeddedCluster) -> int:
+    folder = cluster.data / "broker-1" / f"{_TOPIC}-0"
+    return sum(path.stat().st_size for path in folder.glob("*.log"))
+
+
+def test_a_compacted_topic_shrinks_to_the_last_value_of_each_key(
+    cluster: EmbeddedCluster,
+) -> None:
+    create_topic(
+        cluster.address,
+        cleanup_policy="compact",
+        segment_bytes="16384",
+        min_cleanable_dirty_ratio="0.01",
+    )
+    values = write(cluster.address, _RECORD_COUNT)
+    until(lambda: log_bytes(cluster) < 16384 + 4 * _KEY_COUNT * 100)
+    found = read(cluster.address)
+    assert len(found) < _RECORD_COUNT // 2
+    assert values == {key: value for _, key, value in found}
+    offsets = [offset for offset, _, _ in found]
+    assert sorted(offsets) == offsets
+    checkpoint = (cluster.data / "broker-1" / "cleaner-offset-checkpoint").read_text()
+    assert f"{_TOPIC} 0 " in checkpoint
+
+
+def test_a_topic_begins_to_be_compacted_when_its_policy_changes(cluster: EmbeddedCluster) -> None:
+    create_topic(cluster.address, segment_bytes="16384", min_cleanable_dirty_ratio="0.01")
+    values = write(cluster.address, _RECORD_COUNT)
+    before = log_bytes(cluster)
+    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource("topic", _TOPIC, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": cluster.address})
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result()
+    until(lambda: log_bytes(cluster) < before // 2)
+    assert values == {key: value for _, key, value in read(cluster.address)}
+
+
+def test_a_restart_goes_on_with_a_compacted_log(cluster: EmbeddedCluster) -> None:
+    create_topic(
+        cluster.address,
+        cleanup_policy="compact",
+        segment_bytes="16384",
+        min_cleanable_dirty_ratio="0.01",
+    )
+    write(cluster.address, _RECORD_COUNT)
+    until(lambda: log_bytes(cluster) < 16384 + 4 * _KEY_COUNT * 100)
+    cluster.stop()
+    cluster.start()
+    values = write(cluster.address, 500, first=_RECORD_COUNT)
+    found = read(cluster.address)
+    assert values == {key: value for _, key, value in found}
+    assert found[-1][0] == _RECORD_COUNT + 499

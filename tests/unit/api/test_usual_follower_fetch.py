@@ -1,0 +1,147 @@
+"""A leader's side of followers in other processes: what stands, and what ends that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.model import TopicPartition
+from engine.replication.partition_types import PartitionState
+from tests.unit.api.data_stage import DataStage
+from tests.unit.api.follower import Follower
+from tests.unit.log.writing import sent
+
+T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+SIZE = len(sent(1))
+
+
+class Leading:
+    """A leader of two partitions, and a follower whose session stands; whole fetches counted."""
+
+    def __init__(self) -> None:
+        self.stage = DataStage((1, 2, 3))
+        self.follower = Follower(self.stage)
+        self.append(T0)
+        self.append(T1)
+        self.follower.ask("usual")
+        self.follower.ask("usual")
+        self.whole_count = 0
+        fetch = self.stage.manager.fetch
+
+        def counting(*arguments: Any) -> Any:
+            self.whole_count += 1
+            return fetch(*arguments)
+
+        self.stage.manager.fetch = counting  # type: ignore[method-assign]
+
+    def append(self, key: TopicPartition) -> None:
+        info = self.stage.manager.find(key).append(memoryview(bytearray(sent(1))), 1)
+        self.stage.manager.perform(info.effects)
+        self.stage.timers.run_until_idle()
+
+    @property
+    def standing_count(self) -> int:
+        return self.stage.followers.standing_count
+
+
+@pytest.fixture
+def leading() -> Leading:
+    return Leading()
+
+
+def test_a_session_stands_from_its_first_request_that_waits() -> None:
+    stage = DataStage((1, 2, 3))
+    follower = Follower(stage)
+    follower.ask("usual")
+    assert 0 == stage.followers.standing_count
+    stage.pass_time(600)
+    follower.ask("usual")
+    assert 1 == stage.followers.standing_count
+
+
+def test_records_of_one_partition_are_sent_without_a_look_at_the_others(leading: Leading) -> None:
+    for _ in range(4):
+        leading.append(T0)
+        assert [(0, 0, 0, SIZE)] == leading.follower.said()
+        leading.follower.ask("usual")
+    assert 0 == leading.whole_count
+    ends = {key: leading.stage.manager.find(key).followers[2].log_end_offset for key in (T0, T1)}
+    assert {T0: 5, T1: 1} == ends
+
+
+def test_what_is_appended_between_two_requests_answers_the_next(leading: Leading) -> None:
+    leading.append(T0)
+    leading.append(T0)
+    assert [(0, 0, 0, SIZE)] == leading.follower.said()
+    leading.follower.ask("usual")
+    assert (3, [(0, 0, 0, SIZE)]) == (len(leading.follower.frames), leading.follower.said())
+    assert 0 == leading.whole_count
+
+
+def test_partitions_that_moved_together_are_told_together(leading: Leading) -> None:
+    leading.append(T0)
+    leading.append(T0)
+    leading.append(T1)
+    leading.follower.ask("usual")
+    assert [(0, 0, 0, SIZE), (1, 0, 0, SIZE)] == sorted(leading.follower.said())
+    assert 0 == leading.standing_count
+
+
+@pytest.mark.parametrize("kind", ["nothing", "all", "little", "rack", "forget", "wrong"])
+def test_any_other_request_is_read_whole(leading: Leading, kind: str) -> None:
+    leading.append(T0)
+    leading.follower.ask(kind)
+    assert leading.whole_count or kind == "wrong"
+
+
+def test_the_deadline_of_the_first_request_ends_it(leading: Leading) -> None:
+    leading.append(T0)
+    leading.follower.ask("usual")
+    assert 1 == leading.standing_count
+    leading.stage.pass_time(500)
+    assert (0, []) == (leading.standing_count, leading.follower.said())
+    leading.follower.ask("usual")
+    assert 1 == leading.whole_count
+
+
+def test_a_deadline_between_two_requests_reads_nothing(leading: Leading) -> None:
+    leading.append(T0)
+    frames = list(leading.follower.frames)
+    leading.stage.pass_time(500)
+    assert (0, frames) == (leading.standing_count, leading.follower.frames)
+
+
+def test_a_new_epoch_ends_it_with_the_error(leading: Leading) -> None:
+    here = leading.stage.manager.find(T0)
+    state = PartitionState(1, here.leader_epoch + 1, (1, 2, 3), 0, (1, 2, 3))
+    leading.stage.manager.perform(here.become_leader(state).effects)
+    leading.stage.timers.run_until_idle()
+    ((index, error, _, _),) = leading.follower.said()
+    assert (0, 74) == (index, error)
+    assert 0 == leading.standing_count
+
+
+def test_who_is_out_of_sync_is_read_for_whole(leading: Leading) -> None:
+    here = leading.stage.manager.find(T0)
+    here.in_sync = here.in_sync._replace(committed=(1, 3))
+    leading.append(T0)
+    assert [(0, 0, 0, SIZE)] == leading.follower.said()
+    assert 0 == leading.standing_count
+
+
+def test_two_sessions_stand_side_by_side_and_commit_what_both_have(leading: Leading) -> None:
+    other = Follower(leading.stage, replica_id=3)
+    other.ask("usual")
+    other.ask("usual")
+    here = leading.stage.manager.find(T0)
+    for end in (2, 3, 4):
+        leading.append(T0)
+        if end == 3:
+            # The watermark of the other partition has been told with the first.
+            leading.whole_count = 0
+        for follower in (leading.follower, other):
+            assert end - 1 == here.high_watermark
+            follower.ask("usual")
+        assert end == here.high_watermark
+    assert 0 == leading.whole_count

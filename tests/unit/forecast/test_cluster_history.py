@@ -1,0 +1,77 @@
+"""Logs of a live cluster as they are estimated."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.producing import OutgoingRecord, Producer
+from engine.errors import EngineError
+from engine.forecast.cluster_history import cluster_histories, log_starts
+from engine.forecast.log_history import LogHistory
+from engine.model import TopicPartition
+from tests.unit.broker.memory_cluster import MemoryCluster
+from tests.unit.reassign.memory_streams import MemoryStreams, client_of
+
+KEY = TopicPartition("t", 0)
+FIRST_MS = 1_700_000_000_000
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    cluster = MemoryCluster(is_one_process=True)
+    cluster.create_topic(replicas=[(1, 2), (2, 1)])
+    cluster.pass_time(2000)
+    producer = Producer(client_of(cluster, MemoryStreams(cluster)))
+    for number in range(40):
+        time_ms = FIRST_MS + 1000 * number
+        producer.add(OutgoingRecord("t", None, b"value", timestamp_ms=time_ms, partition=0))
+        producer.flush()
+    cluster.pass_time(1000)
+    return cluster
+
+
+def history(cluster: MemoryCluster, *cuts_ms: int) -> LogHistory:
+    log = cluster_histories(client_of(cluster, MemoryStreams(cluster)), ["t"], cuts_ms)[KEY]
+    assert not isinstance(log, EngineError)
+    return log
+
+
+def test_parts_have_the_offsets_and_bytes_of_the_log(cluster: MemoryCluster) -> None:
+    log = history(cluster)
+    real = cluster.partition(1).log
+    assert (real.size_bytes, real.log_end_offset) == (log.size_bytes, log.high_watermark)
+    assert log.is_estimated
+    assert 24 == len(log.segments)
+    ends = [segment.end_offset for segment in log.segments]
+    assert [0, *ends[:-1]] == [segment.base_offset for segment in log.segments]
+    times = [segment.largest_timestamp_ms for segment in log.segments]
+    assert sorted(times) == times
+    assert [False] * 23 + [True] == [segment.is_active for segment in log.segments]
+
+
+def test_a_time_that_matters_is_a_cut(cluster: MemoryCluster) -> None:
+    cut_ms = FIRST_MS + 10_500
+    older = [s for s in history(cluster, cut_ms).segments if s.largest_timestamp_ms < cut_ms]
+    # Records came every second: eleven are older.
+    assert 11 == older[-1].end_offset
+
+
+def test_an_empty_log_is_one_part(cluster: MemoryCluster) -> None:
+    logs = cluster_histories(client_of(cluster, MemoryStreams(cluster)), ["t"])
+    empty = logs[TopicPartition("t", 1)]
+    assert not isinstance(empty, EngineError)
+    assert (1, 0, None) == (len(empty.segments), empty.size_bytes, empty.first_timestamp_ms)
+
+
+def test_starts_are_those_of_the_leaders(cluster: MemoryCluster) -> None:
+    starts = log_starts(client_of(cluster, MemoryStreams(cluster)))
+    assert (0, 40) == starts[KEY][:2]
+    assert cluster.partition(1).log.size_bytes == starts[KEY].size_bytes
+
+
+def test_a_partition_without_a_leader_is_told_and_the_others_go_on(cluster: MemoryCluster) -> None:
+    cluster.cut_power(2)
+    cluster.cut_power(1)
+    cluster.pass_time(30_000)
+    logs = cluster_histories(client_of(cluster, MemoryStreams(cluster)), ["t"])
+    assert 2 == sum(isinstance(log, EngineError) for log in logs.values())

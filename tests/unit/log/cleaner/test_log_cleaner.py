@@ -1,0 +1,319 @@
+"""Which logs a broker's cleaner takes, and what becomes of a cleaning."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from engine.host.memory import MemoryFiles
+from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
+from engine.log.local_log import LocalLog
+from engine.log.log_manager import LogManager
+from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
+from engine.model import TopicPartition
+from tests.unit.log.cleaner.cleaned_logs import CONFIG, pairs_of, put
+from tests.unit.log.managing import T0, T1, U0, A, B, Host
+from tests.unit.log.writing import NOW_MS
+
+ROUNDS_MAX = 50
+
+
+class Stage:
+    """A broker's logs on a disk in memory, and their cleaner."""
+
+    def __init__(self, host: Host | None = None, *, dirs: tuple[str, ...] = (A,), **config: Any):
+        self.host = host or Host()
+        self.host.configs.setdefault("t", CONFIG)
+        self.host.configs.setdefault("u", CONFIG)
+        self.logs: LogManager = self.host.started(dirs=dirs)
+        self.cleaner = LogCleaner(
+            self.logs,
+            CleanerPorts(
+                self.host.files,
+                self.host.tasks,
+                self.host.clock,
+                lambda key: min(self.logs.logs[key].log_end_offset, self.watermark(key)),
+            ),
+            CleanerConfig(**{"dedupe_buffer_bytes": 1 << 20, **config}),
+        )
+
+    def watermark(self, key: TopicPartition) -> int:
+        return self.host.high_watermarks.get(key, 1 << 60)
+
+    def log(self, key: TopicPartition, *values: bytes) -> LocalLog:
+        """Return a log with values of one key, one in each closed segment."""
+        log = self.logs.get_or_create(key, is_new=True)
+        for value in values:
+            put(log, (b"k", value))
+            log.roll(NOW_MS)
+        return log
+
+    def clean(self) -> None:
+        """Run the cleaner until it has nothing to do."""
+        self.cleaner.look()
+        for _ in range(ROUNDS_MAX):
+            due = [task for task in self.host.tasks.waiting if task[0] == "kafka-log-cleaner"]
+            if not due:
+                return
+            for task in due:
+                self.host.tasks.waiting.remove(task)
+                task[2]()
+
+    def points(self, directory: str = A) -> dict[TopicPartition, int]:
+        return read_offsets(self.host.files, f"{directory}/{CLEANER_POINTS}")
+
+
+def values(log: LocalLog) -> list[bytes | None]:
+    return [value for _, _, value in pairs_of(log)]
+
+
+def test_dirty_logs_are_cleaned_and_checkpointed() -> None:
+    stage = Stage()
+    first, second = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    stage.clean()
+    assert ([b"2"], [b"4"]) == (values(first), values(second))
+    assert {T0: 2, U0: 2} == stage.points()
+
+
+def test_the_dirtiest_log_comes_first() -> None:
+    stage = Stage()
+    half = stage.log(T0, b"1")
+    stage.clean()
+    put(half, (b"k", b"2"))
+    half.roll(NOW_MS)
+    stage.log(U0, b"3")
+    ranges = {found.topic_partition: found.dirty_ratio for found in stage.cleaner.ranges()}
+    assert ranges[U0] == 1.0
+    assert ranges[T0] == 0.5
+    with_lines = _Began()
+    stage.clean()
+    assert [str(U0), str(T0)] == with_lines.partitions()
+
+
+class _Began(logging.Handler):
+    """Collects the partitions whose cleaning began."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._lines: list[str] = []
+        log = logging.getLogger("kafka.log.LogCleaner")
+        log.setLevel(logging.INFO)
+        log.addHandler(self)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._lines.append(record.getMessage())
+
+    def partitions(self) -> list[str]:
+        logging.getLogger("kafka.log.LogCleaner").removeHandler(self)
+        head = "Beginning cleaning of log "
+        return [
+            line.removeprefix(head).split(":")[0] for line in self._lines if line.startswith(head)
+        ]
+
+
+def test_a_log_below_the_dirty_ratio_is_left() -> None:
+    stage = Stage()
+    stage.host.configs["t"] = CONFIG._replace(min_cleanable_dirty_ratio=0.5)
+    log = stage.log(T0, b"1")
+    log.configure(stage.host.configs["t"])
+    stage.clean()
+    put(log, (b"k", b"2"))
+    log.roll(NOW_MS)
+    stage.clean()
+    assert [b"1", b"2"] == values(log)
+
+
+def test_a_log_that_is_not_compacted_is_left() -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2")
+    log.configure(CONFIG._replace(is_compacted=False))
+    stage.clean()
+    assert [b"1", b"2"] == values(log)
+
+
+def test_nothing_above_the_high_watermark_is_cleaned() -> None:
+    stage = Stage()
+    stage.host.high_watermarks[T0] = 1
+    log = stage.log(T0, b"1", b"2", b"3")
+    stage.clean()
+    assert [b"1", b"2", b"3"] == values(log)
+    assert {T0: 1} == stage.points()
+
+
+def test_a_bad_batch_marks_its_partition_alone() -> None:
+    stage = Stage()
+    bad, good = stage.log(T0, b"1", b"2"), stage.log(T1, b"3", b"4")
+    bad.segments.first.file.write_at(65, b"\xff")
+    stage.clean()
+    assert [T0] == list(stage.cleaner.uncleanable)
+    assert "CRC" in stage.cleaner.uncleanable[T0]
+    assert [b"4"] == values(good)
+
+
+def test_a_deleted_partition_is_forgotten() -> None:
+    stage = Stage()
+    bad = stage.log(T0, b"1", b"2")
+    bad.segments.first.file.write_at(65, b"\xff")
+    stage.log(T1, b"3", b"4")
+    stage.clean()
+    stage.logs.delete([T0, T1])
+    stage.cleaner.look()
+    assert {} == stage.cleaner.uncleanable
+    assert {} == stage.points()
+
+
+def test_a_cleaning_of_a_log_that_is_deleted_ends_and_the_new_log_is_cleaned() -> None:
+    stage = Stage()
+    late = _LateTasks(stage)
+    stage.log(T0, b"1", b"2")
+    stage.cleaner.look()
+    stage.logs.delete([T0])
+    fresh = stage.log(T0, b"5", b"6", b"7")
+    late.run()
+    stage.clean()
+    late.run()
+    stage.clean()
+    assert [b"7"] == values(fresh)
+    names = stage.host.files.list_dir(fresh.directory)
+    assert [] == [name for name in names if name.endswith((".cleaned", ".swap"))]
+
+
+class _LateTasks:
+    """Keeps the cleaner's work beside the loop waiting until told."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._late: list[tuple[Any, Any]] = []
+        self._tasks = stage.host.tasks
+        self._tasks.offload = self._offload  # type: ignore[method-assign]
+
+    def _offload(self, name: str, work: Any, done: Any) -> None:
+        self._late.append((work, done))
+
+    def run(self) -> None:
+        """Do the work that waits, and what follows from it."""
+        while self._late:
+            work, done = self._late.pop(0)
+            work()
+            done(None)
+
+
+def test_a_truncation_lowers_the_checkpoint_to_the_active_segment() -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2", b"3")
+    put(log, (b"j", b"4"))
+    stage.clean()
+    assert {T0: 3} == stage.points()
+    log.truncate_to(2, NOW_MS)
+    assert {T0: log.active_segment.base_offset} == stage.points()
+
+
+def test_a_checkpoint_beyond_the_log_counts_as_none() -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2")
+    stage.logs.note_cleaned(log, 50)
+    stage.clean()
+    assert [b"2"] == values(log)
+    assert {T0: 2} == stage.points()
+
+
+def test_a_start_goes_on_from_the_checkpoint() -> None:
+    stage = Stage()
+    stage.log(T0, b"1", b"2")
+    stage.clean()
+    stage.logs.stop()
+    again = Stage(stage.host)
+    (found,) = again.cleaner.ranges()
+    assert (2, 0) == (found.first_dirty_offset, found.cleanable_bytes)
+
+
+def test_a_move_between_directories_takes_the_checkpoint_along() -> None:
+    stage = Stage(dirs=(A, B))
+    log = stage.logs.get_or_create(T0, is_new=True, directory=A)
+    for value in (b"1", b"2"):
+        put(log, (b"k", value))
+        log.roll(NOW_MS)
+    stage.clean()
+    future = stage.logs.get_or_create(T0, is_future=True, directory=B)
+    future.restart_at(1, NOW_MS)
+    stage.logs.promote_future(T0)
+    assert ({}, {T0: 2}) == (stage.points(A), stage.points(B))
+
+
+def test_a_directory_that_fails_ends_the_cleaning_and_no_other() -> None:
+    stage = Stage(dirs=(A, B))
+    for key, directory in ((T0, A), (T1, B)):
+        log = stage.logs.get_or_create(key, is_new=True, directory=directory)
+        for value in (b"1", b"2"):
+            put(log, (b"k", value))
+            log.roll(NOW_MS)
+    stage.host.files.fail("sync", 5, path_end=".log.cleaned")
+    stage.clean()
+    assert 1 == len(stage.host.offline)
+    (key,) = stage.logs.logs
+    assert [b"2"] == values(stage.logs.logs[key])
+
+
+def test_compact_and_delete_loses_old_segments_by_the_cleaner() -> None:
+    stage = Stage()
+    both = CONFIG._replace(is_deleting=True, retention_ms=1000, min_cleanable_dirty_ratio=1.0)
+    stage.host.configs["t"] = both
+    log = stage.log(T0, b"1", b"2")
+    assert 0 == stage.logs.clean_up()
+    stage.host.clock.advance(5000)
+    put(log, (b"k", b"3"), at_ms=NOW_MS + 5000)
+    stage.clean()
+    assert [b"3"] == values(log)
+    assert 2 == log.log_start_offset
+
+
+def test_so_many_logs_are_cleaned_at_once() -> None:
+    stage = Stage(thread_count=2, dedupe_buffer_bytes=4 << 20)
+    late = _LateTasks(stage)
+    for key in (T0, T1, U0):
+        log = stage.logs.get_or_create(key, is_new=True)
+        put(log, (b"k", b"1"))
+        log.roll(NOW_MS)
+    stage.cleaner.look()
+    assert 2 == len(stage.cleaner.under_way)
+    late.run()
+
+
+def test_a_cleaner_that_stops_leaves_no_file() -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2")
+    late = _LateTasks(stage)
+    stage.cleaner.look()
+    stage.cleaner.stop()
+    late.run()
+    assert [] == list(stage.cleaner.under_way)
+    assert [b"1", b"2"] == values(log)
+
+
+def test_a_bound_of_bytes_makes_pauses_and_not_another_result() -> None:
+    stage = Stage(io_bytes_per_second=100.0, io_buffer_bytes=64)
+    clock = stage.host.clock
+    read = MemoryFiles.look
+    log = stage.log(T0, *(b"%d" % number for number in range(8)))
+
+    def slow(files: MemoryFiles, operation: str, path: str) -> None:
+        clock.advance(10)
+        read(files, operation, path)
+
+    stage.host.files.look = lambda op, path: slow(stage.host.files, op, path)  # type: ignore[method-assign]
+    stage.cleaner.look()
+    pauses = [delay for name, delay, _ in stage.host.tasks.waiting if name == "kafka-log-cleaner"]
+    assert [delay for delay in pauses if delay > 0]
+    for _ in range(ROUNDS_MAX):
+        stage.clean()
+    assert [b"7"] == values(log)
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_a_cleaner_that_is_not_enabled_does_not_begin(is_enabled: bool) -> None:
+    stage = Stage(is_enabled=is_enabled)
+    stage.log(T0, b"1", b"2")
+    stage.cleaner.start()
+    waiting = [name for name, _, _ in stage.host.tasks.waiting]
+    assert is_enabled == ("kafka-log-cleaner" in waiting)

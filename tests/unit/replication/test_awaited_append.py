@@ -1,0 +1,84 @@
+"""The usual append with acks=-1: what the other gives, or nothing done."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.host.promise import Promise
+from engine.model import TopicPartition
+from engine.replication.delayed_produce import ProduceResult, ProduceResults
+from engine.replication.isr import InSyncSet
+from tests.unit.log.writing import PARTITION, sent, sent_by
+from tests.unit.replication.replicas import FOLLOWER, Broker
+
+
+def append(broker: Broker, batches: memoryview | None = None) -> Promise[ProduceResults]:
+    """Append what has to wait."""
+    promise = broker.manager.awaited_append.append_usual(PARTITION, batches or sent(2), 100)
+    assert isinstance(promise, Promise)
+    return promise
+
+
+def test_it_waits_until_the_followers_have_it() -> None:
+    broker = Broker((1, 2))
+    broker.fetch(0, FOLLOWER, log_start_offset=0)
+    promise = append(broker)
+    # The fetch that waited has been told.
+    assert (False, 1) == (promise.is_kept, len(broker.fetches))
+    broker.fetch(2, FOLLOWER, log_start_offset=0)
+    assert {PARTITION: ProduceResult(None, 0, -1, 0)} == promise.result()
+
+
+def test_it_times_out_as_any_produce() -> None:
+    broker = Broker((1, 2))
+    promise = append(broker)
+    broker.pass_time(100)
+    (result,) = promise.result().values()
+    assert result.error is not None
+    assert (7, 0) == (result.error.code, result.base_offset)
+
+
+def test_a_repetition_of_what_is_committed_is_answered_now() -> None:
+    broker = Broker((1, 2))
+    append(broker, memoryview(bytearray(sent_by(5, 0))))
+    broker.fetch(1, FOLLOWER, log_start_offset=0)
+    again = memoryview(bytearray(sent_by(5, 0)))
+    result = broker.manager.awaited_append.append_usual(PARTITION, again, 100)
+    assert isinstance(result, ProduceResult)
+    assert (None, 0) == (result.error, result.base_offset)
+
+
+def test_what_the_log_refuses_is_refused() -> None:
+    broker = Broker((1, 2))
+    append(broker, memoryview(bytearray(sent_by(5, 0))))
+    out_of_order = memoryview(bytearray(sent_by(5, 7)))
+    result = broker.manager.awaited_append.append_usual(PARTITION, out_of_order, 100)
+    assert isinstance(result, ProduceResult)
+    assert result.error is not None
+    assert 45 == result.error.code
+
+
+@pytest.mark.parametrize(
+    "key", [TopicPartition("other", 0), TopicPartition("__consumer_offsets", 0)]
+)
+def test_nothing_is_appended_where_only_the_other_way_knows_the_answer(key: TopicPartition) -> None:
+    broker = Broker((1, 2))
+    assert broker.manager.awaited_append.append_usual(key, sent(), 100) is None
+
+
+def test_nothing_is_appended_without_followers_or_with_too_few_in_sync() -> None:
+    alone, few = Broker(), Broker((1, 2))
+    few.partition.in_sync = InSyncSet(())
+    for broker in (alone, few):
+        assert broker.manager.awaited_append.append_usual(PARTITION, sent(), 100) is None
+        assert 0 == broker.partition.log.log_end_offset
+
+
+def test_the_newest_batch_is_kept_as_the_log_has_it_for_who_reads_it_next() -> None:
+    broker = Broker((1, 2))
+    append(broker)
+    append(broker)
+    newest, log = broker.partition.newest, broker.partition.log
+    assert newest is not None
+    assert (2, 4, broker.partition.leader_epoch) == newest[:3]
+    assert newest.data == log.read(2, 1 << 20).read()
