@@ -99,9 +99,7 @@ class PartitionMachine:
         # Source: C3.
         valid = []
         for partition in partitions:
-            phase = self._context.partition_phases.setdefault(
-                partition, PartitionPhase.NON_EXISTENT
-            )
+            phase = self._context.partition_phases.get(partition, PartitionPhase.NON_EXISTENT)
             if phase in PARTITION_COMES_FROM[target]:
                 valid.append(partition)
             else:

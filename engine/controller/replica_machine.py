@@ -81,7 +81,8 @@ class ReplicaMachine:
         # Source: C3.
         valid = []
         for replica in replicas:
-            phase = self._context.replica_phases.setdefault(replica, ReplicaPhase.NON_EXISTENT)
+            # Of one that is not there nothing is noted: a broker may answer late for it.
+            phase = self._context.replica_phases.get(replica, ReplicaPhase.NON_EXISTENT)
             if phase in REPLICA_COMES_FROM[target]:
                 valid.append(replica)
             else:

@@ -4,7 +4,7 @@
 |---|---|---|
 | R6 | a leader's watermark rose | each follower that it waits for has heard that it leads |
 | R11 | a leader wants a larger ISR | who joins is past the watermark and the epoch's start |
-| C2 | a broker heard of partitions | it takes no word of an older epoch than it knew |
+| C2 | a broker heard of partitions | it takes no word of an older epoch or controller |
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.node import SimulatedBroker
 
-Broke = Callable[[str, str, TopicPartition], None]
+Broke = Callable[[str, str, TopicPartition | None], None]
 
 
 class _Heard:
@@ -25,6 +25,8 @@ class _Heard:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.version = -1
+        #: At least the epoch of the controller that was heard last.
+        self.controller_epoch = 0
         self.epochs: dict[tuple[TopicPartition, bytes], int] = {}
 
 
@@ -41,6 +43,12 @@ class EpochRules:
         #: Since which epoch each leader leads, without an epoch that it missed.
         self._first_epochs: dict[tuple[int, TopicPartition], int] = {}
         self._heard: dict[int, _Heard] = {}
+        #: The epochs in which each broker was the controller, by its name, rising.
+        self._controllers: dict[str, list[int]] = {}
+
+    def controller_began(self, name: str, epoch: int) -> None:
+        """Take note of who is the controller of an epoch."""
+        self._controllers.setdefault(name, []).append(epoch)
 
     def replica_changed(self, partition: Partition) -> None:
         """Take note of a replica's epoch."""
@@ -101,6 +109,8 @@ class EpochRules:
         if heard.version == cache.version:
             return
         heard.version = cache.version
+        if cache.controller_id is not None:
+            self._heard_from(heard, f"b{cache.controller_id}")
         for topic, partitions in cache.topics.items():
             topic_id = cache.topic_ids.get(topic, b"")
             for index, partition in partitions.items():
@@ -110,3 +120,13 @@ class EpochRules:
                     who = f"broker {broker.broker_id}"
                     self._broke("C2", f"{who} knew epoch {before} of {key}, hears {partition}", key)
                 heard.epochs[key, topic_id] = partition.leader_epoch
+
+    def _heard_from(self, heard: _Heard, name: str) -> None:
+        """Check that a controller is not one of before that which was heard last."""
+        epochs = self._controllers.get(name, [])
+        possible = [epoch for epoch in epochs if epoch >= heard.controller_epoch]
+        if possible:
+            heard.controller_epoch = possible[0]
+        else:
+            text = f"{name}, controller of {epochs}, after one of {heard.controller_epoch}"
+            self._broke("C2", f"broker {heard.broker.broker_id} hears {text}", None)

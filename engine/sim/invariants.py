@@ -365,6 +365,7 @@ class Invariants:
             if epoch <= self.controller_epoch and self.controller_epoch:
                 self.broke("C1", f"controller epoch {epoch} follows {self.controller_epoch}")
             self.controller_epoch = epoch
+            self._epochs.controller_began(writer, epoch)
             self.losses.controller_changed(epoch)
         elif match := _BROKER_PATH.fullmatch(path):
             self.losses.broker_came(int(match[1]))
@@ -400,7 +401,7 @@ class Invariants:
             if not self.rules.is_unclean_allowed:
                 self.broke("R13", f"{key}: unclean election, {before}, then {state}", key)
             history.excuse = history.excuse or "an unclean election"
-        self.losses.state_changed(history, before, state)
+        self.losses.state_changed(key, before, state)
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")

@@ -114,6 +114,8 @@ THEMES = (
     # Orders of two controllers at once: zombie controller.
     (FaultKind.DEAF, FaultKind.DEPOSE, FaultKind.HAND_OVER),
     (FaultKind.DEAF, FaultKind.EXPIRE, FaultKind.PAUSE, FaultKind.MOVE),
+    # One that goes on writing when the next has begun.
+    (FaultKind.DEPOSE, FaultKind.PAUSE, FaultKind.HAND_OVER),
     # Orders that come again, and answers that come late, amid elections and smaller sets.
     (FaultKind.SLOW, FaultKind.DEPOSE, FaultKind.CUT),
     (FaultKind.SLOW, FaultKind.HAND_OVER, FaultKind.MOVE),

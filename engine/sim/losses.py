@@ -59,14 +59,25 @@ class LossRules:
         self._registered.discard(broker_id)
 
     def state_changed(
-        self, history: History, before: PartitionStateNode, state: PartitionStateNode
+        self, key: TopicPartition, before: PartitionStateNode, state: PartitionStateNode
     ) -> None:
-        """Forget what members lost before they joined again, and judge the others."""
+        """Forget what members lost before they joined again, and judge the others.
+
+        One that lost writes after the fetch for which it joins, and has not said so yet, joins
+        without them. Source: KIP-903, by which epochs of brokers count without ZooKeeper alone.
+        """
+        history = self._histories[key]
         for broker_id in state.isr:
-            if broker_id not in before.isr:
+            if broker_id not in before.isr and self._has_all(broker_id, key):
                 history.lossy.pop(broker_id, None)
         history.judge_lossy()
         history.judge_unseen(self._controller_epoch)
+
+    def _has_all(self, broker_id: int, key: TopicPartition) -> bool:
+        broker = self._nodes[broker_id].broker
+        replica = None if broker is None else broker.storage.replica_manager.partitions.get(key)
+        end = self._histories[key].committed_end
+        return replica is not None and replica.log.log_end_offset >= end
 
     def lost_writes(self, broker_id: int) -> None:
         """Take note of a power cut."""

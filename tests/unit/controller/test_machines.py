@@ -31,6 +31,17 @@ def test_phases_that_do_not_follow_are_refused_and_stay() -> None:
     assert PartitionPhase.ONLINE is cluster.controller.context.partition_phases[T0]
 
 
+def test_of_what_is_not_there_nothing_is_noted() -> None:
+    # As after a late response of a broker whose replica a cancelled move has removed.
+    cluster = with_topic(1)
+    machines, context = cluster.controller._machines, cluster.controller.context
+    gone = TopicPartition("t", 7)
+    now(machines.replicas.change([Replica(T0, 3)], ReplicaPhase.OFFLINE))
+    now(machines.partitions.change([gone], PartitionPhase.ONLINE))
+    assert ["it is non-existent"] * 2 == [each[2] for each in cluster.active.reporter.refusals]
+    assert ({Replica(T0, 1)}, {T0}) == (set(context.replica_phases), set(context.partition_phases))
+
+
 def test_a_state_that_a_newer_controller_wrote_is_left_alone() -> None:
     cluster = with_topic(1, 2)
     newer = PartitionStateNode(1, 3, (1, 2), 9)
