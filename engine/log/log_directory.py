@@ -115,8 +115,9 @@ class LogDirectory:
         self.was_stopped_cleanly = False
         #: Whether a log could not be opened: it must be looked at again at the next start.
         self.has_failed_logs = False
-        #: From the checkpoint, until the partition's own state knows better.
-        self.high_watermarks: Mapping[TopicPartition, int] = {}
+        #: As they were written down last.
+        self._high_watermarks: dict[TopicPartition, int] = {}
+        self._has_stale_watermarks = False
         self.cleaner_points = CleanerPoints(files, path)
 
     @property
@@ -158,7 +159,7 @@ class LogDirectory:
         if self.was_stopped_cleanly:
             self._files.remove(f"{self.path}/{clean_shutdown.FILE_NAME}")
             self._files.sync_dir(self.path)
-        self.high_watermarks = state.checkpoints.get(HIGH_WATERMARKS, {})
+        self._high_watermarks = dict(state.checkpoints.get(HIGH_WATERMARKS, {}))
         self.cleaner_points.take(state.checkpoints.get(CLEANER_POINTS, {}))
         logs: dict[TopicPartition, LocalLog] = {}
         futures: dict[TopicPartition, LocalLog] = {}
@@ -226,7 +227,26 @@ class LogDirectory:
 
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Write down the high watermarks of this directory's partitions."""
+        self._high_watermarks, self._has_stale_watermarks = dict(offsets), False
         self._write(HIGH_WATERMARKS, offsets)
+
+    def high_watermark(self, key: TopicPartition) -> int:
+        """Return what was written down for a partition last, 0 if nothing was."""
+        return self._high_watermarks.get(key, 0)
+
+    def forget_high_watermark(self, key: TopicPartition) -> None:
+        """Forget that of a log that leaves: a topic that takes its name over has no part in it.
+
+        Differs: Kafka's file has it until it is written the next time, and a broker that is killed
+        before that starts with it.
+        """
+        if self._high_watermarks.pop(key, None) is not None:
+            self._has_stale_watermarks = True
+
+    def write_forgotten_watermarks(self) -> None:
+        """Write the high watermarks down if some were forgotten."""
+        if self._has_stale_watermarks:
+            self.write_high_watermarks(self._high_watermarks)
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         self._files.replace_file(f"{self.path}/{name}", encode_offsets(offsets))

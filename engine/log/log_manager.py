@@ -259,11 +259,11 @@ class LogManager:
         return self._home[log.directory].path
 
     def checkpointed_high_watermark(self, topic_partition: TopicPartition) -> int:
-        """Return what the checkpoint of a log's directory said at the start, 0 without (PART-2)."""
+        """Return what the checkpoint of a log's directory says, 0 without (PART-2)."""
         log = self._logs.get(topic_partition)
         if log is None:
             return 0
-        stored = self._home[log.directory].high_watermarks.get(topic_partition, 0)
+        stored = self._home[log.directory].high_watermark(topic_partition)
         return max(min(stored, log.log_end_offset), log.log_start_offset)
 
     def get_or_create(
@@ -404,6 +404,7 @@ class LogManager:
         self._files.rename(log.directory, path)
         del self._home[log.directory]
         home.cleaner_points.forget(log.topic_partition)
+        home.forget_high_watermark(log.topic_partition)
         log.rename_directory(path)
         log.close_files()
         return path
@@ -505,6 +506,7 @@ class LogManager:
     def _checkpoint(self, directory: LogDirectory) -> None:
         self._write_recovery_points(directory)
         directory.write_log_starts(self._logs_in(directory))
+        directory.write_forgotten_watermarks()
         directory.cleaner_points.write()
 
     def _write_points_of_cut(self, directory: LogDirectory, key: TopicPartition) -> None:

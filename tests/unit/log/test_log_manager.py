@@ -254,6 +254,19 @@ def test_a_deleted_log_is_renamed_and_removed_later() -> None:
     assert names(host, A) == ["t-0"]
 
 
+def test_a_deleted_log_leaves_no_watermark_to_a_topic_that_takes_its_name_over() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True, directory=A), [3])
+    fill(manager.get_or_create(T1, is_new=True, directory=A), [3])
+    manager.checkpoint_high_watermarks({T0: 3, T1: 2})
+    manager.delete([T0])
+    assert {T1: 2} == read_offsets(host.files, f"{A}/{HIGH_WATERMARKS}")
+    fill(manager.get_or_create(T0, is_new=True, directory=A), [5])
+    assert 0 == manager.checkpointed_high_watermark(T0)
+    assert 2 == manager.checkpointed_high_watermark(T1)
+
+
 class CountingFiles(MemoryFiles):
     """A disk that counts what is made durable on it."""
 
