@@ -6,7 +6,7 @@ import pytest
 
 from engine.client.producing import OutgoingRecord, Producer
 from engine.errors import EngineError
-from engine.forecast.cluster_history import cluster_histories, log_starts
+from engine.forecast.cluster_history import _parts, _times, cluster_histories, log_starts
 from engine.forecast.log_history import LogHistory
 from engine.model import TopicPartition
 from tests.unit.broker.memory_cluster import MemoryCluster
@@ -89,3 +89,23 @@ def test_a_partition_without_a_leader_is_told_and_the_others_go_on(cluster: Memo
     cluster.pass_time(30_000)
     logs = cluster_histories(client_of(cluster, MemoryStreams(cluster)), ["t"])
     assert 2 == sum(isinstance(log, EngineError) for log in logs.values())
+
+
+def test_parts_begin_at_the_log_start_and_share_bytes_by_records() -> None:
+    parts = _parts(1000, 100, 200, [(50, 110), (60, 110), (70, 300)], 90)
+    older = [part for part in parts if part.end_offset <= 110]
+    assert (100, 110) == (older[0].base_offset, older[-1].end_offset)
+    assert {49} == {part.largest_timestamp_ms for part in older}
+    assert {90} == {part.largest_timestamp_ms for part in parts[len(older) :]}
+    assert not any(part.is_active for part in parts[:-1])
+    assert (200, True) == (parts[-1].end_offset, parts[-1].is_active)
+    assert 1000 == sum(part.size_bytes for part in parts)
+    assert all(part.size_bytes == 10 * (part.end_offset - part.base_offset) for part in parts)
+    assert max(part.end_offset - part.base_offset for part in parts) <= 2 * (100 // 24)
+
+
+def test_times_are_even_between_oldest_and_newest_and_what_matters_is_among_them() -> None:
+    times = _times(1000, 1240, [1005, 1000, 1240, 1241])
+    assert [1005, *range(1010, 1240, 10), 1240] == times
+    assert [] == _times(-1, 1000, [5]) == _times(1000, 1000, [1000])
+    assert [] != _times(0, 1000, [])

@@ -1,0 +1,124 @@
+"""How dirty logs are, from their files alone and when they are cleaned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from engine.broker.host import real_directory_lock
+from engine.config.settings import BrokerSettings
+from engine.config.topic_config import TopicConfig
+from engine.forecast.compaction_run import run_compaction
+from engine.forecast.directory_history import histories
+from engine.forecast.dirtiness import CompactedLog, dirtiness
+from engine.forecast.log_history import LogHistory
+from engine.forecast.opened_directory import DirectoryHost
+from engine.host.memory import ManualClock, SeededEntropy
+from engine.host.real import RealFiles
+from engine.log.cleaner.cleaning import CleaningSettings
+from engine.log.log_config import LogConfig
+from engine.log.log_dir import find_log_dir
+from engine.log.topic_log_config import log_config_of
+from tests.golden_cases import case, case_dir
+
+CASE = case("compact")
+FILES = RealFiles()
+NOW_MS = 1_900_000_000_000
+
+
+def config(**overrides: str) -> LogConfig:
+    told = {"cleanup.policy": "compact", "segment.bytes": "8192", "index.interval.bytes": "512"}
+    told |= {key.replace("_", "."): value for key, value in overrides.items()}
+    return log_config_of(
+        TopicConfig.of(told, BrokerSettings({})), producer_id_expiration_ms=86_400_000
+    )
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> str:
+    return str(copytree(case_dir("compact") / "before1", tmp_path / "logs"))
+
+
+def seen(directory: str, *topics: str, **overrides: str) -> list[CompactedLog]:
+    log_dir = find_log_dir(FILES, directory)
+    return list(dirtiness(FILES, log_dir, config(**overrides), topics.__contains__, NOW_MS))
+
+
+def cleaned(directory: str, *topics: str, map_bytes: int = 1 << 20) -> Iterator[CompactedLog]:
+    clock, entropy = ManualClock(wall_ms=NOW_MS), SeededEntropy(1)
+    host = DirectoryHost(FILES, clock, entropy, real_directory_lock())
+    settings = CleaningSettings(map_bytes=map_bytes)
+    return run_compaction(host, directory, lambda _: config(), topics.__contains__, settings)
+
+
+def history(directory: str) -> LogHistory:
+    logs = histories(FILES, find_log_dir(FILES, directory))
+    return next(log for log in logs if log.topic_partition.topic == "kv-keep")
+
+
+def test_topics_that_are_named_are_looked_at(directory: str) -> None:
+    keep, drop = sorted(seen(directory, "kv-keep", "kv-drop"), reverse=True)
+    assert ("kv-keep", 0, 146, 226) == (keep.topic_partition.topic, *keep[1:4])
+    assert ("kv-drop", 0, 249, 350) == (drop.topic_partition.topic, *drop[1:4])
+    assert 0 < keep.cleanable_bytes < keep.size_bytes
+    assert [] == seen(directory)
+
+
+def test_a_log_is_due_by_its_ratio_or_by_its_age(directory: str) -> None:
+    assert seen(directory, "kv-keep")[0].is_due
+    (young,) = seen(directory, "kv-keep", min_cleanable_dirty_ratio="1")
+    assert not young.is_due
+    overdue = {"min_cleanable_dirty_ratio": "1", "max_compaction_lag_ms": "1000"}
+    assert seen(directory, "kv-keep", **overdue)[0].is_due
+    (lagging,) = seen(directory, "kv-keep", min_compaction_lag_ms=str(1 << 50))
+    assert 0 == lagging.cleanable_bytes
+
+
+def test_what_is_not_replicated_is_not_cleanable(directory: str) -> None:
+    Path(directory, "replication-offset-checkpoint").write_text("0\n1\nkv-keep 0 100\n")
+    assert 0 == seen(directory, "kv-keep")[0].cleanable_bytes
+
+
+def test_a_cleaning_leaves_what_dirtiness_then_tells(directory: str) -> None:
+    (before,) = seen(directory, "kv-keep")
+    (log,) = cleaned(directory, "kv-keep")
+    (after,) = seen(directory, "kv-keep")
+    assert after == log._replace(pass_count=0, freed_bytes=0, freed_records=0)
+    assert (1, 106) == (log.pass_count, log.freed_records)
+    assert before.size_bytes - after.size_bytes == log.freed_bytes > 0
+    (again,) = cleaned(directory, "kv-keep")
+    assert (0, 0, 0) == (again.pass_count, again.freed_bytes, again.freed_records)
+    assert not list(Path(directory, "kv-keep-0").glob("*.deleted"))
+    assert Path(directory, ".kafka_cleanshutdown").exists()
+
+
+def test_passes_are_counted_and_free_the_same(directory: str, tmp_path: Path) -> None:
+    other = str(copytree(directory, tmp_path / "other"))
+    (whole,) = cleaned(directory, "kv-drop")
+    (narrow,) = cleaned(other, "kv-drop", map_bytes=24 * 10)
+    assert 1 == whole.pass_count < narrow.pass_count
+    # Batches written twice may have longer heads; the records are the same.
+    assert whole.freed_records == narrow.freed_records
+
+
+def test_histories_have_times_of_indexes_tails_and_files(directory: str) -> None:
+    logs = {
+        str(log.topic_partition): log for log in histories(FILES, find_log_dir(FILES, directory))
+    }
+    log = logs["kv-keep-0"]
+    segments = sorted(Path(directory, "kv-keep-0").glob("*.log"))
+    assert [s.stat().st_size for s in segments] == [s.size_bytes for s in log.segments]
+    assert [False] * (len(segments) - 1) + [True] == [s.is_active for s in log.segments]
+    newest = [s.largest_timestamp_ms for s in log.segments]
+    # Without time indexes the times are those of the files, but for the tail that is read.
+    for path in Path(directory, "kv-keep-0").glob("*.timeindex"):
+        path.unlink()
+    bare = history(directory)
+    assert newest[-1] == bare.segments[-1].largest_timestamp_ms
+    modified_ms = FILES.modified_ms(str(segments[0]))
+    assert modified_ms == bare.segments[0].largest_timestamp_ms != newest[0]
+    assert log.first_timestamp_ms == bare.first_timestamp_ms
+    assert log.high_watermark == log.segments[-1].end_offset
