@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from engine.errors import CorruptRecord
+from engine.errors import CorruptRecord, EngineError
 from engine.forecast.dirtiness import CompactedLog, compacted_log
 from engine.forecast.opened_directory import DirectoryHost, OpenedDirectory, opened_directory
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
@@ -20,6 +20,16 @@ from engine.log.log_config import LogConfig
 _NO_BOUND = float("inf")
 
 
+class BufferTooSmall(EngineError):
+    """The memory for keys has not room for those of one batch: no pass would get any further."""
+
+    hint = "give more: a key takes 24 bytes, and a tenth stays free"
+
+    def __init__(self, map_bytes: int) -> None:
+        self.map_bytes = map_bytes
+        super().__init__(f"{map_bytes} bytes are too few for the keys of one batch")
+
+
 def run_compaction(
     host: DirectoryHost,
     path: str,
@@ -29,7 +39,8 @@ def run_compaction(
 ) -> Iterator[CompactedLog]:
     """Clean the compacted logs of a directory, however dirty they are, and yield each.
 
-    A log with bytes that are no records is left as it is, and says so.
+    A log with bytes that are no records is left as it is, and says so. Errors: BufferTooSmall, and
+    those of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         for log in _compacted(opened, is_wanted):
@@ -61,7 +72,10 @@ def _clean(
         throttle = CleanerThrottle(host.clock, _NO_BOUND)
         run = CleaningRun(host.files, log, cleanable, settings, now_ms=now_ms, throttle=throttle)
         try:
-            opened.manager.note_cleaned(log, run.clean_inline())
+            end_offset = run.clean_inline()
+            if end_offset <= cleanable.first_dirty_offset:
+                raise BufferTooSmall(settings.map_bytes)
+            opened.manager.note_cleaned(log, end_offset)
         except CorruptRecord as error:
             fault = error
         else:

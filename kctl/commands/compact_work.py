@@ -18,7 +18,7 @@ from engine.log.log_dir import find_log_dir
 from engine.log.offset_checkpoint import CLEANER_POINTS
 from kctl.asking import confirm, report_error, say
 from kctl.commands.retention_run import RunWhere
-from kctl.commands.retention_settings import log_config, overrides_of
+from kctl.commands.retention_settings import TopicNotInDirs, log_config, overrides_of
 from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.render.table import size_text
@@ -94,7 +94,16 @@ def show_dirtiness(request: CompactRequest) -> int:
     now_ms = RealClock().wall_ms()
     logs = dirtiness(files, log_dir, chosen.compacted, chosen.is_wanted, now_ms)
     rows = [{**_row(log), "is_due": log.is_due} for log in logs]
-    return end_with(PLAN_COLUMNS, rows, request.output)
+    missing = _tell_missing(request, {row["topic"] for row in rows})
+    return end_with(PLAN_COLUMNS, rows, request.output, failures=missing)
+
+
+def _tell_missing(request: CompactRequest, found: set[str]) -> int:
+    """Tell which topics were named and have no log there; returns how many."""
+    missing = sorted(set(request.topics) - found)
+    for topic in missing:
+        report_error(TopicNotInDirs(topic))
+    return len(missing)
 
 
 def clean_now(request: CompactRequest) -> int:
@@ -130,7 +139,8 @@ def clean_now(request: CompactRequest) -> int:
     ]
     freed = sum(log.freed_bytes for log in logs)
     say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
-    return end_with(RUN_COLUMNS, rows, request.output, failures=len(logs) - len(rows))
+    missing = _tell_missing(request, {log.topic_partition.topic for log in logs})
+    return end_with(RUN_COLUMNS, rows, request.output, failures=len(logs) - len(rows) + missing)
 
 
 def _row(log: CompactedLog) -> dict[str, Any]:

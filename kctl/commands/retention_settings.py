@@ -6,11 +6,21 @@ from collections.abc import Iterable, Mapping
 
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import TopicConfig, check_topic_overrides
+from engine.errors import EngineError
 from engine.log.log_config import LogConfig
 from engine.log.topic_log_config import log_config_of
 from kctl.commands.setting_words import parse_setting, without_unit
 
 _IDLE_PRODUCER_MS = 86_400_000
+
+
+class TopicNotInDirs(EngineError):
+    """A topic was named that has no log in the directories."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        self.hint = "`kctl logs dirs` shows which are there"
+        super().__init__(f"no log of topic {topic} there")
 
 
 def overrides_of(words: Iterable[str]) -> dict[str, str]:

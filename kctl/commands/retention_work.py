@@ -15,7 +15,7 @@ from engine.log.log_config import LogConfig
 from engine.log.log_dir import find_log_dir
 from kctl import exits
 from kctl.asking import report_error, say
-from kctl.commands.retention_settings import log_config, overrides_of
+from kctl.commands.retention_settings import TopicNotInDirs, log_config, overrides_of
 from kctl.commands.times import parse_time_ms
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
@@ -90,13 +90,15 @@ class PlanRequest(NamedTuple):
     output: str
 
 
-class TopicNotInDirs(EngineError):
-    """A topic was named that has no log in the directories."""
+class UnlikeRows(EngineError):
+    """Options that ask for rows of different kinds."""
 
-    def __init__(self, topic: str) -> None:
-        self.topic = topic
-        self.hint = "`kctl logs dirs` shows which are there"
-        super().__init__(f"no log of topic {topic} there")
+    exit_code = exits.USAGE
+    hint = "ask for one after the other"
+
+    def __init__(self, options: Sequence[str]) -> None:
+        self.options = options
+        super().__init__(f"{' and '.join(options)} do not go together")
 
 
 class _Seen(NamedTuple):
@@ -110,6 +112,7 @@ class _Seen(NamedTuple):
 def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
     """Print what retention does; returns the exit code."""
     check_format(request.output)
+    _check_rows(request)
     overrides = overrides_of(request.settings)
     now_ms = parse_time_ms(request.at, RealClock().wall_ms())
     seen = (
@@ -141,6 +144,17 @@ def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
         for row in rows:
             row["chart"] = bar(row["freed_bytes"], row["size_bytes"], largest, _BAR_CELLS)
     return end_with(columns, rows, request.output, failures=seen.failures)
+
+
+def _check_rows(request: PlanRequest) -> None:
+    kinds = {
+        "--advise": request.advise is not None,
+        "--upcoming": request.upcoming,
+        "--by-topic or --chart": request.by_topic or request.chart,
+    }
+    asked = [name for name, is_asked in kinds.items() if is_asked]
+    if len(asked) > 1:
+        raise UnlikeRows(asked)
 
 
 def _of_dirs(request: PlanRequest, overrides: Mapping[str, str]) -> _Seen:

@@ -95,3 +95,11 @@ def test_a_run_needs_to_be_told_where_and_asked(shell: Shell, logs: str) -> None
     asked = shell.run("compact", "run", "--dir", logs, "kv-keep", "--in-place")
     assert "nothing was changed" in asked.stderr
     assert 2 == shell.run("compact", "plan", "kv-keep").returncode
+
+
+def test_what_cannot_be_done_is_said(shell: Shell, logs: str, tmp_path: Path) -> None:
+    unknown = shell.run("compact", "plan", "--dir", logs, "kv-keep", "nope", *SETTINGS)
+    assert (1, True) == (unknown.returncode, "no log of topic nope" in unknown.stderr)
+    words = ("run", "--dir", logs, "kv-keep", *SETTINGS, "--out", str(tmp_path / "copy"))
+    narrow = shell.run("compact", *words, "--buffer", "0")
+    assert (1, True) == (narrow.returncode, "too few for the keys" in narrow.stderr)

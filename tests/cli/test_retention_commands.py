@@ -53,6 +53,8 @@ def test_what_was_named_and_is_not_there_is_told(shell: Shell, logs: str) -> Non
     wrong = shell.run("retention", "plan", "--dir", logs, "--set", "retention.ms=soon")
     assert 1 == wrong.returncode
     assert "retention.ms" in wrong.stderr
+    both = shell.run("retention", "plan", "--dir", logs, "--upcoming", "--by-topic")
+    assert (2, True) == (both.returncode, "do not go together" in both.stderr)
     unknown = shell.run("retention", "plan", "--dir", logs, "--set", "retention.days=3")
     assert "is no setting of topics" in unknown.stderr
 
