@@ -155,10 +155,12 @@ class CleanSoak:
 
     def cycle(self) -> None:
         """Do something to a broker amid the load, see it come back, and check."""
-        broker_id = self._random.choice(self._brokers)
+        broker_id, began_s = self._random.choice(self._brokers), time.monotonic()
         self._random.choice((self._kill, self._kill_amid, self._kill_amid, self._restart))(broker_id)
         self._switch_policy()
         self._in_sync()
+        away_s = time.monotonic() - began_s
+        assert away_s * 1000 < DELETE_RETENTION_MS, f"{away_s} s: too slow for tombstones"
         for writer in self.writers:
             writer.settle()
         self.check()
