@@ -5,7 +5,7 @@ look     broker 2 has cleaned t-0 since the last look: its log up to its waterma
          that was ever committed there
 ```
 
-Only up to the watermark of the replica: what it has beyond may be another leader's, and is cut.
+Only of members of the in-sync set, and up to the watermark of the replica: what it has beyond may be another leader's, and is cut.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class CleaningRules:
         history = self._histories.get(key)
         if history is None or not self._topics.is_of(key, replica.log.topic_id):
             return
-        if broker_id in history.lossy or self._topics.is_leaving(key, broker_id):
+        state = history.state
+        if state is None or broker_id not in state.isr or broker_id in history.lossy:
             return
         end = min(replica.high_watermark, history.committed_end)
         fault = history.fault_of(content_batches(replica, None, end), end, now_ms)

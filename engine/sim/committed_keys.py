@@ -11,6 +11,9 @@ A batch of a log is what was committed, or has some of its records, at their off
 order. The last record of each key is there; a tombstone may go in its time, and hides until then, or
 takes with it, every earlier record of its key.
 
+A replica that joins the in-sync set when a tombstone may have gone never saw it, perhaps, and keeps
+what it was to hide: a limit that Kafka has too (`delete.retention.ms`). So does one that lost it.
+
 Source: L7; CMP-1, CMP-4. Differs: a broker whose clock jumps may drop tombstones at any time.
 """
 
@@ -31,6 +34,9 @@ class CommittedKeys:
         self._records: dict[int, Sequence[KeyedRecord]] = {}
         #: The last record of each key, and when it was committed.
         self._last: dict[bytes, tuple[KeyedRecord, int]] = {}
+        #: When a replica last joined those in sync, and when one last lost writes.
+        self._joined_ms = -1
+        self._lost_ms = -1
         #: Batches that cleaning has left, by their identity; they are the same in many replicas.
         self._cleaned: dict[BatchId, Sequence[KeyedRecord]] = {}
 
@@ -39,6 +45,14 @@ class CommittedKeys:
         records = self._records[batch.base_offset] = tuple(keyed_records(batch))
         for record in records:
             self._last[record.key] = record, now_ms
+
+    def joined(self, now_ms: int) -> None:
+        """Take note that a replica is in sync again: it may have missed tombstones that went."""
+        self._joined_ms = now_ms
+
+    def lost_writes(self, now_ms: int) -> None:
+        """Take note that a replica lost writes, perhaps tombstones that are gone elsewhere."""
+        self._lost_ms = now_ms
 
     def records(self) -> Iterator[KeyedRecord]:
         """Yield all records that were ever committed, in the order of the log."""
@@ -79,7 +93,12 @@ class CommittedKeys:
         for key, (record, committed_ms) in self._last.items():
             if not start <= record.offset < end or found.get(key) == record.offset:
                 continue
-            is_due = committed_ms + self._tombstones_stay_ms <= now_ms
-            if key in found or not (record.is_tombstone and is_due):
+            if not record.is_tombstone or not self._may_lack(committed_ms, now_ms, key in found):
                 return record
         return None
+
+    def _may_lack(self, committed_ms: int, now_ms: int, has_earlier: bool) -> bool:
+        """Tell whether a log may lack a tombstone, and have an earlier record of its key."""
+        due_ms = committed_ms + self._tombstones_stay_ms
+        was_missed = due_ms <= self._joined_ms or committed_ms <= self._lost_ms
+        return due_ms <= now_ms and (was_missed or not has_earlier)

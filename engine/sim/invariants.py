@@ -331,6 +331,13 @@ class Invariants:
         """Return the lowest of what a topic was told to have: brokers hear of changes late."""
         return min(self.rules.min_isr, self._min_isrs.get(topic, self.rules.min_isr))
 
+    def lost_writes(self, broker_id: int) -> None:
+        """Take note of a power cut."""
+        self.losses.lost_writes(broker_id)
+        for history in self.histories.values():
+            if history.keys is not None and not self.rules.is_synced:
+                history.keys.lost_writes(self.now_ms)
+
     # The store
 
     def committed(
@@ -416,6 +423,8 @@ class Invariants:
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")
+                if history.keys is not None:
+                    history.keys.joined(self.now_ms)
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
         assigned = self.topics.replicas(key)

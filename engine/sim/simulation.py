@@ -178,7 +178,7 @@ class Simulation:
 
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut, and look at what it has left."""
-        self.invariants.losses.lost_writes(node.broker_id)
+        self.invariants.lost_writes(node.broker_id)
         if broken := unreadable_files(node.disk.files, LOG_DIR):
             self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
 
