@@ -13,6 +13,7 @@ from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.local_log import LocalLog
 from engine.log.segment import Segment
+from engine.naming import FileState
 
 
 def cleaned_beyond_the_watermark(patch: pytest.MonkeyPatch) -> None:
@@ -57,11 +58,10 @@ def a_cut_log_is_cleaned_on(patch: pytest.MonkeyPatch) -> None:
 
 def cleaned_segments_are_not_synced(patch: pytest.MonkeyPatch) -> None:
     """Put a new segment in the place of durable ones before it is durable itself."""
-    write_group = CleaningRun.write_group
+    sync = Segment.sync
 
-    def hastily(self: CleaningRun, group: Any) -> Any:
-        with pytest.MonkeyPatch.context() as amid:
-            amid.setattr(Segment, "flush", lambda self: None)
-            yield from write_group(self, group)
+    def hasty(self: Segment, **more: Any) -> None:
+        if self.state is not FileState.CLEANED:
+            sync(self, **more)
 
-    patch.setattr(CleaningRun, "write_group", hastily)
+    patch.setattr(Segment, "sync", hasty)

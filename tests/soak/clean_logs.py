@@ -42,6 +42,7 @@ from confluent_kafka.admin import (
 
 from tests.cluster.java_tools import JavaTools
 from tests.soak import cleaned_files
+from tests.soak.broker_process import free_port
 from tests.soak.cluster_load import DEADLINE_S, until_in_sync
 from tests.soak.cluster_processes import ClusterProcesses
 from tests.soak.keyed_partition import DELETE_RETENTION_MS, Kept, KeyedPartition, Read
@@ -108,11 +109,12 @@ class CleanSoak:
     """A cluster, keyed loads on it, and what happens to its brokers."""
 
     def __init__(self, folder: Path, brokers: int, seed: int, port: int = 0) -> None:
+        """Start it; without a port on one that is free, which it keeps over a stop."""
         self._random = random.Random(seed)
         self._brokers = range(1, brokers + 1)
         self._folder = folder
         self.cluster = ClusterProcesses(folder / "data")
-        self.address = self.cluster.start(brokers, _SETTINGS, port)
+        self.address = self.cluster.start(brokers, _SETTINGS, port or free_port())
         self._admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
         self.partitions: dict[Place, KeyedPartition] = {}
         self.writers: list[KeyedWriter] = []
