@@ -8,8 +8,8 @@ may be left             a=2  a=   b=3  c=1
 ```
 
 A batch of a log is what was committed, or has some of its records, at their offsets and in their
-order. The last record of each key is there; a tombstone may go in its time, and hides until then, or
-takes with it, every earlier record of its key.
+order. The last record of each key is there; a tombstone may go in its time, with every earlier
+record of its key.
 
 A replica that joins the in-sync set when a tombstone may have gone never saw it, perhaps, and keeps
 what it was to hide: a limit that Kafka has too (`delete.retention.ms`). So does one that lost it.

@@ -10,7 +10,7 @@
 | R8 | a leader's watermark rose | enough replicas are in sync |
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
-| L7 | every half second | of a replica that was cleaned nothing is gone that counts (`cleanings.py`) |
+| L7 | every half second | of a replica that was cleaned no last value is gone (`cleanings.py`) |
 | L6 | a leader's log changed | its start only rises |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
 | L8 | the power was cut | small files are old or new (`side_files.py`) |

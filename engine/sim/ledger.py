@@ -82,7 +82,10 @@ class Ledger:
 
         What a cleaning may have taken from it counts as well.
         """
-        log, keys = self._invariants.leading_log(partition), self._invariants.history(partition).keys
+        log, keys = (
+            self._invariants.leading_log(partition),
+            self._invariants.history(partition).keys,
+        )
         found = [] if keys is None else [(r.offset, r.producer, r.number) for r in keys.records()]
         for content in () if log is None else _all(log):
             found += numbers(content)
@@ -175,9 +178,7 @@ class Ledger:
                     f"{first_id} {batch_ids(first)[-3:]}",
                 )
 
-    def _check_cleaned(
-        self, partition: TopicPartition, contents: Mapping[int, bytes]
-    ) -> None:
+    def _check_cleaned(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
         """Check that each replica of a compacted topic has the last record of each key."""
         history, now_ms = self._invariants.history(partition), self._invariants.now_ms
         for broker_id, content in contents.items():
@@ -189,7 +190,11 @@ class Ledger:
         found: dict[str, list[int]] = {}
         keys = self._invariants.history(partition).keys
         # What each replica still has of a compacted topic is looked at before.
-        written = numbers(content) if keys is None else ((r.offset, r.producer, r.number) for r in keys.records())
+        written = (
+            numbers(content)
+            if keys is None
+            else ((r.offset, r.producer, r.number) for r in keys.records())
+        )
         for _, name, number in written:
             found.setdefault(name, []).append(number)
         for (name, key), accepted in sorted(self._accepted.items()):

@@ -106,7 +106,7 @@ def test_only_the_part_that_is_asked_for_has_to_be_there(history: History) -> No
 
 def test_what_is_sent_again_has_the_same_keys_and_tombstones() -> None:
     sender = Sender("p", is_keyed=True)
-    first, again = (list(batches(build(sender, 0, 40, now_ms)))[0] for now_ms in (1, 2))
+    first, again = (next(batches(build(sender, 0, 40, now_ms))) for now_ms in (1, 2))
     records = list(keyed_records(first))
     assert records == list(keyed_records(again))
     assert list(range(40)) == [number for _, _, number in numbers(build(sender, 0, 40, 1))]

@@ -158,7 +158,9 @@ class CleanSoak:
     def cycle(self) -> None:
         """Do something to a broker amid the load, see it come back, and check."""
         broker_id, began_s = self._random.choice(self._brokers), time.monotonic()
-        self._random.choice((self._kill, self._kill_amid, self._kill_amid, self._restart))(broker_id)
+        self._random.choice((self._kill, self._kill_amid, self._kill_amid, self._restart))(
+            broker_id
+        )
         self._switch_policy()
         self._in_sync()
         away_s = time.monotonic() - began_s
@@ -198,12 +200,8 @@ class CleanSoak:
 
     def _switch_policy(self) -> None:
         policy = self._random.choice(("compact", "delete", "compact,delete"))
-        entry = ConfigEntry(
-            "cleanup.policy", policy, incremental_operation=AlterConfigOpType.SET
-        )
-        resource = ConfigResource(
-            ResourceType.TOPIC, _SWITCHED.topic, incremental_configs=[entry]
-        )
+        entry = ConfigEntry("cleanup.policy", policy, incremental_operation=AlterConfigOpType.SET)
+        resource = ConfigResource(ResourceType.TOPIC, _SWITCHED.topic, incremental_configs=[entry])
         self._admin.incremental_alter_configs([resource])[resource].result(DEADLINE_S)
 
     def _plant(self, *, is_last: bool = False) -> None:

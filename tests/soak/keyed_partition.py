@@ -14,8 +14,8 @@ from typing import NamedTuple
 from tests.soak.writers import Place
 
 _WORDS = b"the quick brown fox jumps over the lazy dog "
-#: What topics have where it is not said otherwise: consumers are quicker, and brokers that were away
-#: are in sync again. A replica that is not keeps values whose tombstones it never saw, in Kafka too.
+#: What topics have where it is not said otherwise: consumers are quicker, and brokers that were
+#: away are in sync again. A replica that is not keeps values whose tombstones it never saw.
 DELETE_RETENTION_MS = 60_000
 
 
@@ -149,9 +149,7 @@ class KeyedPartition:
         """Tell whether a record is a tombstone that consumers have had their time to see."""
         sent, retention_ms = self.records[number], self.kept.delete_retention_ms
         return (
-            sent.is_tombstone
-            and retention_ms is not None
-            and sent.time_ms + retention_ms <= now_ms
+            sent.is_tombstone and retention_ms is not None and sent.time_ms + retention_ms <= now_ms
         )
 
     def _deleted_early(self, start: int, now_ms: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Keyed partitions read from the first record on: by a consumer, and from the files of a replica."""
+"""Keyed partitions read from the first record on: by a consumer, and in a replica's files."""
 
 from __future__ import annotations
 
@@ -48,9 +48,7 @@ def consume(address: str, ends: Mapping[Place, int]) -> dict[Place, list[Read]]:
     return found
 
 
-def _take(
-    message: Message, found: dict[Place, list[Read]], positions: dict[Place, int]
-) -> None:
+def _take(message: Message, found: dict[Place, list[Read]], positions: dict[Place, int]) -> None:
     place = Place(str(message.topic()), int(message.partition() or 0))
     offset = message.offset() or 0
     if message.error() is None:
