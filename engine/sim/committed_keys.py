@@ -65,7 +65,7 @@ class CommittedKeys:
         `committed` is the batch that was committed where this one begins.
         """
         found = id_of(batch)
-        if committed is None or found[:3] != committed[:3]:
+        if committed is None or found != committed._replace(crc=found.crc):
             return None
         records = self._records[batch.base_offset]
         if found == committed:
