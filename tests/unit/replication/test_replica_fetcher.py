@@ -243,6 +243,18 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair.fetcher.taken(pair.fetcher.asked(), [(OTHER, LeaderAnswer(0))])
 
 
+def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behind_it() -> None:
+    pair = Pair().begin()
+    spec = pair.fetcher.asked()[PARTITION]
+    given = LeaderAnswer(0, 1, 0, bytes(sent(3)))
+    following = pair.fetcher.take_given(PARTITION, spec, given)
+    assert following == pair.fetcher.asked()[PARTITION]
+    assert (3, 1) == (pair.own.log.log_end_offset, pair.own.high_watermark)
+    assert pair.fetcher.take_given(PARTITION, spec, given) is None, "it was asked for before"
+    assert pair.fetcher.take_given(OTHER, spec, given) is None
+    assert 3 == pair.own.log.log_end_offset
+
+
 def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     pair = Pair().begin()
     asked = pair.fetcher.asked()
