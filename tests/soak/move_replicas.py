@@ -229,7 +229,11 @@ class MoveSoak:
         before = self.directories()
         path, wanted = self.crossed_plan()
         executing = self.beside("execute", path, "-y", "--log-dirs-throttle", _SLOW)
-        time.sleep(2)
+        end_s = time.monotonic() + DEADLINE_S
+        while not Path(f"{path}.journal").exists():
+            assert time.monotonic() < end_s
+            time.sleep(0.01)
+        time.sleep(1)
         executing.kill()
         executing.wait()
         self.kctl("reassign", "resume", f"{path}.journal", *self._where)

@@ -518,6 +518,7 @@ def test_deletion_leaves_nothing_and_tells_brokers_first() -> None:
     assert [] == cluster.children("/admin/delete_topics")
     context = cluster.controller.context
     assert ({}, {}, set()) == (context.topics, context.topic_names, context.to_delete)
+    assert (set(), set()) == (context.deletion_started, context.ineligible_for_deletion)
     sent = cluster.active.channel.take()
     assert "UpdateMetadataRequest" == sent[0][1]
     assert {-2} == {leader for *_, leader in partitions_told(sent[:2])}
