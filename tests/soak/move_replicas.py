@@ -34,7 +34,7 @@ from tests.soak.cluster_load import DEADLINE_S, ClusterLoad
 _KCTL = [sys.executable, "-m", "kctl"]
 _TOPIC, _BALLAST = "moved", "ballast"
 _PARTITIONS = 6
-_SLOW = "3MB"
+_SLOW = "1MB"
 _SESSION = "zookeeper.session.timeout.ms=3000"
 
 
