@@ -102,7 +102,7 @@ class Ledger:
         for index in range(batch.count):
             accepted[batch.first_number + index] = base_offset + index if base_offset >= 0 else -1
         end = self._invariants.history(batch.partition).committed_end
-        if base_offset + batch.count > end:
+        if base_offset + batch.count > end and not self._invariants.is_unseen(batch.partition):
             self._invariants.broke(
                 "R8",
                 f"{producer.name} was told of {batch.partition} {base_offset} + {batch.count}, "
@@ -115,13 +115,14 @@ class Ledger:
     ) -> int | None:
         """Hold what a consumer got from a position on to what was committed."""
         history, behind = self._invariants.history(partition), None
+        is_unseen = self._invariants.is_unseen(partition)
         for batch in batches(content):
-            if not history.has(batch):
+            if not history.has(batch) and not is_unseen:
                 committed = history.committed.get(batch.base_offset)
                 text = f"{consumer} read {id_of(batch)} of {partition}, committed {committed}"
                 self._invariants.broke("R14", text, partition)
             behind = batch.last_offset + 1
-        if history.keys is not None and behind is not None:
+        if history.keys is not None and behind is not None and not is_unseen:
             self._check_gaps(consumer, partition, content, (position, behind))
         return behind
 
