@@ -69,7 +69,7 @@ class DescribeCluster:
     ) -> list[messages.DescribeClusterResponse.DescribeClusterBroker]:
         node = messages.DescribeClusterResponse.DescribeClusterBroker
         nodes = []
-        for broker in self._metadata_cache.brokers.values():
+        for broker in self._metadata_cache.brokers_to_tell():
             endpoint = broker.endpoint(listener)
             if endpoint is not None:
                 nodes.append(

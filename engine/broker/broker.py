@@ -63,6 +63,7 @@ from engine.broker.tasks import LoopTasks
 from engine.broker.unserved import check_no_acls, check_served, passed_over
 from engine.config.broker_config import BrokerConfig
 from engine.config.settings import BrokerSettings
+from engine.controller.cluster_reader import broker_node
 from engine.controller.controller import Controller
 from engine.controller.ports import ControllerPorts
 from engine.errors import EngineError, api_error
@@ -74,8 +75,8 @@ from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api
 from engine.wire.structs import Struct
 from engine.znode.client import ZnodeClient
-from engine.znode.paths import LOG_DIR_EVENT_PREFIX
-from engine.znode.values import encode_log_dir_event
+from engine.znode.paths import LOG_DIR_EVENT_PREFIX, broker_path
+from engine.znode.values import BrokerRegistration, encode_log_dir_event
 
 _log = logging.getLogger("kafka.server.KafkaServer")
 
@@ -285,6 +286,9 @@ class Broker:
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
         self.listeners = BrokerListeners(self.host.network, self.server, self.live, self.refusals)
         self.ports = self.listeners.open()
+        self.metadata_cache.own = broker_node(
+            self.broker_id, self._registration(), broker_path(self.broker_id)
+        )
 
     def _take_part(self) -> None:
         self._peers[self.broker_id] = self.serve_near
@@ -314,10 +318,11 @@ class Broker:
         )
 
     async def _register(self) -> None:
-        registration = registration_of(
-            self.live.config, self.ports, self.host.name, self.host.clock.wall_ms()
-        )
-        self._epoch = await register(self.znodes, self.broker_id, registration)
+        self._epoch = await register(self.znodes, self.broker_id, self._registration())
+
+    def _registration(self) -> BrokerRegistration:
+        clock = self.host.clock
+        return registration_of(self.live.config, self.ports, self.host.name, clock.wall_ms())
 
     async def _begin_session(self) -> None:
         """Take part again after a session expired."""

@@ -9,7 +9,7 @@ Source: PART-12; Kafka's ZkMetadataCache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from engine.model import TopicPartition
@@ -59,6 +59,8 @@ class MetadataCache:
         self.broker_id = broker_id
         self.cluster_id = cluster_id
         self.controller_id: int | None = None
+        #: This broker as it will be registered, from when it listens on.
+        self.own: BrokerNode | None = None
         #: Rises with each update.
         self.version = 0
         self._brokers: Mapping[int, BrokerNode] = {}
@@ -73,6 +75,17 @@ class MetadataCache:
     def brokers(self) -> Mapping[int, BrokerNode]:
         """Return the brokers that are up, by id."""
         return self._brokers
+
+    def brokers_to_tell(self) -> Collection[BrokerNode]:
+        """Return the brokers that clients are told of: this one while no controller told of any.
+
+        Differs: Kafka tells of none then. librdkafka gives up the connection to a broker that is
+        not told of; after a restart of the only one it knows that is the last, and what it has to
+        send waits for minutes (`metadata.recovery.rebootstrap.trigger.ms`).
+        """
+        if self._brokers or self.own is None:
+            return self._brokers.values()
+        return (self.own,)
 
     @property
     def topics(self) -> Mapping[str, Mapping[int, PartitionMetadata]]:

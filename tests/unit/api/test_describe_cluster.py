@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.api.describe_cluster import DescribeCluster
-from tests.unit.api.asking import CLUSTER_ID, OUTSIDE, ask, cluster
+from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache
+from tests.unit.api.asking import CLUSTER_ID, INSIDE, OUTSIDE, ask, cluster
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -18,6 +19,17 @@ def test_brokers_are_told_by_the_askers_listener(version: int) -> None:
     ]
     reply = ask(handler, "DescribeCluster", version, OUTSIDE)
     assert [(1, "one.example")] == [(each.broker_id, each.host) for each in reply.brokers]
+
+
+def test_a_broker_tells_of_itself_until_a_controller_tells_of_others() -> None:
+    cache = MetadataCache(1, CLUSTER_ID)
+    handler = DescribeCluster(cache)
+    assert [] == ask(handler, "DescribeCluster", 1).brokers
+    cache.own = BrokerNode(1, (Endpoint(INSIDE, "one", 9092),))
+    (told,) = ask(handler, "DescribeCluster", 1).brokers
+    assert (1, "one", 9092) == (told.broker_id, told.host, told.port)
+    cache.update(2, [BrokerNode(2, (Endpoint(INSIDE, "two", 9092),))], {}, {})
+    assert [2] == [each.broker_id for each in ask(handler, "DescribeCluster", 1).brokers]
 
 
 def test_a_controller_that_cannot_be_found_is_not_told() -> None:

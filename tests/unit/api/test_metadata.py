@@ -10,7 +10,7 @@ from engine.api.exchange import EncodedResponse
 from engine.api.metadata import Metadata
 from engine.host.promise import Promise
 from engine.limits import METADATA_ANSWERS_KEPT
-from engine.replication.metadata_cache import MetadataCache
+from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache
 from engine.wire.structs import message_class
 from tests.unit.api.asking import (
     CLICKS_ID,
@@ -229,3 +229,15 @@ def test_what_is_kept_has_a_bound() -> None:
         body(handler, f"ghost{number}")
     assert body(handler, "clicks") is not first
     assert body(handler, "clicks") == first
+
+
+@pytest.mark.parametrize("version", [0, 1, 12])
+def test_a_broker_tells_of_itself_until_a_controller_tells_of_others(version: int) -> None:
+    cache = MetadataCache(1, CLUSTER_ID)
+    cache.own = BrokerNode(1, (Endpoint(INSIDE, "one", 9092),))
+    handler = Metadata(cache)
+    (told,) = ask(handler, "Metadata", version, topics=named("t")).brokers
+    assert (1, "one", 9092) == (told.node_id, told.host, told.port)
+    cache.update(2, [BrokerNode(2, (Endpoint(INSIDE, "two", 9092),))], {}, {})
+    reply = ask(handler, "Metadata", version, topics=named("t"))
+    assert [2] == [each.node_id for each in reply.brokers]

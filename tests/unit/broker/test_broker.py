@@ -327,6 +327,20 @@ def test_all_topics_are_known_from_the_controllers_first_word_on() -> None:
     assert [{"a": 2, "b": 2}] * len(told) == told
 
 
+def test_a_broker_tells_of_itself_before_any_controller_does() -> None:
+    stage = MemoryBroker()
+    stage.open()
+    cache = stage.broker.metadata_cache
+    assert {} == cache.brokers
+    (own,) = cache.brokers_to_tell()
+    (endpoint,) = own.endpoints
+    assert stage.broker.broker_id == own.broker_id
+    assert stage.broker.address_for_clients() == f"{endpoint.host}:{endpoint.port}"
+    stage.timers.run_until_idle()
+    assert [own] == list(cache.brokers.values())
+    stage.stop()
+
+
 def test_a_handler_that_fails_behind_the_channel_fails_its_request_and_not_the_channel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
