@@ -115,14 +115,14 @@ class Ledger:
     ) -> int | None:
         """Hold what a consumer got from a position on to what was committed."""
         history, behind = self._invariants.history(partition), None
-        is_unseen = self._invariants.is_unseen(partition)
+        is_seen = not self._invariants.is_unseen(partition)
         for batch in batches(content):
-            if not history.has(batch) and not is_unseen:
+            if is_seen and not history.has(batch):
                 committed = history.committed.get(batch.base_offset)
                 text = f"{consumer} read {id_of(batch)} of {partition}, committed {committed}"
                 self._invariants.broke("R14", text, partition)
             behind = batch.last_offset + 1
-        if history.keys is not None and behind is not None and not is_unseen:
+        if is_seen and history.keys is not None and behind is not None:
             self._check_gaps(consumer, partition, content, (position, behind))
         return behind
 
