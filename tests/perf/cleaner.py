@@ -18,12 +18,11 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.host.memory import ManualClock
 from engine.host.real import RealFiles
 from engine.log.cleaner.cleanable import cleanable_range
-from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
+from engine.log.cleaner.cleaning import CleaningRun
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
@@ -108,7 +107,6 @@ def _clean_here(source: Path, folder: Path) -> Measured:
         cleanable_range(facts, _CONFIG, _START_MS),
         CleaningSettings(),
         now_ms=_START_MS,
-        throttle=CleanerThrottle(ManualClock(), 1e300),
     )
     run.clean_inline()
     seconds, cpu_seconds = time.perf_counter() - before, time.process_time() - before_cpu

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
-from engine.log.cleaner.cleaning import CleaningSettings
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.offset_map import SLOT_BYTES
 from engine.log.cleaner.record_spans import record_spans
 from engine.log.local_log import LocalLog

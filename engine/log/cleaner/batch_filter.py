@@ -31,6 +31,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
+from engine.log.cleaner.cleaning_facts import ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.record_spans import RecordSpan, copied_spans, record_spans
 from engine.log.cleaner.transactions import CleanedTransactions
@@ -41,13 +42,6 @@ from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
 from engine.records.view import RecordBatch
-
-
-class ProducerEnd(NamedTuple):
-    """The last thing that a log knows of a producer: its last batch's last offset, or no batch."""
-
-    epoch: int
-    last_offset: int | None
 
 
 class KeptBatch(NamedTuple):

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.memory import ManualClock
 from engine.host.real import RealFiles
 from engine.log.batch_scan import BatchScan, scan_batches
 from engine.log.cleaner.cleanable import cleanable_range
-from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
+from engine.log.cleaner.cleaning import CleaningRun
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
@@ -139,7 +138,6 @@ def test_a_real_log_is_cleaned_to_the_same_bytes(
             cleanable,
             CleaningSettings(map_bytes=8 << 20),
             now_ms=now_ms,
-            throttle=CleanerThrottle(ManualClock(), 1e300),
         )
         end = run.clean_inline()
     log.close_files()
