@@ -37,7 +37,8 @@ _KEY = TopicPartition("big", 0)
 _START_MS = 1_767_225_600_000
 _BATCH_RECORDS = 16
 _VALUE_BYTES = 1000
-_CONFIG = LogConfig(segment_bytes=64 << 20, is_compacted=True, is_deleting=False)
+SEGMENT_BYTES = 64 << 20
+_CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, is_compacted=True, is_deleting=False)
 _POLL_S = 0.02
 _DEADLINE_S = 120.0
 _CLOCK_TICKS = 100
@@ -62,7 +63,7 @@ def main() -> None:
     print(f"{machine_line()}\n\n| | time s | processor s | memory MB |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         source = Path(folder) / "source"
-        _write_log(source, asked.records, asked.keys)
+        write_log(source, asked.records, asked.keys)
         print(_line("ours", _clean_here(source, Path(folder) / "ours")), flush=True)
         if asked.libs:
             kafka = _clean_by_kafka(source, Path(folder) / "kafka", asked.libs)
@@ -81,7 +82,7 @@ def _opened(folder: Path) -> LocalLog:
     return load_log(RealFiles(), request, hooks_of())[0]
 
 
-def _write_log(folder: Path, record_count: int, key_count: int) -> None:
+def write_log(folder: Path, record_count: int, key_count: int) -> None:
     folder.mkdir()
     log, source = _opened(folder), random.Random(1)
     noise = source.randbytes(8 * _VALUE_BYTES)

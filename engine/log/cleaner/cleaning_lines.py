@@ -109,7 +109,7 @@ def process_gone(topic_partition: TopicPartition, reason: object) -> None:
 
 
 def not_started(reason: object) -> None:
-    """Tell that there is no process for a cleaning, so that a thread of the broker does its work."""
+    """Tell that there is no process for a cleaning: a thread of the broker does its work."""
     _log.warning("The cleaner works on a thread of the broker, which it slows down: %s", reason)
 
 
