@@ -15,6 +15,7 @@ from engine.log.cleaner.cleanable import cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.cleaner.process_work import ProcessWork
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
@@ -26,6 +27,7 @@ from engine.records.batch_header import read_header
 from engine.records.record import TimestampType
 from engine.records.view import RecordBatch
 from tests.golden_cases import case, case_dir
+from tests.unit.log.cleaner.local_process import LocalProcess
 from tests.unit.log.hooks import hooks_of
 
 FILES = RealFiles()
@@ -117,9 +119,10 @@ def opened(folder: Path, key: TopicPartition, config: LogConfig, now_ms: int) ->
     return load_log(FILES, request, hooks_of(InlineTasks()))[0]
 
 
+@pytest.mark.parametrize("by_process", [False, True], ids=["here", "process"])
 @pytest.mark.parametrize(("name", "number", "key"), cases(), ids=str)
 def test_a_real_log_is_cleaned_to_the_same_bytes(
-    name: str, number: int, key: TopicPartition, tmp_path: Path
+    name: str, number: int, key: TopicPartition, by_process: bool, tmp_path: Path
 ) -> None:
     root = case_dir(name)
     config = settings_of_topic(name, key.topic)
@@ -139,6 +142,8 @@ def test_a_real_log_is_cleaned_to_the_same_bytes(
             CleaningSettings(map_bytes=8 << 20),
             now_ms=now_ms,
         )
+        if by_process:
+            run.work = ProcessWork(LocalProcess(FILES), run.facts)
         end = run.clean_inline()
     log.close_files()
     after = root / f"after{number}"
