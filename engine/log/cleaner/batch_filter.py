@@ -35,6 +35,7 @@ from engine.log.cleaner.cleaning_facts import ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.record_spans import RecordSpan, copied_spans, record_spans
 from engine.log.cleaner.transactions import CleanedTransactions
+from engine.native.clean_records import CompiledCleaner, KeepRule, KeptRecords
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, batch_of_encoded, build_empty_batch, settings_of
 from engine.records.decode import PLAIN_BASE_MAX
@@ -72,8 +73,11 @@ class BatchFilter:
         transactions: CleanedTransactions,
         producers: Mapping[int, ProducerEnd],
         moment: CleaningMoment,
+        compiled: CompiledCleaner | None = None,
     ) -> None:
+        """`compiled` is code on the memory of the same map, None where there is none."""
         self._offsets = offsets
+        self._compiled = compiled
         self._transactions = transactions
         self._producers = producers
         self._moment = moment
@@ -93,7 +97,12 @@ class BatchFilter:
         stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
         if is_discarded and not stays_empty:
             return None
-        data = batch.opened() if batch.record_count else b""
+        opened = opened_records(batch)
+        if not (is_discarded or batch.is_control):
+            usual = self._keep_usual(batch, opened)
+            if usual is not None:
+                return self._of_usual(batch, usual, stays_empty=stays_empty)
+        data = bytes(opened)
         if not (is_discarded or batch.is_control):
             spans = usual_spans(batch, data)
             if spans is not None:
@@ -127,6 +136,43 @@ class BatchFilter:
         elif len(kept) == record_count:
             return _whole(batch, len(kept))
         return _rebuilt(batch, kept, horizon_ms)
+
+    def _keep_usual(self, batch: BatchView, opened: Buffer) -> KeptRecords | None:
+        """Decide on the records of a batch by compiled code; None: it has not."""
+        if self._compiled is None or not has_plain_numbers(batch):
+            return None
+        horizon_ms, moment = batch.delete_horizon_ms, self._moment
+        rule = KeepRule(
+            batch.base_offset,
+            self._offsets.latest_offset,
+            batch.base_timestamp_ms,
+            horizon_ms is None or moment.now_ms < horizon_ms,
+            horizon_ms,
+            moment.now_ms + moment.delete_retention_ms,
+        )
+        return self._compiled.keep_records(opened, batch.record_count, rule)
+
+    def _of_usual(
+        self, batch: BatchView, kept: KeptRecords, *, stays_empty: bool
+    ) -> KeptBatch | None:
+        """Return the batch of what compiled code has kept."""
+        self.records_read += batch.record_count
+        if not kept.record_count:
+            return _emptied(batch) if stays_empty else None
+        if kept.payload is None:
+            return _whole(batch, kept.record_count)
+        horizon_ms = batch.delete_horizon_ms
+        if horizon_ms is None and kept.has_tombstone:
+            horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
+        content = batch_of_encoded(
+            settings_of(batch)._replace(delete_horizon_ms=horizon_ms),
+            kept.payload,
+            last_offset=batch.last_offset,
+            base_timestamp_ms=kept.base_ms,
+            max_timestamp_ms=kept.max_ms,
+            record_count=kept.record_count,
+        )
+        return KeptBatch(content, kept.record_count, batch.last_offset, kept.max_ms)
 
     def _keep_spans(
         self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
@@ -220,11 +266,23 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
     return KeptBatch(content, len(kept), batch.last_offset, max_ms)
 
 
+def opened_records(batch: BatchView) -> Buffer:
+    """Return the records without compression, in the buffer of the batch if they have none."""
+    if not batch.record_count:
+        return b""
+    return batch.opened() if batch.is_compressed else batch.payload
+
+
+def has_plain_numbers(batch: BatchView) -> bool:
+    """Tell whether no number of a record can leave 64 bits, and each record has its own time."""
+    if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return False
+    return max(abs(batch.base_offset), abs(batch.base_timestamp_ms)) < PLAIN_BASE_MAX
+
+
 def usual_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
     """Return where the records of a batch lie; None where they have to be read one by one."""
-    if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
-        return None
-    if max(abs(batch.base_offset), abs(batch.base_timestamp_ms)) >= PLAIN_BASE_MAX:
+    if not has_plain_numbers(batch):
         return None
     return record_spans(opened, batch.record_count)
 

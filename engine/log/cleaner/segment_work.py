@@ -12,11 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from engine.errors import CorruptRecord, EngineError, StorageError
-from engine.host.ports import Files
+from engine.host.ports import Buffer, Files
 from engine.log.cleaner.batch_filter import (
     BatchFilter,
     CleaningMoment,
     KeptBatch,
+    has_plain_numbers,
+    opened_records,
     usual_spans,
 )
 from engine.log.cleaner.chunks import ChunkReader
@@ -31,6 +33,7 @@ from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.transactions import CleanedTransactions
 from engine.log.segment import KINDS, Segment, create_segment
 from engine.naming import FileKind, FileState, SegmentFileName
+from engine.native.clean_records import CleanerTier, CompiledCleaner
 from engine.records.batch import BatchView
 from engine.records.record import Record
 from engine.records.view import RecordBatch
@@ -49,6 +52,8 @@ class SegmentWork:
         keys_max = max(facts.end_offset - facts.start_offset, 1)
         self._offsets = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
         self._offsets.note_offset(facts.start_offset - 1)
+        code = CleanerTier.code
+        self._compiled = None if code is None else CompiledCleaner(code, self._offsets.memory)
         # A marker is judged by what was seen of its transaction, in groups before it too.
         self._transactions = CleanedTransactions()
 
@@ -89,14 +94,47 @@ class SegmentWork:
         """Take a batch into the map; tells whether all of it had room."""
         offsets, start = self._offsets, self._facts.start_offset
         if not transactions.may_discard(batch) and not batch.is_control:
-            for key, offset in keys_of(batch):
-                if key is not None and offset >= start:
-                    if offsets.size >= offsets.limit:
-                        return False
-                    offsets.put(key, offset)
-                self.counts.map_records += 1
+            opened = opened_records(batch) if isinstance(batch, BatchView) else b""
+            noted = self._note_usual(batch, opened)
+            if not (self._note_keys(batch, opened) if noted is None else noted):
+                return False
         if batch.last_offset >= start:
             offsets.note_offset(batch.last_offset)
+        return True
+
+    def _note_usual(self, batch: RecordBatch, opened: Buffer) -> bool | None:
+        """Note the keys of a batch by compiled code, as `_note_keys`; None: it has not."""
+        if (
+            self._compiled is None
+            or not isinstance(batch, BatchView)
+            or not has_plain_numbers(batch)
+        ):
+            return None
+        offsets = self._offsets
+        noted = self._compiled.note_keys(
+            opened,
+            batch.record_count,
+            base_offset=batch.base_offset,
+            start_offset=self._facts.start_offset,
+            size=offsets.size,
+            limit=offsets.limit,
+        )
+        if noted is None:
+            return None
+        offsets.size = noted.size
+        offsets.note_offset(noted.latest_offset)
+        self.counts.map_records += noted.record_count
+        return not noted.is_full
+
+    def _note_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
+        """Note the keys of a batch; tells whether all of them had room."""
+        offsets, start = self._offsets, self._facts.start_offset
+        for key, offset in keys_of(batch, opened):
+            if key is not None and offset >= start:
+                if offsets.size >= offsets.limit:
+                    return False
+                offsets.put(key, offset)
+            self.counts.map_records += 1
         return True
 
     def _batches(self, base_offset: int, position: int) -> Iterator[Sequence[RecordBatch]]:
@@ -148,7 +186,9 @@ class SegmentWork:
         transactions = self._transactions
         transactions.on_kept = cleaned.add_aborted
         moment = CleaningMoment(self._facts.now_ms, group.config.delete_retention_ms)
-        batch_filter = BatchFilter(self._offsets, transactions, group.producers, moment)
+        batch_filter = BatchFilter(
+            self._offsets, transactions, group.producers, moment, self._compiled
+        )
         for source in group.sources:
             transactions.add_aborted(source.aborted)
             modified_ms = self._files.modified_ms(self._path(source.base_offset))
@@ -195,13 +235,13 @@ def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
     cleaned.append_batches(contents, facts)
 
 
-def keys_of(batch: RecordBatch) -> Iterator[tuple[bytes | None, int]]:
-    """Yield the key and the offset of each record. Raises CorruptRecord."""
+def keys_of(batch: RecordBatch, opened: Buffer) -> Iterator[tuple[bytes | None, int]]:
+    """Yield the key and the offset of each record, which lie opened. Raises CorruptRecord."""
     records: Iterable[Record] = ()
     if not isinstance(batch, BatchView):
         records = batch.read_records()
     elif batch.record_count:
-        data = batch.opened()
+        data = bytes(opened)
         spans = usual_spans(batch, data)
         if spans is not None:
             base = batch.base_offset
