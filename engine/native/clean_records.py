@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from array import array
 from hashlib import md5
+from struct import Struct
 from typing import Any, NamedTuple
 
 from engine.host.ports import Buffer
@@ -25,6 +26,10 @@ _SOURCES = (
     "cleaner_kernel.py", "clean_layout.py", "kernel_varint.py", "md5_code.py", "raw_memory.py",
 )  # fmt: skip
 _FULL = 2
+# Room that most batches fit into: more is made for larger ones.
+_COUNT_USUAL, _BYTES_USUAL = 1 << 10, 1 << 18
+_NOTE_IN = Struct(f"={len(NOTE)}q")
+_KEEP_IN = Struct("=8q")
 _SIZE, _LATEST, _RECORDS = NOTE.index("size"), NOTE.index("latest_offset"), NOTE.index("records")
 _COUNT, _TOMBSTONE, _BASE_MS, _MAX_MS, _OUT = (
     KEEP.index(name) for name in ("count", "has_tombstone", "new_base_ms", "max_ms", "out_bytes")
@@ -55,21 +60,6 @@ class Noted(NamedTuple):
     record_count: int
 
 
-class KeepRule(NamedTuple):
-    """What decides on the records of a batch besides the map; see `batch_filter`.
-
-    `horizon_ms` is the batch's delete horizon, None if it has none; `new_horizon_ms` the one that
-    it gets with a tombstone.
-    """
-
-    base_offset: int
-    latest_offset: int
-    base_ms: int
-    keeps_tombstones: bool
-    horizon_ms: int | None
-    new_horizon_ms: int
-
-
 class KeptRecords(NamedTuple):
     """What stays of a block; `payload` is None where all or nothing of it does, as it is.
 
@@ -92,24 +82,28 @@ class CompiledCleaner:
         # Unlike CFUNCTYPE this keeps the interpreter's lock; see `compiled_walk.py`.
         self._note = ctypes.PYFUNCTYPE(ctypes.c_int)(code.note)
         self._keep = ctypes.PYFUNCTYPE(ctypes.c_int)(code.keep)
+        self._byte_in, self._by_reference = ctypes.c_char.from_buffer, ctypes.byref
+        self._slot_count = memory.slot_count
         self._numbers = array("q", bytes(8 * max(len(NOTE), len(KEEP))))
         self._verdict = array("q", (0,))
-        self._scratch = bytearray(SCRATCH_BYTES)
-        self._spans = bytearray()
-        self._out = bytearray()
-        self._slot_count = memory.slot_count
-        self._byte_in = byte_in = ctypes.c_char.from_buffer
-        self._by_reference = by_reference = ctypes.byref
-        # They keep the memory where it is, for as long as this lives.
-        self._kept = [byte_in(each) for each in (memory.digests, memory.offsets, self._scratch)]
-        self._map = tuple(by_reference(each) for each in self._kept)
-        self._numbers_at = ctypes.c_void_p(self._numbers.buffer_info()[0])
+        # A reference keeps the memory where it is, for as long as this lives.
         self._verdict_at = ctypes.c_void_p(self._verdict.buffer_info()[0])
+        self._map = (
+            ctypes.c_void_p(self._numbers.buffer_info()[0]),
+            self._at(memory.digests),
+            self._at(memory.offsets),
+            self._at(bytearray(SCRATCH_BYTES)),
+        )
+        self._make_room(_COUNT_USUAL, _BYTES_USUAL)
 
-    def _block(self, data: Buffer) -> Any:
-        if isinstance(data, bytes):
-            return data
-        return self._by_reference(self._byte_in(data))
+    def _at(self, memory: bytearray | memoryview) -> Any:
+        """Return the address of writable memory, as an argument."""
+        return self._by_reference(self._byte_in(memory))
+
+    def _make_room(self, count: int, out_bytes: int) -> None:
+        self._room_count, self._room_bytes = count, out_bytes
+        self._out = memoryview(bytearray(out_bytes))
+        self._made = (*self._map, self._at(bytearray(8 * SPAN * count)), self._at(self._out))
 
     def note_keys(
         self,
@@ -125,69 +119,74 @@ class CompiledCleaner:
 
         `data` are `count` records, bytes or writable. No key is put beyond `limit` in the map.
         """
-        if not len(data):
+        length = len(data)
+        if not length:
             return None
-        numbers = self._numbers
-        numbers[: len(NOTE)] = array(
-            "q", (base_offset, start_offset, self._slot_count, size, limit, base_offset - 1, 0)
+        numbers, slots = self._numbers, self._slot_count
+        _NOTE_IN.pack_into(
+            numbers, 0, base_offset, start_offset, slots, size, limit, base_offset - 1, 0
         )
-        block = self._block(data)
-        self._note(self._verdict_at, None, block, len(data), count, self._numbers_at, *self._map)
+        block = data if data.__class__ is bytes else self._at(data)  # type: ignore[arg-type]
+        self._note(self._verdict_at, None, block, length, count, *self._map)
         verdict = self._verdict[0]
         if not verdict:
             return None
         return Noted(verdict == _FULL, numbers[_SIZE], numbers[_LATEST], numbers[_RECORDS])
 
-    def keep_records(self, data: Buffer, count: int, rule: KeepRule) -> KeptRecords | None:
-        """Decide on records; None for unusual ones. The payload is good until the next call."""
+    def keep_records(
+        self,
+        data: Buffer,
+        count: int,
+        *,
+        base_offset: int,
+        latest_offset: int,
+        base_ms: int,
+        keeps_tombstones: bool,
+        horizon_ms: int | None,
+        new_horizon_ms: int,
+    ) -> KeptRecords | None:
+        """Decide on records; None for unusual ones. The payload is good until the next call.
+
+        The map knows of offsets up to `latest_offset` (inclusive). `horizon_ms` is the batch's
+        delete horizon, None if it has none; `new_horizon_ms` the one that it gets with a tombstone.
+        """
         size = len(data)
         # A record has seven bytes at least: a count that lies takes no memory.
         if not size or count * 7 > size:
             return None
-        if len(self._spans) < 8 * SPAN * count:
-            self._spans = bytearray(8 * SPAN * count)
         room = size + GROWTH_BYTES * count
-        if len(self._out) < room:
-            self._out = bytearray(room)
+        if count > self._room_count or room > self._room_bytes:
+            self._make_room(max(count, self._room_count), max(room, self._room_bytes))
         numbers = self._numbers
-        horizon_ms = rule.horizon_ms
-        numbers[:8] = array(
-            "q",
-            (
-                rule.base_offset,
-                rule.latest_offset,
-                self._slot_count,
-                rule.keeps_tombstones,
-                rule.base_ms,
-                horizon_ms is not None,
-                horizon_ms or 0,
-                rule.new_horizon_ms,
-            ),
+        has_horizon = horizon_ms is not None
+        _KEEP_IN.pack_into(
+            numbers,
+            0,
+            base_offset,
+            latest_offset,
+            self._slot_count,
+            keeps_tombstones,
+            base_ms,
+            has_horizon,
+            horizon_ms or 0,
+            new_horizon_ms,
         )
-        self._keep(
-            self._verdict_at,
-            None,
-            self._block(data),
-            size,
-            count,
-            self._numbers_at,
-            *self._map,
-            self._by_reference(self._byte_in(self._spans)),
-            self._by_reference(self._byte_in(self._out)),
-        )
+        block = data if data.__class__ is bytes else self._at(data)  # type: ignore[arg-type]
+        self._keep(self._verdict_at, None, block, size, count, *self._made)
         if not self._verdict[0]:
             return None
         kept, has_tombstone = numbers[_COUNT], bool(numbers[_TOMBSTONE])
-        if not kept or (kept == count and not (has_tombstone and horizon_ms is None)):
+        if not kept or (kept == count and (has_horizon or not has_tombstone)):
             return KeptRecords(kept, has_tombstone, None, 0, 0)
-        payload = memoryview(self._out)[: numbers[_OUT]]
+        payload = self._out[: numbers[_OUT]]
         return KeptRecords(kept, has_tombstone, payload, numbers[_BASE_MS], numbers[_MAX_MS])
 
 
 class CleanerTier:
-    """The compiled code of this process, None until there is some."""
+    """The compiled code of this process, None until there is some, and whether it was asked for."""
 
     code: CleanerCode | None = None
+    is_asked_for = False
 
 
 def kept_note_path() -> str | None:
@@ -208,12 +207,14 @@ def load_cleaner() -> CleanerCode | None:
 
 
 def take_up_cleaner() -> bool:
-    """Use kept code, or have it compiled for cleanings to come; tells whether it is used."""
+    """Use kept code, or have it compiled once for cleanings to come; tells whether it is used."""
     if CleanerTier.code is not None:
         return True
     code = load_cleaner()
     if code is None:
-        start_compiler()
+        if not CleanerTier.is_asked_for:
+            CleanerTier.is_asked_for = True
+            start_compiler()
     elif is_note_right(code.note) and is_keep_right(code.keep):
         CleanerTier.code = code
     return CleanerTier.code is not None
@@ -281,8 +282,16 @@ def is_keep_right(address: int) -> bool:
     compiled = CompiledCleaner(CleanerCode(address, address), memory)
 
     def kept(data: bytes, count: int, latest: int, horizon_ms: int | None) -> object:
-        rule = KeepRule(10, latest, 1000, True, horizon_ms, 3000)
-        found = compiled.keep_records(data, count, rule)
+        found = compiled.keep_records(
+            data,
+            count,
+            base_offset=10,
+            latest_offset=latest,
+            base_ms=1000,
+            keeps_tombstones=True,
+            horizon_ms=horizon_ms,
+            new_horizon_ms=3000,
+        )
         if found is None or found.payload is None:
             return found
         return found._replace(payload=bytes(found.payload))

@@ -33,15 +33,15 @@ from typing import NamedTuple
 from engine.host.ports import Buffer
 from engine.log.cleaner.cleaning_facts import ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
-from engine.log.cleaner.record_spans import RecordSpan, copied_spans, record_spans
 from engine.log.cleaner.transactions import CleanedTransactions
-from engine.native.clean_records import CompiledCleaner, KeepRule, KeptRecords
+from engine.native.clean_records import CompiledCleaner, KeptRecords
 from engine.records.batch import BatchView
-from engine.records.builder import BatchBuilder, batch_of_encoded, build_empty_batch, settings_of
+from engine.records.builder import BatchBuilder, batch_like, build_empty_batch, settings_of
 from engine.records.decode import PLAIN_BASE_MAX
 from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
+from engine.records.record_spans import RecordSpan, copied_spans, record_spans_usual
 from engine.records.view import RecordBatch
 
 
@@ -142,15 +142,16 @@ class BatchFilter:
         if self._compiled is None or not has_plain_numbers(batch):
             return None
         horizon_ms, moment = batch.delete_horizon_ms, self._moment
-        rule = KeepRule(
-            batch.base_offset,
-            self._offsets.latest_offset,
-            batch.base_timestamp_ms,
-            horizon_ms is None or moment.now_ms < horizon_ms,
-            horizon_ms,
-            moment.now_ms + moment.delete_retention_ms,
+        return self._compiled.keep_records(
+            opened,
+            batch.record_count,
+            base_offset=batch.base_offset,
+            latest_offset=self._offsets.latest_offset,
+            base_ms=batch.base_timestamp_ms,
+            keeps_tombstones=horizon_ms is None or moment.now_ms < horizon_ms,
+            horizon_ms=horizon_ms,
+            new_horizon_ms=moment.now_ms + moment.delete_retention_ms,
         )
-        return self._compiled.keep_records(opened, batch.record_count, rule)
 
     def _of_usual(
         self, batch: BatchView, kept: KeptRecords, *, stays_empty: bool
@@ -164,10 +165,10 @@ class BatchFilter:
         horizon_ms = batch.delete_horizon_ms
         if horizon_ms is None and kept.has_tombstone:
             horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
-        content = batch_of_encoded(
-            settings_of(batch)._replace(delete_horizon_ms=horizon_ms),
+        content = batch_like(
+            batch,
             kept.payload,
-            last_offset=batch.last_offset,
+            delete_horizon_ms=horizon_ms,
             base_timestamp_ms=kept.base_ms,
             max_timestamp_ms=kept.max_ms,
             record_count=kept.record_count,
@@ -277,14 +278,17 @@ def has_plain_numbers(batch: BatchView) -> bool:
     """Tell whether no number of a record can leave 64 bits, and each record has its own time."""
     if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return False
-    return max(abs(batch.base_offset), abs(batch.base_timestamp_ms)) < PLAIN_BASE_MAX
+    return (
+        -PLAIN_BASE_MAX < batch.base_offset < PLAIN_BASE_MAX
+        and -PLAIN_BASE_MAX < batch.base_timestamp_ms < PLAIN_BASE_MAX
+    )
 
 
 def usual_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
     """Return where the records of a batch lie; None where they have to be read one by one."""
     if not has_plain_numbers(batch):
         return None
-    return record_spans(opened, batch.record_count)
+    return record_spans_usual(opened, batch.record_count)
 
 
 def _copied(
@@ -293,10 +297,10 @@ def _copied(
     base_ms = batch.base_timestamp_ms
     new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
     max_ms = base_ms + max([span.time_delta for span in kept])
-    content = batch_of_encoded(
-        settings_of(batch)._replace(delete_horizon_ms=horizon_ms),
+    content = batch_like(
+        batch,
         copied_spans(data, kept, base_ms - new_base_ms),
-        last_offset=batch.last_offset,
+        delete_horizon_ms=horizon_ms,
         base_timestamp_ms=new_base_ms,
         max_timestamp_ms=max_ms,
         record_count=len(kept),

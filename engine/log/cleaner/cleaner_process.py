@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from collections.abc import Callable
 
 from engine.errors import EngineError
 from engine.host.ports import Clock, Files
@@ -16,16 +17,23 @@ from engine.host.real import RealClock
 from engine.host.side_process import FilesOfOwner, owner_pid, serve
 from engine.limits import CLEANER_TOLD_MS
 from engine.log.cleaner.cleaning_facts import CleaningFacts, WorkSteps
-from engine.log.cleaner.process_work import Answer, Done, Failed, Progress, Request, Word, failed
+from engine.log.cleaner.process_work import Answer, Done, Progress, Request, Word, failed
 from engine.log.cleaner.segment_work import SegmentWork
+from engine.native.clean_records import take_up_cleaner
 
 
 class CleanerService:
-    """Does one part after the other; the next facts end a cleaning."""
+    """Does one part after the other; the next facts end a cleaning.
 
-    def __init__(self, files: Files, clock: Clock) -> None:
+    `on_begin` is called before each of them.
+    """
+
+    def __init__(
+        self, files: Files, clock: Clock, on_begin: Callable[[], object] = lambda: None
+    ) -> None:
         self._files = files
         self._clock = clock
+        self._on_begin = on_begin
         self._work: SegmentWork | None = None
         self._steps: WorkSteps | None = None
 
@@ -40,6 +48,7 @@ class CleanerService:
         if isinstance(request, CleaningFacts):
             # The last one's map goes before this one's takes its room.
             self._work = self._steps = None
+            self._on_begin()
             self._work = SegmentWork(self._files, request)
             self._steps = self._work.build_map()
         elif not isinstance(request, Word):
@@ -57,7 +66,7 @@ class CleanerService:
                 if self._clock.monotonic_ms() >= until_ms:
                     return Progress(done_bytes)
         except EngineError as error:
-            return self._told(error)
+            return failed(error)
         return self._done()
 
     def _stopped(self) -> Answer:
@@ -69,13 +78,11 @@ class CleanerService:
         assert self._work is not None
         return Done(self._work.counts, self._work.latest_offset)
 
-    def _told(self, error: EngineError) -> Failed:
-        return failed(error)
-
 
 def main() -> int:
     """Serve the broker that started this process; returns the exit code."""
-    serve(CleanerService(FilesOfOwner(owner_pid()), RealClock()).answer_to)
+    service = CleanerService(FilesOfOwner(owner_pid()), RealClock(), take_up_cleaner)
+    serve(service.answer_to)
     return 0
 
 

@@ -83,12 +83,13 @@ class SegmentWork:
     def _map_segment(
         self, segment: DirtySegment, transactions: CleanedTransactions
     ) -> Iterator[int]:
-        for batches in self._batches(segment.base_offset, segment.position):
+        for batches, size_bytes in self._batches(segment.base_offset, segment.position):
             for batch in batches:
                 if not self._map_batch(batch, transactions):
+                    self.counts.map_bytes += batch.position
                     return
-                self.counts.map_bytes += batch.size_bytes
-            yield sum(batch.size_bytes for batch in batches)
+            self.counts.map_bytes += size_bytes
+            yield size_bytes
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
         """Take a batch into the map; tells whether all of it had room."""
@@ -137,8 +138,10 @@ class SegmentWork:
             self.counts.map_records += 1
         return True
 
-    def _batches(self, base_offset: int, position: int) -> Iterator[Sequence[RecordBatch]]:
-        """Yield the batches of a segment from a position on, a buffer of them at a time."""
+    def _batches(
+        self, base_offset: int, position: int
+    ) -> Iterator[tuple[Sequence[RecordBatch], int]]:
+        """Yield the batches of a segment from a position on, a buffer of them and its bytes."""
         settings = self._facts.settings
         batch_bytes_max = max(settings.batch_bytes_max, self._facts.config.max_message_bytes)
         file = self._files.open(self._path(base_offset))
@@ -148,8 +151,9 @@ class SegmentWork:
             )
             while position < reader.size_bytes:
                 batches = reader.batches_at(position)
-                position += sum(batch.size_bytes for batch in batches)
-                yield batches
+                size_bytes = batches[-1].position + batches[-1].size_bytes
+                position += size_bytes
+                yield batches, size_bytes
         finally:
             file.close()
 
@@ -193,14 +197,15 @@ class SegmentWork:
             transactions.add_aborted(source.aborted)
             modified_ms = self._files.modified_ms(self._path(source.base_offset))
             batch_filter.keeps_legacy_tombstones = modified_ms > self._facts.legacy_horizon_ms
-            for batches in self._batches(source.base_offset, 0):
-                yield self._write_batches(batches, cleaned, batch_filter)
+            for batches, size_bytes in self._batches(source.base_offset, 0):
+                self.counts.read_bytes += size_bytes
+                yield size_bytes + self._write_batches(batches, cleaned, batch_filter)
         self.counts.read_records += batch_filter.records_read
 
     def _write_batches(
         self, batches: Sequence[RecordBatch], cleaned: Segment, batch_filter: BatchFilter
     ) -> int:
-        """Append what is left of batches; returns the bytes read and written."""
+        """Append what is left of batches; returns the bytes written."""
         kept: list[KeptBatch] = []
         for batch in batches:
             kept_batch = batch_filter.keep(batch)
@@ -208,12 +213,10 @@ class SegmentWork:
                 kept.append(kept_batch)
         if kept:
             _append(cleaned, kept)
-        read_bytes = sum(batch.size_bytes for batch in batches)
         kept_bytes = sum(len(batch.content) for batch in kept)
-        self.counts.read_bytes += read_bytes
         self.counts.kept_bytes += kept_bytes
         self.counts.kept_records += sum(batch.record_count for batch in kept)
-        return read_bytes + kept_bytes
+        return kept_bytes
 
 
 def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:

@@ -22,10 +22,12 @@ from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
+from engine.native.clean_records import CleanerTier
 from engine.records.batch import BatchView
 from engine.records.batch_header import read_header
 from engine.records.record import TimestampType
 from engine.records.view import RecordBatch
+from tests.compiled_walk import compiled_cleaner_here
 from tests.golden_cases import case, case_dir
 from tests.unit.log.cleaner.local_process import LocalProcess
 from tests.unit.log.hooks import hooks_of
@@ -119,11 +121,18 @@ def opened(folder: Path, key: TopicPartition, config: LogConfig, now_ms: int) ->
     return load_log(FILES, request, hooks_of(InlineTasks()))[0]
 
 
-@pytest.mark.parametrize("by_process", [False, True], ids=["here", "process"])
+@pytest.mark.parametrize("way", ["plain", "compiled", "process"])
 @pytest.mark.parametrize(("name", "number", "key"), cases(), ids=str)
 def test_a_real_log_is_cleaned_to_the_same_bytes(
-    name: str, number: int, key: TopicPartition, by_process: bool, tmp_path: Path
+    name: str,
+    number: int,
+    key: TopicPartition,
+    way: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    code = compiled_cleaner_here() if way == "compiled" else None
+    monkeypatch.setattr(CleanerTier, "code", code)
     root = case_dir(name)
     config = settings_of_topic(name, key.topic)
     now_ms = cleaned_at(name, number, key, config)
@@ -142,7 +151,7 @@ def test_a_real_log_is_cleaned_to_the_same_bytes(
             CleaningSettings(map_bytes=8 << 20),
             now_ms=now_ms,
         )
-        if by_process:
+        if way == "process":
             run.work = ProcessWork(LocalProcess(FILES), run.facts)
         end = run.clean_inline()
     log.close_files()
