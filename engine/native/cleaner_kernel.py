@@ -87,8 +87,11 @@ def _digest(raw: Any, at: int, length: int, scratch: Any) -> None:
         md5_block(scratch, raw, at)
         at += 64
         left -= 64
-    for n in range(0, 128, 8):
+    last = _I64(0) if left < 56 else _I64(64)
+    n = _I64(0)
+    while n < last + 64:
         put_eight(scratch, _TAIL + n, _U64(0))
+        n += 8
     n = _I64(0)
     while n + 8 <= left:
         put_eight(scratch, _TAIL + n, load_eight(raw, at + n))
@@ -97,7 +100,6 @@ def _digest(raw: Any, at: int, length: int, scratch: Any) -> None:
         put_byte(scratch, _TAIL + n, _I64(raw[at + n]))
         n += 1
     put_byte(scratch, _TAIL + left, _I64(0x80))
-    last = _I64(0) if left < 56 else _I64(64)
     put_eight(scratch, _TAIL + last + 56, _U64(length) << _U64(3))
     # A loop, so that the steps are there once.
     block = _I64(0)

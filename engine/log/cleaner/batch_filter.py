@@ -89,21 +89,22 @@ class BatchFilter:
         """Return what is left of a batch, None for nothing. Raises CorruptRecord."""
         if isinstance(batch, LegacyBatch):
             return self._keep_legacy(batch)
-        may_discard = self._transactions.may_discard(batch)
-        horizon_ms = batch.delete_horizon_ms
-        is_discarded = may_discard
-        if batch.is_control:
-            is_discarded &= horizon_ms is not None and horizon_ms <= self._moment.now_ms
+        is_discarded = may_discard = self._transactions.may_discard(batch)
+        is_control = batch.is_control
+        if is_control and may_discard:
+            horizon_ms = batch.delete_horizon_ms
+            is_discarded = horizon_ms is not None and horizon_ms <= self._moment.now_ms
         stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
         if is_discarded and not stays_empty:
             return None
         opened = opened_records(batch)
-        if not (is_discarded or batch.is_control):
+        is_judged = not (is_discarded or is_control)
+        if is_judged:
             usual = self._keep_usual(batch, opened)
             if usual is not None:
                 return self._of_usual(batch, usual, stays_empty=stays_empty)
         data = bytes(opened)
-        if not (is_discarded or batch.is_control):
+        if is_judged:
             spans = usual_spans(batch, data)
             if spans is not None:
                 return self._keep_spans(batch, data, spans, stays_empty=stays_empty)

@@ -15,10 +15,11 @@ from engine.host.real import RealFiles
 from engine.host.side_process import PipedProcess
 from engine.limits import CLEANER_PROCESS_IDLE_MS
 from engine.log.cleaner import work_processes
+from engine.log.cleaner.cleaner_process import CleanerService
 from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork, failed
 from engine.log.local_log import LocalLog
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, cleaning_of, compacted_log, pairs_of, put
-from tests.unit.log.cleaner.local_process import LocalProcess, LocalProcesses
+from tests.unit.log.cleaner.local_process import HastyClock, LocalProcess, LocalProcesses
 from tests.unit.log.cleaner.test_log_cleaner import LateTasks, Stage, values
 from tests.unit.log.managing import T0, T1, U0, Host
 from tests.unit.log.writing import NOW_MS, names, open_log
@@ -272,3 +273,14 @@ def test_a_process_of_this_machine_cleans_as_a_thread_does(tmp_path: Path) -> No
         log.close(NOW_MS)
         contents.append({p.name: p.read_bytes() for p in folder.iterdir() if ".del" not in p.name})
     assert contents[0] == contents[1]
+
+
+def test_a_service_looks_for_compiled_code_before_each_cleaning() -> None:
+    files, looks = MemoryFiles(), []
+    log = compacted_log(files)
+    put(log, (b"a", b"1"), (b"a", b"2"))
+    log.roll(NOW_MS)
+    service = CleanerService(files, HastyClock(), lambda: looks.append(True))
+    for _ in range(2):
+        service.answer_to(pickle.dumps(cleaning_of(log, files).facts))
+    assert [True, True] == looks
