@@ -306,13 +306,14 @@ def batch_like(
     Their deltas count from its base offset and from this base time. Raises BatchRefused for a head
     that contradicts itself.
     """
-    producer_id, base_sequence = batch.producer_id, batch.base_sequence
-    if producer_id == NO_PRODUCER_ID or base_sequence < 0:
+    old, producer_id = batch.attributes, batch.producer_id
+    # Nothing is wrong with a batch of no producer and no transaction.
+    if producer_id != NO_PRODUCER_ID or old & TRANSACTIONAL_FLAG:
         settings_of(batch).check()
     codec = batch.codec
     if codec is not Codec.NONE:
         payload = compress(codec, payload, None)
-    attributes = batch.attributes & _KEPT_FLAGS
+    attributes = old & _KEPT_FLAGS
     if delete_horizon_ms is not None:
         attributes |= DELETE_HORIZON_FLAG
     content = bytearray(HEADER_BYTES)
@@ -331,7 +332,7 @@ def batch_like(
         max_timestamp_ms,
         producer_id,
         batch.producer_epoch,
-        base_sequence,
+        batch.base_sequence,
         record_count,
     )
     _CRC.pack_into(content, _CRC_AT, crc32c(memoryview(content)[CHECKED_FROM:]))

@@ -36,6 +36,7 @@ from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.transactions import CleanedTransactions
 from engine.native.clean_records import CompiledCleaner, KeptRecords
 from engine.records.batch import BatchView
+from engine.records.batch_header import CODEC_BITS
 from engine.records.builder import BatchBuilder, batch_like, build_empty_batch, settings_of
 from engine.records.decode import PLAIN_BASE_MAX
 from engine.records.legacy import LegacyBatch
@@ -272,7 +273,7 @@ def opened_records(batch: BatchView) -> Buffer:
     """Return the records without compression, in the buffer of the batch if they have none."""
     if not batch.record_count:
         return b""
-    return batch.opened() if batch.is_compressed else batch.payload
+    return batch.opened() if batch.attributes & CODEC_BITS else batch.payload
 
 
 def has_plain_numbers(batch: BatchView) -> bool:
