@@ -96,6 +96,7 @@ def test_asking_for_what_is_already_is_answered_without_a_write() -> None:
         ([1, 2, 3], {"partition_epoch": 1, "leader_recovery_state": 1}, 42),
         ([1], {"partition_epoch": 1, "leader_recovery_state": 1}, 42),
         ([1, 2, 9], {"partition_epoch": 1}, 107),
+        ([1, 2, 9], {"partition_epoch": 1, "version": 2}, 107),
         ([1, 2, 9], {"partition_epoch": 1, "version": 1}, 55),
         ([1], {"partition_index": 7}, 3),
     ],
@@ -181,9 +182,20 @@ def test_a_broker_that_stops_leads_and_follows_nothing_any_more() -> None:
     assert (3, (3,), 0) == cluster.leader_isr_epoch("alone")
     stops = cluster.active.channel.take("StopReplicaRequest")
     assert {3} == {broker_id for broker_id, _, _ in stops}
+    # Told at once, and again with the smaller set. Source: KafkaController.doControlledShutdown.
+    told = [topic.topic_name for _, _, request in stops for topic in request.topic_states]
+    assert ["followed", "followed"] == told
     cluster.kill(3)
     assert (-1, (3,), 1) == cluster.leader_isr_epoch("alone")
     assert [] == cluster.failures()
+
+
+def test_a_broker_that_died_after_its_stop_is_a_stopping_one_no_more() -> None:
+    cluster = Cluster(2)
+    assert 0 == shut_down(cluster, 2).error_code
+    assert {2} == cluster.controller.context.shutting_down
+    cluster.kill(2)
+    assert set() == cluster.controller.context.shutting_down
 
 
 def test_what_nobody_else_can_lead_remains() -> None:
@@ -243,6 +255,7 @@ def test_no_producer_id_is_given_twice_when_all_are_used() -> None:
     assert -1 == allocate(cluster).error_code
     (failure,) = cluster.failures()
     assert isinstance(failure[1], ProducerIdsExhausted)
+    assert last == failure[1].last_producer_id
 
 
 def test_replicas_that_failed_come_back_by_leader_and_isr_alone() -> None:
