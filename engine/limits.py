@@ -62,6 +62,10 @@ IN_FLIGHT_BYTES_MAX = 1 << 28
 # 1.0 ms, with 5 ms for 1.6, without a cleaning for 0.3).
 THREAD_SWITCH_S = 0.0002
 
+# A process beside a broker computes with what a busy machine has left: a tenth of a processor that
+# both want (nice 10), and not the hundredth of the lowest priority, which would never get done.
+SIDE_PRIORITY = 10
+
 # Connections that wait to be accepted, where no setting says how many: what both Kafka and
 # ZooKeeper have.
 LISTEN_BACKLOG = 50
@@ -303,6 +307,18 @@ CLEANER_MAP_BYTES_MAX = 2_147_483_647
 # Kafka's own interval: a shorter one would slow a cleaner down for every batch, a longer one lets
 # the disk feel each burst.
 CLEANER_THROTTLE_CHECK_MS = 300
+
+# A cleaner's process asks so often whether it may go on: a stop or a pause is late by that, and the
+# loop is disturbed ten times a second.
+CLEANER_TOLD_MS = 100
+
+# Starting a process takes 0.1 s of processor time, in which a thread cleans more than this. Brokers
+# with nothing but small compacted logs (most of those of tests, and of __consumer_offsets) never
+# have one.
+CLEANER_PROCESS_BYTES_MIN = 1 << 20
+
+# A cleaner's process of 30 MB is kept for the next round of log.cleaner.backoff.ms, 15 s, and some.
+CLEANER_PROCESS_IDLE_MS = 20_000
 
 # A copy of a log goes through memory in pieces of this size: large enough that system calls do not
 # count, small enough that it stays in the processor's cache.

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from typing import TypeVar
 
+from engine.native.clean_records import CleanerCode, kept_keep_path, load_cleaner
 from engine.native.compiled_fields import kept_fields_path, load_fields
 from engine.native.compiled_walk import kept_walk_path, load_walk
 from engine.native.record_fields import FieldReader
@@ -30,6 +31,12 @@ def compiled_walk_here() -> RecordWalk | None:
 def compiled_fields_here() -> FieldReader | None:
     """Return the reader of fields, None where no such code can run or numba is not installed."""
     return _compiled(kept_fields_path(), load_fields)
+
+
+@cache
+def compiled_cleaner_here() -> CleanerCode | None:
+    """Return the cleaner's code, None where no such code can run or numba is not installed."""
+    return _compiled(kept_keep_path(), lambda _path: load_cleaner())
 
 
 def _compiled(path: str | None, load: Callable[[str], T | None]) -> T | None:

@@ -228,6 +228,7 @@ class Broker:
         self.storage.cleaner.stop()
         # What runs on threads works on logs that are open.
         self.tasks.stop()
+        self.storage.cleaner.close()
         self.deadlines.stop()
         self.isr_link.stop()
         self.admin_link.stop()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.host.lock_file import LockHeld, acquire
-from engine.host.ports import Clock, Entropy, Files, Network, Timers, Workers
+from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
 from engine.log.log_directory import DirectoryLock, LogDirectoryLocked
 
 
@@ -27,6 +27,8 @@ class BrokerHost(NamedTuple):
     workers: Callable[[int], Workers]
     #: Whether clients may only read: the logs are somebody else's.
     is_read_only: bool = False
+    #: Starts a module of this installation as a process beside this one; None: there are none.
+    start_process: Callable[[str], SideProcess] | None = None
 
 
 def real_directory_lock() -> DirectoryLock:

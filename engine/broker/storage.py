@@ -102,7 +102,9 @@ class Storage:
         )
         self.cleaner = LogCleaner(
             self.logs,
-            CleanerPorts(host.files, tasks, host.clock, self._high_watermark_of),
+            CleanerPorts(
+                host.files, tasks, host.clock, self._high_watermark_of, host.start_process
+            ),
             _cleaner_config(config),
         )
         self.quotas = ReplicationQuotas(live, host.clock)

@@ -31,6 +31,7 @@ from engine.host.processes import LOOK_SIGNAL, STOP_WITH_ALL_SIGNAL
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.host.real_network import RealNetwork, local_host_name
 from engine.host.real_workers import ThreadWorkers
+from engine.host.side_process import PipedProcess
 from engine.native.compiled_walk import WalkTakeUp, start_compiler
 
 _EXIT_KILLED = 137
@@ -96,6 +97,7 @@ class Process:
             local_host_name,
             ThreadWorkers,
             is_read_only,
+            PipedProcess,
         )
         self._failure: str | None = None
         self._is_stopping = False

@@ -11,13 +11,11 @@ from engine.errors import CorruptRecord, EngineError
 from engine.forecast.dirtiness import CompactedLog, compacted_log
 from engine.forecast.opened_directory import DirectoryHost, OpenedDirectory, opened_directory
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
-from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
+from engine.log.cleaner.cleaning import CleaningRun
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-
-_NO_BOUND = float("inf")
 
 
 class BufferTooSmall(EngineError):
@@ -69,8 +67,7 @@ def _clean(
     now_ms = host.clock.wall_ms()
     cleanable = _range(opened, log, now_ms)
     while cleanable.cleanable_bytes and fault is None:
-        throttle = CleanerThrottle(host.clock, _NO_BOUND)
-        run = CleaningRun(host.files, log, cleanable, settings, now_ms=now_ms, throttle=throttle)
+        run = CleaningRun(host.files, log, cleanable, settings, now_ms=now_ms)
         try:
             end_offset = run.clean_inline()
             if end_offset <= cleanable.first_dirty_offset:

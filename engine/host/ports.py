@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from engine.errors import StorageError
+from engine.errors import EngineError, StorageError
 from engine.limits import FRAME_BYTES_MAX, LISTEN_BACKLOG
 
 if TYPE_CHECKING:
@@ -50,6 +50,14 @@ class LogDirOffline(StorageError):
         self.operation = operation
         self.reason = reason
         self.errno = errno
+
+
+class SideProcessGone(EngineError):
+    """A process that was to do something has ended."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(f"process {pid} has ended")
+        self.pid = pid
 
 
 class Clock(Protocol):
@@ -388,4 +396,16 @@ class Workers(Protocol):
 
     def stop(self) -> None:
         """Wait until all that was submitted has run, and end the threads."""
+        ...
+
+
+class SideProcess(Protocol):
+    """A process beside this one that does what it is asked, and ends with this one."""
+
+    def ask(self, message: bytes) -> bytes:
+        """Send a message and wait for its answer. Raises SideProcessGone."""
+        ...
+
+    def close(self) -> None:
+        """Let it end, and wait for that. Closing twice is allowed."""
         ...

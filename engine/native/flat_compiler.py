@@ -15,9 +15,15 @@ from typing import NamedTuple
 from engine.errors import StorageError
 from engine.host.lock_file import acquire
 from engine.host.real import RealFiles
+from engine.native.clean_records import (
+    is_keep_right,
+    is_note_right,
+    kept_keep_path,
+    kept_note_path,
+)
 from engine.native.compiled_fields import kept_fields_path, load_fields
 from engine.native.compiled_walk import kept_walk_path, load_walk
-from engine.native.flat_code import keep_flat
+from engine.native.flat_code import keep_flat, load_flat
 from engine.native.kept_code import make_folder
 from engine.native.record_fields import is_right_about_samples
 from engine.native.record_walk import agrees
@@ -55,10 +61,34 @@ def _are_fields_right(path: str) -> bool:
     return reader is not None and is_right_about_samples(reader)
 
 
+def _compile_note() -> tuple[str, str]:
+    from engine.native.cleaner_kernel import compile_note_kernel
+
+    return compile_note_kernel()
+
+
+def _is_note_right_at(path: str) -> bool:
+    address = load_flat(path)
+    return address is not None and is_note_right(address)
+
+
+def _compile_keep() -> tuple[str, str]:
+    from engine.native.cleaner_kernel import compile_keep_kernel
+
+    return compile_keep_kernel()
+
+
+def _is_keep_right_at(path: str) -> bool:
+    address = load_flat(path)
+    return address is not None and is_keep_right(address)
+
+
 WALK = Kernel(kept_walk_path, _compile_walk, _is_walk_right)
 FIELDS = Kernel(kept_fields_path, _compile_fields, _are_fields_right)
+NOTE = Kernel(kept_note_path, _compile_note, _is_note_right_at)
+KEEP = Kernel(kept_keep_path, _compile_keep, _is_keep_right_at)
 #: What a broker waits for comes first.
-KERNELS = (WALK, FIELDS)
+KERNELS = (WALK, FIELDS, NOTE, KEEP)
 
 
 def compile_flat(kernel: Kernel, path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Loads and copies through raw pointers, which numba does not have by itself.
+"""Loads, stores and copies through raw pointers, which numba does not have by itself.
 
 Callers check every length: nothing here does. Only compiled code may call these.
 """
@@ -41,6 +41,38 @@ def copy_bytes(_typing: Any, target: Any, _at: Any, source: Any, _start: Any, _c
         return context.get_dummy_value()
 
     return types.void(target, types.int64, source, types.int64, types.int64), generate
+
+
+def _stored(context: Any, builder: Any, value: Any, pointer: Any) -> Any:
+    """Store at any byte, and let no compiler make a call to memcpy or memset of several stores."""
+    builder.store(value, pointer, align=1)
+    nothing = ir.FunctionType(ir.VoidType(), [])
+    builder.call(ir.InlineAsm(nothing, "", "~{memory}", side_effect=True), [])
+    return context.get_dummy_value()
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def put_byte(_typing: Any, target: Any, _at: Any, _value: Any) -> Any:
+    """Store the lowest byte of a number."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        address, at, value = args
+        byte = builder.trunc(value, ir.IntType(8))
+        return _stored(context, builder, byte, builder.gep(address, [at]))
+
+    return types.void(target, types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+def put_eight(_typing: Any, target: Any, _at: Any, _value: Any) -> Any:
+    """Store eight bytes in the machine's byte order."""
+
+    def generate(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+        address, at, value = args
+        pointer = builder.bitcast(builder.gep(address, [at]), ir.IntType(64).as_pointer())
+        return _stored(context, builder, value, pointer)
+
+    return types.void(target, types.int64, types.uint64), generate
 
 
 def object_code(compiled: Any) -> tuple[bytes, str]:

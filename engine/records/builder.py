@@ -21,6 +21,7 @@ from engine.records.batch import BatchView
 from engine.records.batch_header import (
     APPEND_TIME_FLAG,
     CHECKED_FROM,
+    CODEC_BITS,
     CONTROL_FLAG,
     DELETE_HORIZON_FLAG,
     HEADER_BYTES,
@@ -49,6 +50,8 @@ NO_LEADER_EPOCH = -1
 _CRC_AT = 17
 _CRC = struct.Struct(">I")
 _INT32_MAX = 0x7FFFFFFF
+# Of the attributes of a batch, those of its records; the delete horizon is given anew.
+_KEPT_FLAGS = CODEC_BITS | APPEND_TIME_FLAG | TRANSACTIONAL_FLAG | CONTROL_FLAG
 
 # Length, attributes, timestamp delta and offset delta at their longest.
 _RECORD_OVERHEAD_BYTES_MAX = 5 + 1 + 10 + 5
@@ -289,30 +292,51 @@ def build_empty_batch(
     )
 
 
-def batch_of_encoded(
-    settings: BatchSettings,
+def batch_like(
+    batch: BatchView,
     payload: Buffer,
     *,
-    last_offset: int,
+    delete_horizon_ms: int | None,
     base_timestamp_ms: int,
     max_timestamp_ms: int,
     record_count: int,
 ) -> bytearray:
-    """Return a batch of records that are encoded already, against this base offset and time.
+    """Return a batch of other records, encoded already, with the head of one that was read.
 
-    Raises BatchRefused for settings that contradict each other.
+    Their deltas count from its base offset and from this base time. Raises BatchRefused for a head
+    that contradicts itself.
     """
-    settings.check()
-    if settings.codec is not Codec.NONE:
-        payload = compress(settings.codec, payload, settings.level)
-    return _assemble(
-        settings,
-        last_offset=last_offset,
-        base_timestamp_ms=base_timestamp_ms,
-        max_timestamp_ms=max_timestamp_ms,
-        record_count=record_count,
-        payload=payload,
+    old, producer_id = batch.attributes, batch.producer_id
+    # Nothing is wrong with a batch of no producer and no transaction.
+    if producer_id != NO_PRODUCER_ID or old & TRANSACTIONAL_FLAG:
+        settings_of(batch).check()
+    codec = batch.codec
+    if codec is not Codec.NONE:
+        payload = compress(codec, payload, None)
+    attributes = old & _KEPT_FLAGS
+    if delete_horizon_ms is not None:
+        attributes |= DELETE_HORIZON_FLAG
+    content = bytearray(HEADER_BYTES)
+    content += payload
+    write_header(
+        content,
+        0,
+        batch.base_offset,
+        len(content) - LENGTH_OVERHEAD_BYTES,
+        batch.leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        batch.last_offset_delta,
+        base_timestamp_ms,
+        max_timestamp_ms,
+        producer_id,
+        batch.producer_epoch,
+        batch.base_sequence,
+        record_count,
     )
+    _CRC.pack_into(content, _CRC_AT, crc32c(memoryview(content)[CHECKED_FROM:]))
+    return content
 
 
 def _assemble(

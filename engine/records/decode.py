@@ -16,6 +16,9 @@ Two readers of the same bytes: `decode_records` runs an inline loop over records
 shape and hands everything else, record by record, to `read_record`, which alone decides
 what is an error. Source: `DefaultRecord.readFrom`, `DefaultRecordBatch.RecordIterator`.
 
+Where records are copied as they lie, `record_spans.py` reads the same layout up to their values:
+change both, `tests/property/test_cleaner_model.py` holds them together.
+
 A third one, `skim_records`, passes over keys, values and headers, and is less strict: what a
 record's length says is not looked at. Source: `DefaultRecord.readPartiallyFrom`.
 """

@@ -80,6 +80,7 @@ def batches_in(
         left = len(buffer) - position
         # A length that is there is judged even where the batch is cut, and so is the magic.
         size = _size(buffer, position) if left >= LENGTH_OVERHEAD_BYTES else None
+        magic = MAGIC
         if left < PROLOGUE_BYTES:
             size = None
         else:
@@ -92,7 +93,8 @@ def batches_in(
             raise CorruptRecord(
                 f"a batch of {size or PROLOGUE_BYTES} bytes", f"{left} bytes", position=position
             )
-        yield batch_at(buffer, position)
+        # All that `batch_at` asks is answered.
+        yield LegacyBatch(buffer, position) if magic < MAGIC else BatchView(buffer, position)
         position += size
 
 

@@ -12,7 +12,7 @@ from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.opened_directory import DirectoryHost
 from engine.host import lock_file
 from engine.host.real import RealClock, RealEntropy, RealFiles
-from engine.log.cleaner.cleaning import CleaningSettings
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import find_log_dir
 from engine.log.offset_checkpoint import CLEANER_POINTS

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
+from engine.log.cleaner.process_work import CLEANER_MODULE
 from tests.cluster.embedded import EmbeddedCluster
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("compaction")]
@@ -84,6 +87,15 @@ def log_bytes(cluster: EmbeddedCluster) -> int:
     return sum(path.stat().st_size for path in folder.glob("*.log"))
 
 
+def compact(address: str) -> None:
+    """Have the topic compacted from now on."""
+    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource("topic", _TOPIC, incremental_configs=[entry])
+    admin = AdminClient({"bootstrap.servers": address})
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result()
+
+
 def test_a_compacted_topic_shrinks_to_the_last_value_of_each_key(
     cluster: EmbeddedCluster,
 ) -> None:
@@ -108,11 +120,7 @@ def test_a_topic_begins_to_be_compacted_when_its_policy_changes(cluster: Embedde
     create_topic(cluster.address, segment_bytes="16384", min_cleanable_dirty_ratio="0.01")
     values = write(cluster.address, _RECORD_COUNT)
     before = log_bytes(cluster)
-    entry = ConfigEntry("cleanup.policy", "compact", incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource("topic", _TOPIC, incremental_configs=[entry])
-    admin = AdminClient({"bootstrap.servers": cluster.address})
-    for future in admin.incremental_alter_configs([resource]).values():
-        future.result()
+    compact(cluster.address)
     until(lambda: log_bytes(cluster) < before // 2)
     assert values == {key: value for _, key, value in read(cluster.address)}
 
@@ -132,3 +140,37 @@ def test_a_restart_goes_on_with_a_compacted_log(cluster: EmbeddedCluster) -> Non
     found = read(cluster.address)
     assert values == {key: value for _, key, value in found}
     assert found[-1][0] == _RECORD_COUNT + 499
+
+
+def cleaners_of(pid: int) -> list[int]:
+    """Return the processes that clean for a broker."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if CLEANER_MODULE.encode() in words and str(pid).encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_large_log_is_cleaned_by_a_process_that_ends_with_the_broker(
+    cluster: EmbeddedCluster, is_killed: bool
+) -> None:
+    create_topic(cluster.address, segment_bytes="1048576")
+    producer = Producer({"bootstrap.servers": cluster.address})
+    for number in range(4000):
+        producer.produce(_TOPIC, key=b"key %d" % (number % _KEY_COUNT), value=bytes(1000))
+    producer.flush()
+    (pid,) = cluster.pids
+    compact(cluster.address)
+    until(lambda: log_bytes(cluster) < 2 << 20)
+    cleaners = cleaners_of(pid)
+    assert 1 == len(cleaners)
+    if is_killed:
+        os.kill(pid, signal.SIGKILL)
+    else:
+        cluster.stop()
+    until(lambda: cleaners_of(pid) == [])

@@ -1,7 +1,9 @@
 """One dirty log, cleaned here and by a broker of Kafka: time, processor time, memory.
 
     python -m tests.perf.cleaner --libs DIR [--records 1000000] [--keys 1000000] [--folder DIR]
+                                 [--rounds 3]
 
+Ours is measured in plain Python and with compiled code, each round all in turn: medians are told.
 `--libs` is a folder with Kafka's jars; without it only ours is measured. Kafka's time is from its
 start to its cleaner's checkpoint, less that of a start with nothing to clean; its processor time is
 that of its cleaner's thread.
@@ -10,24 +12,30 @@ that of its cleaner's thread.
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import resource
 import shutil
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from engine.host.memory import ManualClock
 from engine.host.real import RealFiles
 from engine.log.cleaner.cleanable import cleanable_range
-from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
+from engine.log.cleaner.cleaning import CleaningRun
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
+from engine.native.clean_records import take_up_cleaner
 from engine.records.builder import BatchBuilder, BatchSettings
 from tests.cluster.embedded import EmbeddedCluster
 from tests.cluster.real_kafka import RealKafka, create_topic
@@ -38,7 +46,8 @@ _KEY = TopicPartition("big", 0)
 _START_MS = 1_767_225_600_000
 _BATCH_RECORDS = 16
 _VALUE_BYTES = 1000
-_CONFIG = LogConfig(segment_bytes=64 << 20, is_compacted=True, is_deleting=False)
+SEGMENT_BYTES = 64 << 20
+_CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES, is_compacted=True, is_deleting=False)
 _POLL_S = 0.02
 _DEADLINE_S = 120.0
 _CLOCK_TICKS = 100
@@ -59,15 +68,44 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--keys", type=int, default=1_000_000)
     parser.add_argument("--folder")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--clean", nargs=3, metavar=("TIER", "SOURCE", "TARGET"))
     asked = parser.parse_args()
+    if asked.clean:
+        tier, *folders = asked.clean
+        print(json.dumps(_clean_here(tier, *map(Path, folders))))
+        return
     print(f"{machine_line()}\n\n| | time s | processor s | memory MB |\n|---|---|---|---|")
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         source = Path(folder) / "source"
-        _write_log(source, asked.records, asked.keys)
-        print(_line("ours", _clean_here(source, Path(folder) / "ours")), flush=True)
+        write_log(source, asked.records, asked.keys)
+        sides: dict[str, Callable[[Path], Measured]] = {
+            f"ours, {tier}": partial(_clean_beside, tier, source) for tier in ("plain", "compiled")
+        }
         if asked.libs:
-            kafka = _clean_by_kafka(source, Path(folder) / "kafka", asked.libs)
-            print(_line("Kafka", kafka), flush=True)
+            sides["Kafka"] = lambda target: _clean_by_kafka(source, target, asked.libs)
+        rounds: dict[str, list[Measured]] = {name: [] for name in sides}
+        for number in range(asked.rounds):
+            for name, clean in sides.items():
+                target = Path(folder) / f"{name[-5:]}-{number}"
+                rounds[name].append(clean(target))
+                shutil.rmtree(target, ignore_errors=True)
+        for name, found in rounds.items():
+            print(_line(name, _median(found)), flush=True)
+
+
+def _median(found: list[Measured]) -> Measured:
+    seconds, cpu_seconds, memory_mb = (
+        statistics.median(column) for column in zip(*found, strict=True)
+    )
+    return Measured(seconds, cpu_seconds, int(memory_mb))
+
+
+def _clean_beside(tier: str, source: Path, target: Path) -> Measured:
+    """Clean in a process of its own, whose memory is then that of the cleaning."""
+    words = ["-m", "tests.perf.cleaner", "--clean", tier, str(source), str(target)]
+    done = subprocess.run([sys.executable, *words], check=True, capture_output=True)
+    return Measured(*json.loads(done.stdout))
 
 
 def _line(name: str, measured: Measured) -> str:
@@ -82,7 +120,7 @@ def _opened(folder: Path) -> LocalLog:
     return load_log(RealFiles(), request, hooks_of())[0]
 
 
-def _write_log(folder: Path, record_count: int, key_count: int) -> None:
+def write_log(folder: Path, record_count: int, key_count: int) -> None:
     folder.mkdir()
     log, source = _opened(folder), random.Random(1)
     noise = source.randbytes(8 * _VALUE_BYTES)
@@ -97,7 +135,8 @@ def _write_log(folder: Path, record_count: int, key_count: int) -> None:
     log.close(_START_MS)
 
 
-def _clean_here(source: Path, folder: Path) -> Measured:
+def _clean_here(tier: str, source: Path, folder: Path) -> Measured:
+    assert tier == "plain" or take_up_cleaner(), "there is no compiled code yet"
     shutil.copytree(source, folder)
     log = _opened(folder)
     facts = cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=None)
@@ -108,7 +147,6 @@ def _clean_here(source: Path, folder: Path) -> Measured:
         cleanable_range(facts, _CONFIG, _START_MS),
         CleaningSettings(),
         now_ms=_START_MS,
-        throttle=CleanerThrottle(ManualClock(), 1e300),
     )
     run.clean_inline()
     seconds, cpu_seconds = time.perf_counter() - before, time.process_time() - before_cpu

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,14 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.memory import MemoryFiles
-from engine.log.cleaner.cleaning import CleaningSettings
-from engine.log.cleaner.offset_map import SLOT_BYTES
-from engine.log.cleaner.record_spans import record_spans
+from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment
+from engine.log.cleaner.cleaning_facts import CleaningSettings
+from engine.log.cleaner.offset_map import SLOT_BYTES, OffsetMap
+from engine.log.cleaner.transactions import CleanedTransactions
 from engine.log.local_log import LocalLog
+from engine.native.clean_records import CompiledCleaner
 from engine.records.batch import BatchView
+from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.control import ControlType
 from engine.records.record import Record
+from engine.records.record_spans import record_spans_usual
+from tests.compiled_walk import compiled_cleaner_here
 from tests.unit.log.cleaner.cleaned_logs import (
     CONFIG,
     append_raw,
@@ -30,8 +36,8 @@ from tests.unit.log.writing import NOW_MS, batches_of, end_of_transaction
 
 DAY_MS = 86_400_000
 
-_keys = st.sampled_from([b"", b"a", b"b", b"c", b"k" * 70, b"\xff\x00"])
-_values = st.one_of(st.none(), st.binary(max_size=4), st.just(b"v" * 80))
+_keys = st.sampled_from([b"", b"a", b"b", b"c", b"k" * 40, b"\xff\x00"])
+_values = st.one_of(st.none(), st.binary(max_size=4), st.just(b"v" * 50))
 _pairs = st.lists(st.tuples(_keys, _values), min_size=1, max_size=5)
 
 
@@ -137,7 +143,7 @@ def test_spans_say_of_records_what_their_readers_say(
     pairs: list[tuple[bytes, bytes | None]], at_ms: int
 ) -> None:
     batch = BatchView(batch_of(pairs, at_ms, base_offset=3))
-    spans = record_spans(batch.opened(), batch.record_count)
+    spans = record_spans_usual(batch.opened(), batch.record_count)
     assert spans is not None
     assert [
         (r.offset, r.timestamp_ms, r.key, r.value is not None) for r in batch.read_records()
@@ -149,5 +155,84 @@ def test_spans_say_of_records_what_their_readers_say(
 
 @given(st.binary(max_size=60), st.integers(1, 5))
 def test_bytes_that_are_no_records_have_no_spans_or_fill_the_block(data: bytes, count: int) -> None:
-    spans = record_spans(data, count)
+    spans = record_spans_usual(data, count)
     assert spans is None or (spans[-1].end == len(data) and len(spans) == count)
+
+
+_records = st.lists(
+    st.tuples(_keys | st.none(), _values, st.integers(0, 5)), min_size=1, max_size=12
+)
+
+
+def _block(drawn: Sequence[tuple[bytes | None, bytes | None, int]]) -> tuple[bytes, int]:
+    """Return records with gaps between their offsets, and how many."""
+    builder, offset = BatchBuilder(), 0
+    for number, (key, value, gap) in enumerate(drawn):
+        builder.append(NOW_MS + 7 * number % 5, key, value, [("h", b"x")] * gap, offset=offset)
+        offset += 1 + gap
+    return bytes(BatchView(memoryview(builder.build())).payload), len(drawn)
+
+
+@given(_records, st.integers(0, 1 << 32), st.integers(0, 3), st.integers(0, 40))
+def test_compiled_code_finds_usual_what_plain_code_does_and_notes_the_same(
+    drawn: list[tuple[bytes | None, bytes | None, int]], seed: int, damages: int, limit: int
+) -> None:
+    code = compiled_cleaner_here()
+    if code is None:
+        return
+    block, count = _block(drawn)
+    chance = random.Random(seed)
+    damaged = bytearray(block)
+    for _ in range(damages):
+        damaged[chance.randrange(len(damaged))] = chance.choice((0, 1, 2, 0x7F, 0x80, 0xFF))
+    data: bytes | bytearray = chance.choice((bytes, bytearray))(damaged)
+    spans = record_spans_usual(bytes(data), count)
+    here, there = OffsetMap(SLOT_BYTES * 40, 1.0), OffsetMap(SLOT_BYTES * 40, 1.0)
+    noted = CompiledCleaner(code, there.memory).note_keys(
+        data, count, base_offset=10, start_offset=12, size=0, limit=limit
+    )
+    assert (spans is None) == (noted is None)
+    if spans is None or noted is None:
+        assert {0} == set(there.memory.offsets)
+        return
+    is_full, gone_over = False, 0
+    for span in spans:
+        if span.key is not None and span.offset_delta >= 2:
+            is_full = here.size >= limit
+            if is_full:
+                break
+            here.put(span.key, 10 + span.offset_delta)
+        gone_over += 1
+    assert (is_full, here.size, gone_over) == (noted.is_full, noted.size, noted.record_count)
+    if here.size:
+        assert here.latest_offset == noted.latest_offset
+    assert here.memory.digests == there.memory.digests
+    assert here.memory.offsets == there.memory.offsets
+
+
+@given(_records, _records, st.integers(0, 30), st.booleans(), st.none() | st.integers(0, 1 << 41))
+def test_compiled_code_keeps_what_plain_code_does(
+    drawn: list[tuple[bytes | None, bytes | None, int]],
+    later: list[tuple[bytes | None, bytes | None, int]],
+    latest: int,
+    is_late: bool,
+    horizon_ms: int | None,
+) -> None:
+    code = compiled_cleaner_here()
+    if code is None:
+        return
+    offsets = OffsetMap(SLOT_BYTES * 50, 1.0)
+    for number, (key, _, _) in enumerate(later):
+        if key is not None:
+            offsets.put(key, number)
+    offsets.latest_offset = latest
+    builder = BatchBuilder(BatchSettings(base_offset=3, delete_horizon_ms=horizon_ms))
+    for number, (key, value, gap) in enumerate(drawn):
+        builder.append(NOW_MS + 11 * number % 7, key, value, [("h", b"x")] * gap)
+    batch = BatchView(memoryview(builder.build()))
+    moment = CleaningMoment((horizon_ms or 0) + (1 if is_late else -1), DAY_MS)
+    kept = [
+        BatchFilter(offsets, CleanedTransactions(), {}, moment, compiled).keep(batch)
+        for compiled in (None, CompiledCleaner(code, offsets.memory))
+    ]
+    assert kept[0] == kept[1]

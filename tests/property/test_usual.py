@@ -40,7 +40,7 @@ from engine.inspection.usual_batches import UsualBatches
 from engine.inspection.verify import VerifyOptions, verify_partition
 from engine.log import checked_batch, replica_chunks
 from engine.log.checked_batch import open_usual
-from engine.log.cleaner import batch_filter, cleaning
+from engine.log.cleaner import batch_filter, segment_work
 from engine.log.epoch_store import EpochStore
 from engine.log.loader import LoadReport
 from engine.log.local_log import LocalLog
@@ -50,6 +50,7 @@ from engine.log.producer_state import ProducerState
 from engine.log.segment_replay import SegmentOffsetOverflow, SegmentReplay
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition
+from engine.native.clean_records import CleanerTier
 from engine.native.record_fields import FieldTier
 from engine.records import record_run
 from engine.records.batch import BatchView
@@ -61,7 +62,7 @@ from engine.records.view import batches_in
 from engine.wire import produce_bytes
 from engine.wire.codec import message_codec
 from engine.wire.produce_bytes import NodeEndpoint, ProducedPartition, encode_produce_response
-from tests.compiled_walk import compiled_fields_here
+from tests.compiled_walk import compiled_cleaner_here, compiled_fields_here
 from tests.property.test_cleaner_model import Story, Written, written_logs
 from tests.property.usual_replication import (
     far_rounds,
@@ -73,7 +74,15 @@ from tests.unit.api.authorizers import AllowEach
 from tests.unit.api.data_stage import DataStage, fetch_request, produce_request
 from tests.unit.client.produce_log import ProduceLog
 from tests.unit.log.cleaner.cleaned_logs import clean
-from tests.unit.log.writing import DIR, NOW_MS, batches_of, end_of_transaction, open_log, sent_by
+from tests.unit.log.writing import (
+    DIR,
+    NOW_MS,
+    batches_of,
+    end_of_transaction,
+    image,
+    open_log,
+    sent_by,
+)
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/internals/usual.md"
@@ -629,16 +638,21 @@ def outgoing(
 def cleanings(batches: list[Written]) -> None:
     """Clean the same log by where its records lie, and by its records."""
     images = []
-    for answer in (None, lambda _batch, _data: None):
+    for code, answer in (
+        (compiled_cleaner_here(), None),
+        (None, None),
+        (None, lambda _batch, _data: None),
+    ):
         story = Story()
         story.write(batches)
         story.log.roll(NOW_MS)
-        with ExitStack() as stack:
-            for owner in (batch_filter, cleaning) if answer else ():
+        with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(CleanerTier, "code", code)
+            for owner in (batch_filter, segment_work) if answer else ():
                 stack.enter_context(_without(owner, "usual_spans", answer))
             clean(story.log, story.files)
-        images.append(batches_of(story.log))
-    assert images[0] == images[1]
+        images.append((batches_of(story.log), image(story.files)))
+    assert images[0] == images[1] == images[2]
 
 
 class Row(NamedTuple):

@@ -31,23 +31,19 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
+from engine.log.cleaner.cleaning_facts import ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
-from engine.log.cleaner.record_spans import RecordSpan, copied_spans, record_spans
 from engine.log.cleaner.transactions import CleanedTransactions
+from engine.native.clean_records import CompiledCleaner, KeptRecords
 from engine.records.batch import BatchView
-from engine.records.builder import BatchBuilder, batch_of_encoded, build_empty_batch, settings_of
+from engine.records.batch_header import CODEC_BITS
+from engine.records.builder import BatchBuilder, batch_like, build_empty_batch, settings_of
 from engine.records.decode import PLAIN_BASE_MAX
 from engine.records.legacy import LegacyBatch
 from engine.records.legacy_builder import LegacySettings, build_messages
 from engine.records.record import Record, TimestampType
+from engine.records.record_spans import RecordSpan, copied_spans, record_spans_usual
 from engine.records.view import RecordBatch
-
-
-class ProducerEnd(NamedTuple):
-    """The last thing that a log knows of a producer: its last batch's last offset, or no batch."""
-
-    epoch: int
-    last_offset: int | None
 
 
 class KeptBatch(NamedTuple):
@@ -78,8 +74,11 @@ class BatchFilter:
         transactions: CleanedTransactions,
         producers: Mapping[int, ProducerEnd],
         moment: CleaningMoment,
+        compiled: CompiledCleaner | None = None,
     ) -> None:
+        """`compiled` is code on the memory of the same map, None where there is none."""
         self._offsets = offsets
+        self._compiled = compiled
         self._transactions = transactions
         self._producers = producers
         self._moment = moment
@@ -91,16 +90,22 @@ class BatchFilter:
         """Return what is left of a batch, None for nothing. Raises CorruptRecord."""
         if isinstance(batch, LegacyBatch):
             return self._keep_legacy(batch)
-        may_discard = self._transactions.may_discard(batch)
-        horizon_ms = batch.delete_horizon_ms
-        is_discarded = may_discard
-        if batch.is_control:
-            is_discarded &= horizon_ms is not None and horizon_ms <= self._moment.now_ms
+        is_discarded = may_discard = self._transactions.may_discard(batch)
+        is_control = batch.is_control
+        if is_control and may_discard:
+            horizon_ms = batch.delete_horizon_ms
+            is_discarded = horizon_ms is not None and horizon_ms <= self._moment.now_ms
         stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
         if is_discarded and not stays_empty:
             return None
-        data = batch.opened() if batch.record_count else b""
-        if not (is_discarded or batch.is_control):
+        opened = opened_records(batch)
+        is_judged = not (is_discarded or is_control)
+        if is_judged:
+            usual = self._keep_usual(batch, opened)
+            if usual is not None:
+                return self._of_usual(batch, usual, stays_empty=stays_empty)
+        data = bytes(opened)
+        if is_judged:
             spans = usual_spans(batch, data)
             if spans is not None:
                 return self._keep_spans(batch, data, spans, stays_empty=stays_empty)
@@ -133,6 +138,44 @@ class BatchFilter:
         elif len(kept) == record_count:
             return _whole(batch, len(kept))
         return _rebuilt(batch, kept, horizon_ms)
+
+    def _keep_usual(self, batch: BatchView, opened: Buffer) -> KeptRecords | None:
+        """Decide on the records of a batch by compiled code; None: it has not."""
+        if self._compiled is None or not has_plain_numbers(batch):
+            return None
+        horizon_ms, moment = batch.delete_horizon_ms, self._moment
+        return self._compiled.keep_records(
+            opened,
+            batch.record_count,
+            base_offset=batch.base_offset,
+            latest_offset=self._offsets.latest_offset,
+            base_ms=batch.base_timestamp_ms,
+            keeps_tombstones=horizon_ms is None or moment.now_ms < horizon_ms,
+            horizon_ms=horizon_ms,
+            new_horizon_ms=moment.now_ms + moment.delete_retention_ms,
+        )
+
+    def _of_usual(
+        self, batch: BatchView, kept: KeptRecords, *, stays_empty: bool
+    ) -> KeptBatch | None:
+        """Return the batch of what compiled code has kept."""
+        self.records_read += batch.record_count
+        if not kept.record_count:
+            return _emptied(batch) if stays_empty else None
+        if kept.payload is None:
+            return _whole(batch, kept.record_count)
+        horizon_ms = batch.delete_horizon_ms
+        if horizon_ms is None and kept.has_tombstone:
+            horizon_ms = self._moment.now_ms + self._moment.delete_retention_ms
+        content = batch_like(
+            batch,
+            kept.payload,
+            delete_horizon_ms=horizon_ms,
+            base_timestamp_ms=kept.base_ms,
+            max_timestamp_ms=kept.max_ms,
+            record_count=kept.record_count,
+        )
+        return KeptBatch(content, kept.record_count, batch.last_offset, kept.max_ms)
 
     def _keep_spans(
         self, batch: BatchView, data: bytes, spans: Sequence[RecordSpan], *, stays_empty: bool
@@ -226,13 +269,28 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
     return KeptBatch(content, len(kept), batch.last_offset, max_ms)
 
 
+def opened_records(batch: BatchView) -> Buffer:
+    """Return the records without compression, in the buffer of the batch if they have none."""
+    if not batch.record_count:
+        return b""
+    return batch.opened() if batch.attributes & CODEC_BITS else batch.payload
+
+
+def has_plain_numbers(batch: BatchView) -> bool:
+    """Tell whether no number of a record can leave 64 bits, and each record has its own time."""
+    if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+        return False
+    return (
+        -PLAIN_BASE_MAX < batch.base_offset < PLAIN_BASE_MAX
+        and -PLAIN_BASE_MAX < batch.base_timestamp_ms < PLAIN_BASE_MAX
+    )
+
+
 def usual_spans(batch: BatchView, opened: bytes) -> list[RecordSpan] | None:
     """Return where the records of a batch lie; None where they have to be read one by one."""
-    if batch.record_count < 1 or batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
+    if not has_plain_numbers(batch):
         return None
-    if max(abs(batch.base_offset), abs(batch.base_timestamp_ms)) >= PLAIN_BASE_MAX:
-        return None
-    return record_spans(opened, batch.record_count)
+    return record_spans_usual(opened, batch.record_count)
 
 
 def _copied(
@@ -241,10 +299,10 @@ def _copied(
     base_ms = batch.base_timestamp_ms
     new_base_ms = base_ms + kept[0].time_delta if horizon_ms is None else horizon_ms
     max_ms = base_ms + max([span.time_delta for span in kept])
-    content = batch_of_encoded(
-        settings_of(batch)._replace(delete_horizon_ms=horizon_ms),
+    content = batch_like(
+        batch,
         copied_spans(data, kept, base_ms - new_base_ms),
-        last_offset=batch.last_offset,
+        delete_horizon_ms=horizon_ms,
         base_timestamp_ms=new_base_ms,
         max_timestamp_ms=max_ms,
         record_count=len(kept),

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 from engine.errors import CorruptRecord
 from engine.host.ports import File
+from engine.records.batch import BatchView
+from engine.records.batch_header import CHECKED_FROM
+from engine.records.crc import crc32c
 from engine.records.view import RecordBatch, batches_in
 
 
@@ -39,7 +42,13 @@ class ChunkReader:
         try:
             batches = list(batches_in(view, allow_partial_tail=True))
             for batch in batches:
-                batch.ensure_valid()
+                if isinstance(batch, BatchView):
+                    start = batch.position
+                    batch.ensure_valid(
+                        crc32c(view[start + CHECKED_FROM : start + batch.size_bytes])
+                    )
+                else:
+                    batch.ensure_valid()
         except CorruptRecord as error:
             raise error.at(self._file.path, position) from error
         return batches

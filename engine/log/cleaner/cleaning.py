@@ -23,73 +23,35 @@ truncation waits for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import suppress
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from engine.errors import CorruptRecord, EngineError, StorageError
+from engine.errors import EngineError
 from engine.host.ports import FileMissing, Files
-from engine.log.cleaner.batch_filter import (
-    BatchFilter,
-    CleaningMoment,
-    KeptBatch,
-    ProducerEnd,
-    usual_spans,
-)
-from engine.log.cleaner.chunks import ChunkReader
 from engine.log.cleaner.cleanable import CleanableRange
+from engine.log.cleaner.cleaning_facts import (
+    CleaningCounts,
+    CleaningFacts,
+    CleaningSettings,
+    CleaningWork,
+    DirtySegment,
+    GroupedSource,
+    ProducerEnd,
+    SegmentGroup,
+)
 from engine.log.cleaner.grouping import GroupedSegment, group_segments
-from engine.log.cleaner.offset_map import OffsetMap
-from engine.log.cleaner.throttle import CleanerThrottle
-from engine.log.cleaner.transactions import CleanedTransactions
+from engine.log.cleaner.segment_work import SegmentWork, remove_cleaned
 from engine.log.local_log import LocalLog
 from engine.log.log_reader import collect_aborted
-from engine.log.segment import Segment, create_segment
-from engine.log.txn_index import AbortedTransaction
+from engine.log.segment import Segment
 from engine.naming import FileKind, FileState
-from engine.records.batch import BatchView
-from engine.records.record import Record
-from engine.records.view import RecordBatch
-
-_INT_MAX = (1 << 31) - 1
 
 
 class CleaningAborted(EngineError):
     """A cleaning ended because its log changed, or because the cleaner stops."""
 
 
-class CleaningSettings(NamedTuple):
-    """What one cleaner has: memory for its map, and for reading; sizes in bytes."""
-
-    map_bytes: int = 128 << 20
-    load_factor: float = 0.9
-    buffer_bytes: int = 512 << 9
-    batch_bytes_max: int = 1_048_588
-
-
-class CleaningCounts:
-    """What a cleaning has read and written."""
-
-    def __init__(self) -> None:
-        self.map_bytes = 0
-        self.map_records = 0
-        self.read_bytes = 0
-        self.read_records = 0
-        self.kept_bytes = 0
-        self.kept_records = 0
-        self.map_utilization = 0.0
-
-
-class SegmentGroup(NamedTuple):
-    """Segments that become one, each with the aborted transactions that touch it."""
-
-    segments: Sequence[Segment]
-    aborted: Sequence[Sequence[AbortedTransaction]]
-    producers: dict[int, ProducerEnd]
-
-
 class CleaningRun:
-    """One cleaning; generators run beside the loop, and yield for how many ms to pause."""
+    """One cleaning, as the loop sees it: its work takes facts, and what it comes to is judged."""
 
     def __init__(
         self,
@@ -99,56 +61,41 @@ class CleaningRun:
         settings: CleaningSettings,
         *,
         now_ms: int,
-        throttle: CleanerThrottle,
     ) -> None:
         """Take note of what is dirty: step 1."""
         self.log = log
         self.cleanable = cleanable
-        self.counts = CleaningCounts()
         self.is_stopped = False
         self._files = files
-        self._settings = settings
-        self._throttle = throttle
         self._now_ms = now_ms
-        start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
-        keys_max = max(end - start, 1)
-        self._offsets = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
-        self._offsets.note_offset(start - 1)
-        self._dirty = log.segments.between(start, end) if start < end else []
-        self._dirty_aborted = collect_aborted(log.segments, start, end)
-        self._transactions = CleanedTransactions()
-        self._legacy_horizon_ms = self._legacy_horizon()
-        self._borrowed: list[Segment] = []
         self._cut_count = log.cut_count
+        start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
+        #: What is read now, to be seen when it goes.
+        self._at_hand: Sequence[Segment] = log.segments.between(start, end) if start < end else ()
+        self.facts = self._facts(settings)
+        #: Who does what runs beside the loop; may be exchanged before it begins.
+        self.work: CleaningWork = SegmentWork(files, self.facts)
+        self._group: SegmentGroup | None = None
 
-    @property
-    def end_offset(self) -> int:
-        """Return up to where the log is clean after this (exclusive)."""
-        return self._offsets.latest_offset + 1
-
-    def stop(self) -> None:
-        """End soon, with CleaningAborted."""
-        self.is_stopped = True
-
-    def ensure_unchanged(self) -> None:
-        """Raise CleaningAborted unless the log still has what was read of it."""
-        log = self.log
-        # Records that were cut off are in the map, and must not hide earlier ones.
-        is_cut = log.cut_count != self._cut_count
-        if self.is_stopped or is_cut or any(segment.is_gone for segment in self._borrowed):
-            raise CleaningAborted(f"the cleaning of {log.topic_partition} was stopped")
-
-    def _borrow(self, segments: Sequence[Segment]) -> None:
-        """Keep the files of segments open until `release`."""
-        for segment in segments:
-            segment.borrow()
-        self._borrowed += segments
-
-    def release(self) -> None:
-        """Let go of all files."""
-        borrowed, self._borrowed = self._borrowed, []
-        for segment in borrowed:
-            segment.give_back()
+    def _facts(self, settings: CleaningSettings) -> CleaningFacts:
+        log, cleanable = self.log, self.cleanable
+        start, end = cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
+        ends = [*(segment.base_offset for segment in self._at_hand[1:]), end]
+        dirty = [
+            DirtySegment(segment.base_offset, _position_in(segment, start), end_offset)
+            for segment, end_offset in zip(self._at_hand, ends, strict=False)
+        ]
+        return CleaningFacts(
+            log.directory,
+            log.config,
+            settings,
+            self._now_ms,
+            start,
+            end,
+            self._legacy_horizon(),
+            dirty,
+            collect_aborted(log.segments, start, end),
+        )
 
     def _legacy_horizon(self) -> int:
         start = self.cleanable.first_dirty_offset
@@ -157,59 +104,31 @@ class CleaningRun:
             return 0
         return clean[-1].modified_ms() - self.log.config.delete_retention_ms
 
-    # 2 the map
+    @property
+    def counts(self) -> CleaningCounts:
+        """Return what has been read and written."""
+        return self.work.counts
 
-    def begin_map(self) -> None:
-        """Keep the dirty segments open for `build_map`, on the loop."""
-        self._borrow(self._dirty)
+    @property
+    def end_offset(self) -> int:
+        """Return up to where the log is clean after this (exclusive)."""
+        return self.work.latest_offset + 1
 
-    def build_map(self) -> Generator[int, None, None]:
-        """Note the last offset of each key in the dirty segments. Raises CorruptRecord."""
-        transactions = CleanedTransactions()
-        transactions.add_aborted(self._dirty_aborted)
-        bases = [segment.base_offset for segment in self._dirty[1:]]
-        ends = (*bases, self.cleanable.first_uncleanable_offset)[: len(self._dirty)]
-        for segment, end in zip(self._dirty, ends, strict=True):
-            yield from self._map_segment(segment, transactions)
-            if self._offsets.is_full and self._offsets.latest_offset < end - 1:
-                break
-            # Behind its last record a segment may have had others.
-            self._offsets.note_offset(end - 1)
-        self.counts.map_utilization = self._offsets.utilization
+    def stop(self) -> None:
+        """End soon, with CleaningAborted."""
+        self.is_stopped = True
 
-    def _map_segment(self, segment: Segment, transactions: CleanedTransactions) -> Iterator[int]:
-        reader = self._reader(segment)
-        position = segment.index.lookup(self.cleanable.first_dirty_offset).position
-        while position < reader.size_bytes:
-            self.ensure_unchanged()
-            batches = reader.batches_at(position)
-            for batch in batches:
-                if not self._map_batch(batch, transactions):
-                    return
-                position += batch.size_bytes
-                self.counts.map_bytes += batch.size_bytes
-            yield self._throttle.pause_ms(sum(batch.size_bytes for batch in batches))
+    @property
+    def is_of_use(self) -> bool:
+        """Tell whether the log still has what was read of it, and the result is wanted."""
+        # Records that were cut off are in the map, and must not hide earlier ones.
+        is_cut = self.log.cut_count != self._cut_count
+        return not (self.is_stopped or is_cut or any(segment.is_gone for segment in self._at_hand))
 
-    def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
-        """Take a batch into the map; tells whether all of it had room."""
-        offsets, start = self._offsets, self.cleanable.first_dirty_offset
-        if not transactions.may_discard(batch) and not batch.is_control:
-            for key, offset in keys_of(batch):
-                if key is not None and offset >= start:
-                    if offsets.size >= offsets.limit:
-                        return False
-                    offsets.put(key, offset)
-                self.counts.map_records += 1
-        if batch.last_offset >= start:
-            offsets.note_offset(batch.last_offset)
-        return True
-
-    def _reader(self, segment: Segment) -> ChunkReader:
-        settings = self._settings
-        batch_bytes_max = max(settings.batch_bytes_max, self.log.config.max_message_bytes)
-        return ChunkReader(
-            segment.file, buffer_bytes=settings.buffer_bytes, batch_bytes_max=batch_bytes_max
-        )
+    def ensure_unchanged(self) -> None:
+        """Raise CleaningAborted unless the log still has what was read of it."""
+        if not self.is_of_use:
+            raise CleaningAborted(f"the cleaning of {self.log.topic_partition} was stopped")
 
     # 3, 4 groups
 
@@ -238,153 +157,78 @@ class CleaningRun:
 
     def begin_group(self, bases: Sequence[int]) -> SegmentGroup:
         """Take note of a group: step 4, on the loop. Raises CleaningAborted."""
+        self._at_hand = ()
         self.ensure_unchanged()
         log = self.log
         chosen = set(bases)
         segments = [segment for segment in log.segments if segment.base_offset in chosen]
         if len(segments) != len(bases) or segments[-1] is log.active_segment:
             raise CleaningAborted(f"the segments of {log.topic_partition} are gone")
-        self._borrow(segments)
-        aborted = []
+        self._at_hand = segments
+        sources = []
         for segment in segments:
             following = log.segments.higher(segment.base_offset)
             assert following is not None
             start, end = segment.base_offset, following.base_offset
-            aborted.append(collect_aborted(log.segments, start, end))
+            sources.append(GroupedSource(start, collect_aborted(log.segments, start, end)))
         producers = {
             producer_id: ProducerEnd(
                 producer.epoch, producer.batches[-1].last_offset if producer.batches else None
             )
             for producer_id, producer in log.producers.producers.items()
         }
-        return SegmentGroup(segments, aborted, producers)
+        self._group = SegmentGroup(log.config, sources, producers)
+        return self._group
 
-    # 5 writing
-
-    def write_group(self, group: SegmentGroup) -> Generator[int | Segment, None, None]:
-        """Write what is left of a group, durably; yields the new segment last.
-
-        Raises CorruptRecord, CleaningAborted; what was written is removed then.
-        """
-        log, now_ms = self.log, self._now_ms
-        cleaned = create_segment(
-            self._files,
-            log.directory,
-            group.segments[0].base_offset,
-            log.config,
-            now_ms=now_ms,
-            state=FileState.CLEANED,
-        )
-        try:
-            yield from self._write(group, cleaned)
-            cleaned.become_inactive()
-            cleaned.sync(with_indexes=True)
-            cleaned.keep_modified_ms(group.segments[-1].modified_ms())
-            self._files.sync_dir(log.directory)
-            self.ensure_unchanged()
-        except (EngineError, GeneratorExit):
-            self.discard(cleaned)
-            raise
-        yield cleaned
-
-    def _write(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
-        transactions = self._transactions
-        transactions.on_kept = cleaned.add_aborted
-        moment = CleaningMoment(self._now_ms, self.log.config.delete_retention_ms)
-        batch_filter = BatchFilter(self._offsets, transactions, group.producers, moment)
-        for segment, aborted in zip(group.segments, group.aborted, strict=True):
-            transactions.add_aborted(aborted)
-            modified_ms = segment.modified_ms()
-            batch_filter.keeps_legacy_tombstones = modified_ms > self._legacy_horizon_ms
-            yield from self._write_segment(segment, cleaned, batch_filter)
-        self.counts.read_records += batch_filter.records_read
-
-    def _write_segment(
-        self, segment: Segment, cleaned: Segment, batch_filter: BatchFilter
-    ) -> Iterator[int]:
-        reader, position, counts = self._reader(segment), 0, self.counts
-        while position < reader.size_bytes:
-            self.ensure_unchanged()
-            batches = reader.batches_at(position)
-            kept: list[KeptBatch] = []
-            done_bytes = sum(batch.size_bytes for batch in batches)
-            for batch in batches:
-                kept_batch = batch_filter.keep(batch)
-                if kept_batch is not None:
-                    kept.append(kept_batch)
-            kept_bytes = sum(len(batch.content) for batch in kept)
-            position += done_bytes
-            counts.read_bytes += done_bytes
-            counts.kept_bytes += kept_bytes
-            counts.kept_records += sum(batch.record_count for batch in kept)
-            if kept:
-                _append(cleaned, kept)
-            yield self._throttle.pause_ms(done_bytes + kept_bytes)
-
-    def discard(self, cleaned: Segment) -> None:
-        """Remove a new segment that has no place in the log any more."""
-        cleaned.close_file()
-        # If its directory is gone so is the segment, and the next start removes what is left.
-        with suppress(StorageError):
-            cleaned.remove_files()
+    def discard(self) -> None:
+        """Remove what was written of the group that is not in its place."""
+        group, self._group = self._group, None
+        if group is not None:
+            remove_cleaned(self._files, self.log.directory, group.base_offset)
 
     # 6 replacing
 
-    def replace(self, group: SegmentGroup, cleaned: Segment) -> None:
-        """Put a new segment in the place of its group: step 6, on the loop.
+    def replace(self) -> None:
+        """Put the new segment in the place of its group: step 6, on the loop.
 
         Raises CleaningAborted when the log has others by now.
         """
+        group = self._group
+        assert group is not None
         try:
             self.ensure_unchanged()
         except CleaningAborted:
-            self.discard(cleaned)
+            self.discard()
             raise
-        self.log.replace_segments(cleaned, group.segments)
+        log, old = self.log, self._at_hand
+        cleaned = Segment(
+            self._files,
+            log.directory,
+            group.base_offset,
+            log.config,
+            now_ms=self._now_ms,
+            state=FileState.CLEANED,
+        )
+        self._group, self._at_hand = None, ()
+        log.replace_segments(cleaned, old)
 
     def clean_inline(self) -> int:
         """Do all of it at once, as tools and tests do; returns the offset up to which it is clean.
 
         Errors: CorruptRecord, and those of the host.
         """
-        try:
-            self.begin_map()
-            for _ in self.build_map():
+        for _ in self.work.build_map():
+            pass
+        for bases in self.groups():
+            for _ in self.work.write_group(self.begin_group(bases)):
                 pass
-            for bases in self.groups():
-                self.release()
-                group = self.begin_group(bases)
-                for step in self.write_group(group):
-                    if isinstance(step, Segment):
-                        self.replace(group, step)
-        finally:
-            self.release()
+            self.replace()
         self._files.sync_dir(self.log.directory)
         return self.end_offset
 
 
-def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
-    last_offset = kept[-1].last_offset
-    if last_offset - cleaned.base_offset > _INT_MAX:
-        raise CorruptRecord(f"an offset up to 2^31 above {cleaned.base_offset}", last_offset)
-    contents = [batch.content for batch in kept]
-    facts = [(len(b.content), b.last_offset, b.max_timestamp_ms) for b in kept]
-    cleaned.append_batches(contents, facts)
-
-
-def keys_of(batch: RecordBatch) -> Iterator[tuple[bytes | None, int]]:
-    """Yield the key and the offset of each record. Raises CorruptRecord."""
-    records: Iterable[Record] = ()
-    if not isinstance(batch, BatchView):
-        records = batch.read_records()
-    elif batch.record_count:
-        data = batch.opened()
-        spans = usual_spans(batch, data)
-        if spans is not None:
-            base = batch.base_offset
-            for span in spans:
-                yield span.key, base + span.offset_delta
-            return
-        records = batch.records_in(data)
-    for record in records:
-        yield record.key, record.offset
+def _position_in(segment: Segment, offset: int) -> int:
+    """Return from where on a segment has to be read for the records from an offset on."""
+    if offset <= segment.base_offset:
+        return 0
+    return segment.index.lookup(offset).position

@@ -7,6 +7,7 @@ Log cleaner thread cleaned log <partition> (dirty section = [<from>, <to>])
 The cleaning for partition <partition> is aborted
 Resetting first dirty offset of <partition> to log start offset <offset>: …
 Unexpected exception thrown when cleaning log <partition>. Marking its partition as uncleanable
+The cleaning for partition <partition> failed, and is tried again
 ```
 
 The logger and the first words are Kafka's, which tools look for. Source: kafka.log.LogCleaner.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import logging
 
 from engine.log.cleaner.cleanable import CheckpointFault, CleanableRange
-from engine.log.cleaner.cleaning import CleaningCounts
+from engine.log.cleaner.cleaning_facts import CleaningCounts
 from engine.model import TopicPartition
 
 _log = logging.getLogger("kafka.log.LogCleaner")
@@ -98,6 +99,18 @@ def uncleanable(topic_partition: TopicPartition, reason: object) -> None:
         topic_partition,
         reason,
     )
+
+
+def process_gone(topic_partition: TopicPartition, reason: object) -> None:
+    """Tell that whoever did the work is gone; a later cleaning begins anew."""
+    _log.error(
+        "The cleaning for partition %s failed, and is tried again: %s", topic_partition, reason
+    )
+
+
+def not_started(reason: object) -> None:
+    """Tell that there is no process for a cleaning: a thread of the broker does its work."""
+    _log.warning("The cleaner works on a thread of the broker, which it slows down: %s", reason)
 
 
 def _reduction(before: int, after: int) -> float:

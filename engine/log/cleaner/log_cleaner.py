@@ -7,6 +7,7 @@ every log.cleaner.backoff.ms, and when a cleaning has ended
 a cleaning    see `cleaning.py`; its parts beside the loop run by `LogTasks`, one after the other
 its end       first dirty offset into memory and cleaner-offset-checkpoint, names synced before
 its failure   bytes that are no records   the partition is uncleanable until the next start
+              its process has ended       a line in the log; it is begun again after the backoff
               an error of the host        the directory goes offline
               the log has changed         nothing: it is looked at anew
 ```
@@ -18,24 +19,20 @@ Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from engine.errors import EngineError, StorageError
-from engine.host.ports import Clock, Files
+from engine.host.ports import Clock, Files, SideProcess, SideProcessGone
 from engine.log.cleaner import cleaning_lines
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range, dirtiest
-from engine.log.cleaner.cleaning import (
-    CleaningAborted,
-    CleaningCounts,
-    CleaningRun,
-    CleaningSettings,
-)
+from engine.log.cleaner.cleaning import CleaningAborted, CleaningRun
+from engine.log.cleaner.cleaning_facts import CleaningCounts, CleaningSettings, WorkSteps
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.cleaner.throttle import CleanerThrottle
+from engine.log.cleaner.work_processes import StartProcess, WorkProcesses
 from engine.log.local_log import LocalLog
 from engine.log.log_directory import is_failure_of_directory
-from engine.log.segment import Segment
 from engine.log.tasks import LogTasks
 from engine.model import TopicPartition
 
@@ -97,6 +94,8 @@ class CleanerPorts(NamedTuple):
     tasks: LogTasks
     clock: Clock
     high_watermark_of: Callable[[TopicPartition], int]
+    #: Starts processes for the work of cleanings; None: threads do it.
+    start_process: StartProcess | None = None
 
 
 class LastCleaning(NamedTuple):
@@ -112,22 +111,25 @@ class LastCleaning(NamedTuple):
 class _Slice:
     """What a part of a cleaning has come to, beside the loop."""
 
-    __slots__ = ("error", "is_done", "pause_ms", "segment")
+    __slots__ = ("error", "is_done", "pause_ms")
 
     def __init__(self) -> None:
         self.error: EngineError | None = None
         self.is_done = False
         self.pause_ms = 0
-        self.segment: Segment | None = None
 
 
 class _Cleaning:
-    """A cleaning under way; `steps` is what of it runs beside the loop."""
+    """A cleaning under way; `steps` is what of it runs beside the loop.
 
-    def __init__(self, run: CleaningRun, began_ms: int) -> None:
+    `process` is the one that does its work, None where threads of this one do.
+    """
+
+    def __init__(self, run: CleaningRun, process: SideProcess | None, began_ms: int) -> None:
         self.run = run
+        self.process = process
         self.began_ms = began_ms
-        self.steps: Generator[int | Segment, None, None] | None = None
+        self.steps: WorkSteps | None = None
         self.groups: Sequence[Sequence[int]] = ()
 
     @property
@@ -144,6 +146,7 @@ class LogCleaner:
         self._ports = ports
         self._config = config
         self._throttle = CleanerThrottle(ports.clock, config.io_bytes_per_second)
+        self._processes = WorkProcesses(ports.start_process)
         self._under_way: dict[TopicPartition, _Cleaning] = {}
         self._is_stopped = False
         #: Why partitions are left alone.
@@ -166,6 +169,12 @@ class LogCleaner:
         for cleaning in self._under_way.values():
             cleaning.run.stop()
 
+    def close(self) -> None:
+        """End what is still under way, and all processes; nothing runs beside the loop any more."""
+        for cleaning in list(self._under_way.values()):
+            self._ended(cleaning, CleaningAborted("the cleaner stops"))
+        self._processes.close()
+
     def reconfigure(self, config: CleanerConfig) -> None:
         """Take new settings: the bound of bytes at once, the others with the next cleaning."""
         self._config = config
@@ -175,6 +184,8 @@ class LogCleaner:
 
     def _round(self) -> None:
         self.look()
+        for process in self._processes.unused(self._ports.clock.monotonic_ms()):
+            self._end(process)
         if not self._is_stopped:
             self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 
@@ -251,19 +262,18 @@ class LogCleaner:
                 cleanable,
                 self._config.settings,
                 now_ms=self._ports.clock.wall_ms(),
-                throttle=self._throttle,
             )
         except StorageError as error:
             self._failed(log, error)
             return
-        cleaning = _Cleaning(run, self._ports.clock.monotonic_ms())
+        process = self._processes.take(run)
+        cleaning = _Cleaning(run, process, self._ports.clock.monotonic_ms())
         self._under_way[log.topic_partition] = cleaning
-        run.begin_map()
-        cleaning.steps = run.build_map()
-        self._drive(cleaning, lambda _: self._mapped(cleaning))
+        cleaning.steps = run.work.build_map()
+        self._drive(cleaning, lambda: self._mapped(cleaning))
 
-    def _drive(self, cleaning: _Cleaning, then: Callable[[Segment | None], None]) -> None:
-        """Run the steps beside the loop, with the pauses that they ask for."""
+    def _drive(self, cleaning: _Cleaning, then: Callable[[], None]) -> None:
+        """Run the steps beside the loop, with the pauses that the throttle asks for."""
         part, steps = _Slice(), cleaning.steps
         assert steps is not None
 
@@ -272,17 +282,31 @@ class LogCleaner:
                 if part.error is not None:
                     raise part.error
                 if part.is_done:
-                    then(part.segment)
+                    then()
                 else:
                     self._pause(cleaning, part.pause_ms, then)
             except EngineError as error:
                 self._ended(cleaning, error)
 
-        self._ports.tasks.offload(_TASK, lambda: _advance(steps, part), done)
+        run = cleaning.run
+        self._ports.tasks.offload(_TASK, lambda: self._advance(run, steps, part), done)
 
-    def _pause(
-        self, cleaning: _Cleaning, pause_ms: int, then: Callable[[Segment | None], None]
-    ) -> None:
+    def _advance(self, run: CleaningRun, steps: WorkSteps, part: _Slice) -> None:
+        """Run steps up to the next pause, or to their end; errors are told on the loop."""
+        try:
+            run.ensure_unchanged()
+            for done_bytes in steps:
+                run.ensure_unchanged()
+                part.pause_ms = self._throttle.pause_ms(done_bytes)
+                if part.pause_ms > 0:
+                    return
+            part.is_done = True
+        except EngineError as error:
+            # What was written is removed here, and not on the loop.
+            steps.close()
+            part.error = error
+
+    def _pause(self, cleaning: _Cleaning, pause_ms: int, then: Callable[[], None]) -> None:
         if self._is_stopped:
             raise CleaningAborted("the cleaner stops")
         self._ports.tasks.once(_TASK, pause_ms, lambda: self._drive(cleaning, then))
@@ -293,21 +317,18 @@ class LogCleaner:
 
     def _next_group(self, cleaning: _Cleaning) -> None:
         run = cleaning.run
-        run.release()
         if not cleaning.groups:
             run.ensure_unchanged()
             self._logs.note_cleaned(run.log, run.end_offset)
             self._ended(cleaning, None)
             return
         bases, *cleaning.groups = cleaning.groups
-        group = run.begin_group(bases)
 
-        def replace(cleaned: Segment | None) -> None:
-            assert cleaned is not None
-            run.replace(group, cleaned)
+        def replace() -> None:
+            run.replace()
             self._next_group(cleaning)
 
-        cleaning.steps = run.write_group(group)
+        cleaning.steps = run.work.write_group(run.begin_group(bases))
         self._drive(cleaning, replace)
 
     def _ended(self, cleaning: _Cleaning, error: EngineError | None) -> None:
@@ -315,15 +336,34 @@ class LogCleaner:
         del self._under_way[key]
         if cleaning.steps is not None:
             cleaning.steps.close()
-        run.release()
+        if cleaning.process is not None:
+            self._let_go(cleaning.process, error)
+        is_here = self._logs.logs.get(key) is cleaning.log
+        if error is not None and is_here:
+            # A process that is gone has removed nothing.
+            run.discard()
         if error is None:
             self._note(cleaning)
-        elif isinstance(error, CleaningAborted) or self._logs.logs.get(key) is not cleaning.log:
+        elif isinstance(error, CleaningAborted) or not (is_here and run.is_of_use):
+            # What the log had meanwhile may have looked like damage.
             cleaning_lines.aborted(key, error)
+        elif isinstance(error, SideProcessGone):
+            cleaning_lines.process_gone(key, error)
         else:
             self._failed(cleaning.log, error)
         if error is None and not self._is_stopped:
             self._ports.tasks.once(_TASK, 0, self.look)
+
+    def _let_go(self, process: SideProcess, error: EngineError | None) -> None:
+        """Keep a cleaning's process for the next one, unless it is gone."""
+        if isinstance(error, SideProcessGone):
+            self._end(process)
+        else:
+            self._processes.give_back(process, self._ports.clock.monotonic_ms())
+
+    def _end(self, process: SideProcess) -> None:
+        """Wait for the end of a process, beside the loop."""
+        self._ports.tasks.offload(_TASK, process.close, lambda _: None)
 
     def _note(self, cleaning: _Cleaning) -> None:
         run, clock = cleaning.run, self._ports.clock
@@ -341,17 +381,3 @@ class LogCleaner:
             return
         self.uncleanable[log.topic_partition] = str(error)
         cleaning_lines.uncleanable(log.topic_partition, error)
-
-
-def _advance(steps: Iterator[int | Segment], part: _Slice) -> None:
-    """Run steps up to the next pause, or to their end; errors are told on the loop."""
-    try:
-        for step in steps:
-            if isinstance(step, Segment):
-                part.segment = step
-            elif step > 0:
-                part.pause_ms = step
-                return
-        part.is_done = True
-    except EngineError as error:
-        part.error = error

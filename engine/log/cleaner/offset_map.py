@@ -17,6 +17,7 @@ from __future__ import annotations
 from hashlib import md5
 
 from engine.limits import CLEANER_MAP_BYTES_MAX
+from engine.native.clean_records import MapMemory
 
 #: Bytes that one key takes.
 SLOT_BYTES = 24
@@ -67,6 +68,11 @@ class OffsetMap:
         self.size = 0
         #: The last offset that the map knows of (inclusive), −1 before the first.
         self.latest_offset = NO_OFFSET
+
+    @property
+    def memory(self) -> MapMemory:
+        """Return the slots, for compiled code that notes keys there and sets `size` after it."""
+        return MapMemory(self._digests, self._offsets, self._slot_count)
 
     @property
     def is_full(self) -> bool:

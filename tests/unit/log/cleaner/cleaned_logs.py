@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from engine.host.memory import ManualClock, MemoryFiles
+from engine.host.memory import MemoryFiles
 from engine.host.ports import Files
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
-from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
+from engine.log.cleaner.cleaning import CleaningRun
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.cleaner.throttle import CleanerThrottle
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
@@ -80,7 +80,6 @@ def cleaning_of(
         range_of(log, checkpoint=checkpoint, now_ms=now_ms, watermark=watermark),
         settings or CleaningSettings(map_bytes=1 << 16),
         now_ms=now_ms,
-        throttle=CleanerThrottle(ManualClock(), 1e300),
     )
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from engine.errors import CorruptRecord
 from engine.host.memory import MemoryFiles
-from engine.log.cleaner.cleaning import CleaningAborted, CleaningSettings
+from engine.log.cleaner.cleaning import CleaningAborted
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.offset_map import SLOT_BYTES
 from engine.log.local_log import LocalLog
 from engine.records.batch import BatchView
@@ -233,15 +234,13 @@ def test_a_truncation_meanwhile_ends_the_cleaning_and_hides_nothing() -> None:
     put(log, (b"a", b"2"))
     closed(log)
     run = cleaning_of(log, files)
-    run.begin_map()
-    list(run.build_map())
+    list(run.work.build_map())
     log.truncate_to(1, NOW_MS)
     put(log, (b"b", b"3"))
     closed(log)
     with pytest.raises(CleaningAborted):
         for bases in run.groups():
-            list(run.write_group(run.begin_group(bases)))
-    run.release()
+            list(run.work.write_group(run.begin_group(bases)))
     assert [(0, b"a", b"1"), (1, b"b", b"3")] == pairs_of(log)
 
 
@@ -252,13 +251,11 @@ def test_a_cleaning_that_ends_amid_a_group_leaves_no_file() -> None:
     put(log, (b"a", b"2"))
     closed(log)
     run = cleaning_of(log, files)
-    run.begin_map()
-    list(run.build_map())
-    group = run.begin_group(run.groups()[0])
-    (*_, cleaned) = run.write_group(group)
+    list(run.work.build_map())
+    list(run.work.write_group(run.begin_group(run.groups()[0])))
     run.stop()
     with pytest.raises(CleaningAborted):
-        run.replace(group, cleaned)  # type: ignore[arg-type]
+        run.replace()
     assert [] == [name for name in names(files) if name.endswith((".cleaned", ".swap"))]
     assert 2 == len(batches_of(log))
 

@@ -9,24 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.memory import ManualClock
 from engine.host.real import RealFiles
 from engine.log.batch_scan import BatchScan, scan_batches
 from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
-from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
+from engine.log.cleaner.cleaning import CleaningRun
+from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
-from engine.log.cleaner.throttle import CleanerThrottle
+from engine.log.cleaner.process_work import ProcessWork
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
+from engine.native.clean_records import CleanerTier
 from engine.records.batch import BatchView
 from engine.records.batch_header import read_header
 from engine.records.record import TimestampType
 from engine.records.view import RecordBatch
+from tests.compiled_walk import compiled_cleaner_here
 from tests.golden_cases import case, case_dir
+from tests.unit.log.cleaner.local_process import LocalProcess
 from tests.unit.log.hooks import hooks_of
 
 FILES = RealFiles()
@@ -137,10 +140,18 @@ def may_be_cleaned(log: LocalLog, checkpoint: int | None, now_ms: int) -> Cleana
     return cleanable if cleanable.may_be_cleaned(log.config) else None
 
 
+@pytest.mark.parametrize("way", ["plain", "compiled", "process"])
 @pytest.mark.parametrize(("name", "number", "key"), cases(), ids=str)
 def test_a_real_log_is_cleaned_to_the_same_bytes(
-    name: str, number: int, key: TopicPartition, tmp_path: Path
+    name: str,
+    number: int,
+    key: TopicPartition,
+    way: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    code = compiled_cleaner_here() if way == "compiled" else None
+    monkeypatch.setattr(CleanerTier, "code", code)
     root = case_dir(name)
     config = settings_of_topic(name, key.topic)
     now_ms = cleaned_at(name, number, key, config)
@@ -157,8 +168,9 @@ def test_a_real_log_is_cleaned_to_the_same_bytes(
             cleanable,
             settings_of_cleaner(name),
             now_ms=now_ms,
-            throttle=CleanerThrottle(ManualClock(), 1e300),
         )
+        if way == "process":
+            run.work = ProcessWork(LocalProcess(FILES), run.facts)
         end = run.clean_inline()
         log.delete_old_segments(log.log_end_offset, now_ms)
     log.close_files()

@@ -9,6 +9,7 @@ import pytest
 
 from engine.host.memory import MemoryFiles
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
+from engine.log.cleaner.work_processes import StartProcess
 from engine.log.local_log import LocalLog
 from engine.log.log_manager import LogManager
 from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
@@ -23,7 +24,14 @@ ROUNDS_MAX = 50
 class Stage:
     """A broker's logs on a disk in memory, and their cleaner."""
 
-    def __init__(self, host: Host | None = None, *, dirs: tuple[str, ...] = (A,), **config: Any):
+    def __init__(
+        self,
+        host: Host | None = None,
+        *,
+        dirs: tuple[str, ...] = (A,),
+        start_process: StartProcess | None = None,
+        **config: Any,
+    ):
         self.host = host or Host()
         self.host.configs.setdefault("t", CONFIG)
         self.host.configs.setdefault("u", CONFIG)
@@ -35,6 +43,7 @@ class Stage:
                 self.host.tasks,
                 self.host.clock,
                 lambda key: min(self.logs.logs[key].log_end_offset, self.watermark(key)),
+                start_process,
             ),
             CleanerConfig(**{"dedupe_buffer_bytes": 1 << 20, **config}),
         )
@@ -166,7 +175,7 @@ def test_a_deleted_partition_is_forgotten() -> None:
 
 def test_a_cleaning_of_a_log_that_is_deleted_ends_and_the_new_log_is_cleaned() -> None:
     stage = Stage()
-    late = _LateTasks(stage)
+    late = LateTasks(stage)
     stage.log(T0, b"1", b"2")
     stage.cleaner.look()
     stage.logs.delete([T0])
@@ -180,7 +189,7 @@ def test_a_cleaning_of_a_log_that_is_deleted_ends_and_the_new_log_is_cleaned() -
     assert [] == [name for name in names if name.endswith((".cleaned", ".swap"))]
 
 
-class _LateTasks:
+class LateTasks:
     """Keeps the cleaner's work beside the loop waiting until told."""
 
     def __init__(self, stage: Stage) -> None:
@@ -270,7 +279,7 @@ def test_compact_and_delete_loses_old_segments_by_the_cleaner() -> None:
 
 def test_so_many_logs_are_cleaned_at_once() -> None:
     stage = Stage(thread_count=2, dedupe_buffer_bytes=4 << 20)
-    late = _LateTasks(stage)
+    late = LateTasks(stage)
     for key in (T0, T1, U0):
         log = stage.logs.get_or_create(key, is_new=True)
         put(log, (b"k", b"1"))
@@ -283,7 +292,7 @@ def test_so_many_logs_are_cleaned_at_once() -> None:
 def test_a_cleaner_that_stops_leaves_no_file() -> None:
     stage = Stage()
     log = stage.log(T0, b"1", b"2")
-    late = _LateTasks(stage)
+    late = LateTasks(stage)
     stage.cleaner.look()
     stage.cleaner.stop()
     late.run()

@@ -1,0 +1,148 @@
+"""A process of this interpreter beside a process: it does what it is asked, and ends with it.
+
+```
+owner                                      side
+ask(message)    8 bytes of length │ body ──> its standard input
+                its standard output      ──> the answer, in the same form
+close, or dies       end of the input    ──> it ends, after the work at hand
+```
+
+One question at a time, and no answer without a question. What a side writes to files is its
+owner's: once that is gone it must touch none, for the next process has them (`FilesOfOwner`).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from engine.errors import StorageError
+from engine.host.ports import File, SideProcessGone
+from engine.host.processes import python_command
+from engine.host.real import RealFiles
+from engine.limits import SIDE_PRIORITY
+
+_LENGTH_BYTES = 8
+_READ_BYTES_MAX = 1 << 20
+_EXIT_ALONE = 3
+
+
+class PipedProcess:
+    """A side process as its owner has it; for one thread at a time."""
+
+    def __init__(self, module: str) -> None:
+        """Start a Python module, which calls `serve`. Raises StorageError."""
+        # Python's descriptors go to no other child: the end of this process is the end of a pipe.
+        asked, ask = os.pipe()
+        answers, answer = os.pipe()
+        command = python_command(module, str(os.getpid()))
+        try:
+            self.pid = os.posix_spawn(
+                command[0],
+                command,
+                os.environ,
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, asked, 0),
+                    (os.POSIX_SPAWN_DUP2, answer, 1),
+                ],
+            )
+        except OSError as error:
+            os.close(ask)
+            os.close(answers)
+            raise StorageError(f"cannot start {command[0]}: {error.strerror}") from error
+        finally:
+            os.close(asked)
+            os.close(answer)
+        self._ask, self._answers = ask, answers
+
+    def ask(self, message: bytes) -> bytes:
+        """Send a message and wait for its answer. Raises SideProcessGone."""
+        try:
+            _write(self._ask, message)
+            answer = _read(self._answers)
+        except OSError as error:
+            raise SideProcessGone(self.pid) from error
+        if answer is None:
+            raise SideProcessGone(self.pid)
+        return answer
+
+    def close(self) -> None:
+        """Let it end, and wait for that: soon, unless it works. Closing twice is allowed."""
+        if self._ask < 0:
+            return
+        os.close(self._ask)
+        os.close(self._answers)
+        self._ask = -1
+        with suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+class FilesOfOwner(RealFiles):
+    """The files of this machine, as long as the process that they belong to is there."""
+
+    def __init__(self, owner_pid: int) -> None:
+        self._owner_pid = owner_pid
+
+    def _end_alone(self) -> None:
+        if os.getppid() != self._owner_pid:
+            # Nothing is cleared away: the names may be those of the next owner's files.
+            os._exit(_EXIT_ALONE)
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        """Open a file; see `Files`."""
+        if write:
+            self._end_alone()
+        return super().open(path, write=write, create=create)
+
+    def remove(self, path: str) -> None:
+        """Remove a file or an empty directory."""
+        self._end_alone()
+        super().remove(path)
+
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Set a file's modification time, in ms since the Unix epoch."""
+        self._end_alone()
+        super().set_modified_ms(path, modified_ms)
+
+
+def serve(answer_to: Callable[[bytes], bytes]) -> None:
+    """Answer an owner's messages until it closes, or is gone."""
+    # Who stops the owner at its terminal means the owner, which ends this one in order.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(SIDE_PRIORITY)
+    answers = os.dup(1)
+    # What somebody prints by mistake is no answer.
+    os.dup2(2, 1)
+    with suppress(BrokenPipeError):
+        while (message := _read(0)) is not None:
+            _write(answers, answer_to(message))
+
+
+def owner_pid() -> int:
+    """Return the process that started this one as its side."""
+    return int(sys.argv[1])
+
+
+def _write(descriptor: int, message: bytes) -> None:
+    left = memoryview(len(message).to_bytes(_LENGTH_BYTES, "big") + message)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def _read(descriptor: int) -> bytes | None:
+    """Return the next message, None at the end of all."""
+    head = _read_exactly(descriptor, _LENGTH_BYTES)
+    return None if head is None else _read_exactly(descriptor, int.from_bytes(head, "big"))
+
+
+def _read_exactly(descriptor: int, length: int) -> bytes | None:
+    content = bytearray()
+    while len(content) < length:
+        part = os.read(descriptor, min(length - len(content), _READ_BYTES_MAX))
+        if not part:
+            return None
+        content += part
+    return bytes(content)

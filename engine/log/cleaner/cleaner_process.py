@@ -1,0 +1,90 @@
+"""The process that does the work of cleanings for a broker; see `process_work.py` for what is said.
+
+A process, and not a thread, because a thread that computes holds up the broker's loop: both share
+one interpreter. It has no log and no rules, opens segments by their paths and writes `.cleaned`
+files alone. It ends with its broker, however that ends.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable
+
+from engine.errors import EngineError
+from engine.host.ports import Clock, Files
+from engine.host.real import RealClock
+from engine.host.side_process import FilesOfOwner, owner_pid, serve
+from engine.limits import CLEANER_TOLD_MS
+from engine.log.cleaner.cleaning_facts import CleaningFacts, WorkSteps
+from engine.log.cleaner.process_work import Answer, Done, Progress, Request, Word, failed
+from engine.log.cleaner.segment_work import SegmentWork
+from engine.native.clean_records import take_up_cleaner
+
+
+class CleanerService:
+    """Does one part after the other; the next facts end a cleaning.
+
+    `on_begin` is called before each of them.
+    """
+
+    def __init__(
+        self, files: Files, clock: Clock, on_begin: Callable[[], object] = lambda: None
+    ) -> None:
+        self._files = files
+        self._clock = clock
+        self._on_begin = on_begin
+        self._work: SegmentWork | None = None
+        self._steps: WorkSteps | None = None
+
+    def answer_to(self, message: bytes) -> bytes:
+        """Return the answer to a message; a fault of our own ends the process."""
+        request: Request = pickle.loads(message)
+        return pickle.dumps(self._answer_to(request))
+
+    def _answer_to(self, request: Request) -> Answer:
+        if request is Word.STOP:
+            return self._stopped()
+        if isinstance(request, CleaningFacts):
+            # The last one's map goes before this one's takes its room.
+            self._work = self._steps = None
+            self._on_begin()
+            self._work = SegmentWork(self._files, request)
+            self._steps = self._work.build_map()
+        elif not isinstance(request, Word):
+            assert self._work is not None
+            self._steps = self._work.write_group(request)
+        return self._driven()
+
+    def _driven(self) -> Answer:
+        """Go on for a while, or to the end."""
+        assert self._steps is not None
+        until_ms, done_bytes = self._clock.monotonic_ms() + CLEANER_TOLD_MS, 0
+        try:
+            for step_bytes in self._steps:
+                done_bytes += step_bytes
+                if self._clock.monotonic_ms() >= until_ms:
+                    return Progress(done_bytes)
+        except EngineError as error:
+            return failed(error)
+        return self._done()
+
+    def _stopped(self) -> Answer:
+        assert self._steps is not None
+        self._steps.close()
+        return self._done()
+
+    def _done(self) -> Done:
+        assert self._work is not None
+        return Done(self._work.counts, self._work.latest_offset)
+
+
+def main() -> int:
+    """Serve the broker that started this process; returns the exit code."""
+    service = CleanerService(FilesOfOwner(owner_pid()), RealClock(), take_up_cleaner)
+    serve(service.answer_to)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""What a cleaning has to know of its log, as facts: they outlive a change of the log itself.
+
+The loop takes them, and whoever does the work goes by them alone: a thread beside the loop, or a
+process of its own, which they are sent to (`process_work.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from engine.log.log_config import LogConfig
+from engine.log.txn_index import AbortedTransaction
+
+#: Work in pieces: yields how many bytes each one has read and written. Whoever drives it may pause
+#: it between two, or end it by `close`.
+WorkSteps: TypeAlias = Generator[int, None, None]
+
+
+class CleaningSettings(NamedTuple):
+    """What one cleaner has: memory for its map, and for reading; sizes in bytes."""
+
+    map_bytes: int = 128 << 20
+    load_factor: float = 0.9
+    buffer_bytes: int = 512 << 9
+    batch_bytes_max: int = 1_048_588
+
+
+class CleaningCounts:
+    """What a cleaning has read and written."""
+
+    def __init__(self) -> None:
+        self.map_bytes = 0
+        self.map_records = 0
+        self.read_bytes = 0
+        self.read_records = 0
+        self.kept_bytes = 0
+        self.kept_records = 0
+        self.map_utilization = 0.0
+
+
+class ProducerEnd(NamedTuple):
+    """The last thing that a log knows of a producer: its last batch's last offset, or no batch."""
+
+    epoch: int
+    last_offset: int | None
+
+
+class DirtySegment(NamedTuple):
+    """A segment whose keys go into the map, from a byte position on.
+
+    `end_offset` is the base of the next one, or the first uncleanable offset (exclusive).
+    """
+
+    base_offset: int
+    position: int
+    end_offset: int
+
+
+class CleaningFacts(NamedTuple):
+    """One log as its cleaning begins.
+
+    The dirty part is [start_offset, end_offset). Tombstones of magic 0 and 1 go from segments that
+    were changed by `legacy_horizon_ms`.
+    """
+
+    directory: str
+    config: LogConfig
+    settings: CleaningSettings
+    now_ms: int
+    start_offset: int
+    end_offset: int
+    legacy_horizon_ms: int
+    dirty: Sequence[DirtySegment]
+    dirty_aborted: Sequence[AbortedTransaction]
+
+
+class GroupedSource(NamedTuple):
+    """One of the segments that become one, and the aborted transactions that touch it."""
+
+    base_offset: int
+    aborted: Sequence[AbortedTransaction]
+
+
+class SegmentGroup(NamedTuple):
+    """Segments that become one, and what the log knows of its producers."""
+
+    config: LogConfig
+    sources: Sequence[GroupedSource]
+    producers: Mapping[int, ProducerEnd]
+
+    @property
+    def base_offset(self) -> int:
+        """Return the base offset of the one that they become."""
+        return self.sources[0].base_offset
+
+
+class CleaningWork(Protocol):
+    """The parts of one cleaning that run beside the loop, one after the other."""
+
+    @property
+    def counts(self) -> CleaningCounts:
+        """Return what has been read and written, as of the end of the last part."""
+        ...
+
+    @property
+    def latest_offset(self) -> int:
+        """Return the last offset that the map knows of (inclusive)."""
+        ...
+
+    def build_map(self) -> WorkSteps:
+        """Note the last offset of each key in the dirty segments."""
+        ...
+
+    def write_group(self, group: SegmentGroup) -> WorkSteps:
+        """Write what is left of a group into `.cleaned` files, durably.
+
+        What was written is removed at any error, and when the steps are closed.
+        """
+        ...

@@ -1,0 +1,114 @@
+"""The work of a cleaning, done by a process of its own: what both sides say to each other.
+
+```
+broker                                   cleaner's process (`cleaner_process.py`)
+build the map of these facts        ──>
+                                    <──  so many bytes done      ┐ every CLEANER_TOLD_MS: the
+go on | stop                        ──>                          ┘ broker pauses, or ends it
+                                    <──  done: counts, the map's last offset | an error
+write this group                    ──>  … the same, with the map that it has kept
+```
+
+Both are of one installation, so that messages are pickled objects of the modules here.
+"""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import suppress
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+from engine.errors import EngineError
+from engine.host.ports import SideProcess, SideProcessGone
+from engine.log.cleaner.cleaning_facts import (
+    CleaningCounts,
+    CleaningFacts,
+    SegmentGroup,
+    WorkSteps,
+)
+
+#: The module that serves these messages.
+CLEANER_MODULE = "engine.log.cleaner.cleaner_process"
+
+
+class Word(Enum):
+    """What the broker says to work under way."""
+
+    GO_ON = "go on"
+    STOP = "stop"
+
+
+class Progress(NamedTuple):
+    """Bytes that were read and written since the last message."""
+
+    done_bytes: int
+
+
+class Done(NamedTuple):
+    """A part has come to its end, or was stopped."""
+
+    counts: CleaningCounts
+    latest_offset: int
+
+
+class Failed(NamedTuple):
+    """An expected error, in parts: its constructor takes others than it keeps."""
+
+    kind: type[EngineError]
+    args: tuple[Any, ...]
+    fields: dict[str, Any]
+
+    def error(self) -> EngineError:
+        """Return the error as it was raised."""
+        error = self.kind.__new__(self.kind, *self.args)
+        error.__dict__.update(self.fields)
+        return error
+
+
+Request: TypeAlias = CleaningFacts | SegmentGroup | Word
+Answer: TypeAlias = Progress | Done | Failed
+
+
+def failed(error: EngineError) -> Failed:
+    """Return what is told of an error."""
+    return Failed(type(error), error.args, dict(vars(error)))
+
+
+class ProcessWork:
+    """The work of one cleaning, by a process that does nothing else meanwhile."""
+
+    def __init__(self, process: SideProcess, facts: CleaningFacts) -> None:
+        self.process = process
+        self.counts = CleaningCounts()
+        self.latest_offset = facts.start_offset - 1
+        self._facts = facts
+
+    def build_map(self) -> WorkSteps:
+        """Note the last offset of each key in the dirty segments, there.
+
+        Raises what went wrong there, or SideProcessGone.
+        """
+        return self._steps(self._facts)
+
+    def write_group(self, group: SegmentGroup) -> WorkSteps:
+        """Write what is left of a group; raises as above. A process that is gone leaves files."""
+        return self._steps(group)
+
+    def _steps(self, request: CleaningFacts | SegmentGroup) -> WorkSteps:
+        answer = self._ask(request)
+        while isinstance(answer, Progress):
+            try:
+                yield answer.done_bytes
+            except GeneratorExit:
+                with suppress(SideProcessGone):
+                    self._ask(Word.STOP)
+                raise
+            answer = self._ask(Word.GO_ON)
+        if isinstance(answer, Failed):
+            raise answer.error()
+        self.counts, self.latest_offset = answer
+
+    def _ask(self, request: Request) -> Answer:
+        answer: Answer = pickle.loads(self.process.ask(pickle.dumps(request)))
+        return answer

@@ -1,0 +1,256 @@
+"""What of a cleaning touches files alone: the map of keys, and the `.cleaned` files of a group.
+
+Segments are opened by their paths. One that is cut, deleted or replaced meanwhile makes errors, or
+a result that is of no use: whoever owns the log sees that, and drops the result.
+
+Source: Kafka's Cleaner.buildOffsetMap, cleanSegments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from engine.errors import CorruptRecord, EngineError, StorageError
+from engine.host.ports import Buffer, Files
+from engine.log.cleaner.batch_filter import (
+    BatchFilter,
+    CleaningMoment,
+    KeptBatch,
+    has_plain_numbers,
+    opened_records,
+    usual_spans,
+)
+from engine.log.cleaner.chunks import ChunkReader
+from engine.log.cleaner.cleaning_facts import (
+    CleaningCounts,
+    CleaningFacts,
+    DirtySegment,
+    SegmentGroup,
+    WorkSteps,
+)
+from engine.log.cleaner.offset_map import OffsetMap
+from engine.log.cleaner.transactions import CleanedTransactions
+from engine.log.segment import KINDS, Segment, create_segment
+from engine.naming import FileKind, FileState, SegmentFileName
+from engine.native.clean_records import CleanerTier, CompiledCleaner
+from engine.records.batch import BatchView
+from engine.records.record import Record
+from engine.records.view import RecordBatch
+
+_INT_MAX = (1 << 31) - 1
+
+
+class SegmentWork:
+    """The work of one cleaning, over the files of its log; for one thread."""
+
+    def __init__(self, files: Files, facts: CleaningFacts) -> None:
+        self.counts = CleaningCounts()
+        self._files = files
+        self._facts = facts
+        settings = facts.settings
+        keys_max = max(facts.end_offset - facts.start_offset, 1)
+        self._offsets = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
+        self._offsets.note_offset(facts.start_offset - 1)
+        code = CleanerTier.code
+        self._compiled = None if code is None else CompiledCleaner(code, self._offsets.memory)
+        # A marker is judged by what was seen of its transaction, in groups before it too.
+        self._transactions = CleanedTransactions()
+
+    @property
+    def latest_offset(self) -> int:
+        """Return the last offset that the map knows of (inclusive)."""
+        return self._offsets.latest_offset
+
+    def _path(self, base_offset: int) -> str:
+        name = SegmentFileName(base_offset, FileKind.LOG).name
+        return f"{self._facts.directory}/{name}"
+
+    # The map
+
+    def build_map(self) -> WorkSteps:
+        """Note the last offset of each key in the dirty segments. Raises CorruptRecord."""
+        transactions = CleanedTransactions()
+        transactions.add_aborted(self._facts.dirty_aborted)
+        for segment in self._facts.dirty:
+            yield from self._map_segment(segment, transactions)
+            if self._offsets.is_full and self._offsets.latest_offset < segment.end_offset - 1:
+                break
+            # Behind its last record a segment may have had others.
+            self._offsets.note_offset(segment.end_offset - 1)
+        self.counts.map_utilization = self._offsets.utilization
+
+    def _map_segment(
+        self, segment: DirtySegment, transactions: CleanedTransactions
+    ) -> Iterator[int]:
+        for batches, size_bytes in self._batches(segment.base_offset, segment.position):
+            for batch in batches:
+                if not self._map_batch(batch, transactions):
+                    self.counts.map_bytes += batch.position
+                    return
+            self.counts.map_bytes += size_bytes
+            yield size_bytes
+
+    def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
+        """Take a batch into the map; tells whether all of it had room."""
+        offsets, start = self._offsets, self._facts.start_offset
+        if not transactions.may_discard(batch) and not batch.is_control:
+            opened = opened_records(batch) if isinstance(batch, BatchView) else b""
+            noted = self._note_usual(batch, opened)
+            if not (self._note_keys(batch, opened) if noted is None else noted):
+                return False
+        if batch.last_offset >= start:
+            offsets.note_offset(batch.last_offset)
+        return True
+
+    def _note_usual(self, batch: RecordBatch, opened: Buffer) -> bool | None:
+        """Note the keys of a batch by compiled code, as `_note_keys`; None: it has not."""
+        if (
+            self._compiled is None
+            or not isinstance(batch, BatchView)
+            or not has_plain_numbers(batch)
+        ):
+            return None
+        offsets = self._offsets
+        noted = self._compiled.note_keys(
+            opened,
+            batch.record_count,
+            base_offset=batch.base_offset,
+            start_offset=self._facts.start_offset,
+            size=offsets.size,
+            limit=offsets.limit,
+        )
+        if noted is None:
+            return None
+        offsets.size = noted.size
+        offsets.note_offset(noted.latest_offset)
+        self.counts.map_records += noted.record_count
+        return not noted.is_full
+
+    def _note_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
+        """Note the keys of a batch; tells whether all of them had room."""
+        offsets, start = self._offsets, self._facts.start_offset
+        for key, offset in keys_of(batch, opened):
+            if key is not None and offset >= start:
+                if offsets.size >= offsets.limit:
+                    return False
+                offsets.put(key, offset)
+            self.counts.map_records += 1
+        return True
+
+    def _batches(
+        self, base_offset: int, position: int
+    ) -> Iterator[tuple[Sequence[RecordBatch], int]]:
+        """Yield the batches of a segment from a position on, a buffer of them and its bytes."""
+        settings = self._facts.settings
+        batch_bytes_max = max(settings.batch_bytes_max, self._facts.config.max_message_bytes)
+        file = self._files.open(self._path(base_offset))
+        try:
+            reader = ChunkReader(
+                file, buffer_bytes=settings.buffer_bytes, batch_bytes_max=batch_bytes_max
+            )
+            while position < reader.size_bytes:
+                batches = reader.batches_at(position)
+                size_bytes = batches[-1].position + batches[-1].size_bytes
+                position += size_bytes
+                yield batches, size_bytes
+        finally:
+            file.close()
+
+    # New segments
+
+    def write_group(self, group: SegmentGroup) -> WorkSteps:
+        """Write what is left of a group into `.cleaned` files, and make them durable.
+
+        What was written is removed at any error, and when the steps are closed. Raises
+        CorruptRecord, and the errors of the host.
+        """
+        files, directory, base_offset = self._files, self._facts.directory, group.base_offset
+        cleaned = create_segment(
+            files,
+            directory,
+            base_offset,
+            group.config,
+            now_ms=self._facts.now_ms,
+            state=FileState.CLEANED,
+        )
+        try:
+            yield from self._write(group, cleaned)
+            cleaned.become_inactive()
+            cleaned.sync(with_indexes=True)
+            cleaned.keep_modified_ms(files.modified_ms(self._path(group.sources[-1].base_offset)))
+            files.sync_dir(directory)
+        except (EngineError, GeneratorExit):
+            cleaned.close_file()
+            remove_cleaned(files, directory, base_offset)
+            raise
+        cleaned.close_file()
+
+    def _write(self, group: SegmentGroup, cleaned: Segment) -> Iterator[int]:
+        transactions = self._transactions
+        transactions.on_kept = cleaned.add_aborted
+        moment = CleaningMoment(self._facts.now_ms, group.config.delete_retention_ms)
+        batch_filter = BatchFilter(
+            self._offsets, transactions, group.producers, moment, self._compiled
+        )
+        for source in group.sources:
+            transactions.add_aborted(source.aborted)
+            modified_ms = self._files.modified_ms(self._path(source.base_offset))
+            batch_filter.keeps_legacy_tombstones = modified_ms > self._facts.legacy_horizon_ms
+            for batches, size_bytes in self._batches(source.base_offset, 0):
+                self.counts.read_bytes += size_bytes
+                yield size_bytes + self._write_batches(batches, cleaned, batch_filter)
+        self.counts.read_records += batch_filter.records_read
+
+    def _write_batches(
+        self, batches: Sequence[RecordBatch], cleaned: Segment, batch_filter: BatchFilter
+    ) -> int:
+        """Append what is left of batches; returns the bytes written."""
+        kept: list[KeptBatch] = []
+        for batch in batches:
+            kept_batch = batch_filter.keep(batch)
+            if kept_batch is not None:
+                kept.append(kept_batch)
+        if kept:
+            _append(cleaned, kept)
+        kept_bytes = sum(len(batch.content) for batch in kept)
+        self.counts.kept_bytes += kept_bytes
+        self.counts.kept_records += sum(batch.record_count for batch in kept)
+        return kept_bytes
+
+
+def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:
+    """Remove the `.cleaned` files of a base offset; the next start does it if that fails."""
+    for kind in KINDS:
+        name = SegmentFileName(base_offset, kind, FileState.CLEANED).name
+        # If its directory is gone, or is another's by now, so is the file.
+        with suppress(StorageError):
+            if files.exists(f"{directory}/{name}"):
+                files.remove(f"{directory}/{name}")
+
+
+def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
+    last_offset = kept[-1].last_offset
+    if last_offset - cleaned.base_offset > _INT_MAX:
+        raise CorruptRecord(f"an offset up to 2^31 above {cleaned.base_offset}", last_offset)
+    contents = [batch.content for batch in kept]
+    facts = [(len(b.content), b.last_offset, b.max_timestamp_ms) for b in kept]
+    cleaned.append_batches(contents, facts)
+
+
+def keys_of(batch: RecordBatch, opened: Buffer) -> Iterator[tuple[bytes | None, int]]:
+    """Yield the key and the offset of each record, which lie opened. Raises CorruptRecord."""
+    records: Iterable[Record] = ()
+    if not isinstance(batch, BatchView):
+        records = batch.read_records()
+    elif batch.record_count:
+        data = bytes(opened)
+        spans = usual_spans(batch, data)
+        if spans is not None:
+            base = batch.base_offset
+            for span in spans:
+                yield span.key, base + span.offset_delta
+            return
+        records = batch.records_in(data)
+    for record in records:
+        yield record.key, record.offset

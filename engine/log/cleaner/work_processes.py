@@ -1,0 +1,66 @@
+"""The processes of a broker's cleaner: one for each cleaning under way, kept for a while after it.
+
+Without them (a simulation, a start that fails) a thread of the broker does the work, and what is
+small is not worth a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from engine.errors import StorageError
+from engine.host.ports import SideProcess
+from engine.limits import CLEANER_PROCESS_BYTES_MIN, CLEANER_PROCESS_IDLE_MS
+from engine.log.cleaner import cleaning_lines
+from engine.log.cleaner.cleaning import CleaningRun
+from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork
+
+#: Starts a Python module beside this process; raises StorageError.
+StartProcess: TypeAlias = Callable[[str], SideProcess]
+
+
+class _Idle(NamedTuple):
+    process: SideProcess
+    since_ms: int
+
+
+class WorkProcesses:
+    """Gives processes to cleanings; as many as there are cleanings at the same time."""
+
+    def __init__(self, start: StartProcess | None) -> None:
+        self._start = start
+        self._idle: list[_Idle] = []
+
+    def take(self, run: CleaningRun) -> SideProcess | None:
+        """Have a cleaning worked on by a process, and return that; None: it is done here."""
+        cleanable = run.cleanable
+        size_bytes = cleanable.clean_bytes + cleanable.cleanable_bytes
+        if self._start is None or size_bytes < CLEANER_PROCESS_BYTES_MIN:
+            return None
+        if self._idle:
+            process = self._idle.pop().process
+        else:
+            try:
+                process = self._start(CLEANER_MODULE)
+            except StorageError as error:
+                cleaning_lines.not_started(error)
+                return None
+        run.work = ProcessWork(process, run.facts)
+        return process
+
+    def give_back(self, process: SideProcess, now_ms: int) -> None:
+        """Keep a process whose cleaning has ended for the next one."""
+        self._idle.append(_Idle(process, now_ms))
+
+    def unused(self, now_ms: int) -> list[SideProcess]:
+        """Return those that had nothing to do for long, to be closed: they are kept no more."""
+        unused = [one for one in self._idle if now_ms - one.since_ms >= CLEANER_PROCESS_IDLE_MS]
+        self._idle = [one for one in self._idle if one not in unused]
+        return [one.process for one in unused]
+
+    def close(self) -> None:
+        """End all that have nothing to do, and wait for that."""
+        idle, self._idle = self._idle, []
+        for one in idle:
+            one.process.close()

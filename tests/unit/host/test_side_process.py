@@ -1,0 +1,120 @@
+"""Processes that do what they are asked, and end with who started them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.errors import StorageError
+from engine.host import side_process
+from engine.host.ports import SideProcessGone
+from engine.host.side_process import FilesOfOwner, PipedProcess
+from engine.limits import SIDE_PRIORITY
+
+#: A module of the tests that answers with what it is asked to evaluate.
+MODULE = "tests.unit.host.answering_process"
+
+
+@pytest.fixture
+def process(monkeypatch: pytest.MonkeyPatch) -> PipedProcess:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[3]))
+    return PipedProcess(MODULE)
+
+
+def test_it_answers_what_it_is_asked_however_long(process: PipedProcess) -> None:
+    assert b"2" == process.ask(b"1 + 1")
+    assert 3_000_000 == len(process.ask(b"'x' * 3_000_000"))
+    assert b"3000000" == process.ask(b"len('%b')" % (b"y" * 3_000_000))
+    process.close()
+
+
+def test_what_it_prints_is_no_answer(process: PipedProcess) -> None:
+    assert b"None" == process.ask(b"print('told', file=__import__('sys').stdout)")
+    process.close()
+
+
+def test_it_has_a_low_priority_and_ignores_the_terminal(process: PipedProcess) -> None:
+    assert str(os.nice(0) + SIDE_PRIORITY).encode() == process.ask(b"os.nice(0)")
+    os.kill(process.pid, signal.SIGINT)
+    assert b"2" == process.ask(b"1 + 1")
+    process.close()
+
+
+def test_it_ends_when_it_is_closed(process: PipedProcess) -> None:
+    process.close()
+    process.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process.pid, 0)
+
+
+def test_one_that_is_gone_is_noticed_each_time(process: PipedProcess) -> None:
+    for _ in range(2):
+        with pytest.raises(SideProcessGone) as gone:
+            process.ask(b"os._exit(1)")
+        assert str(process.pid) in str(gone.value)
+    process.close()
+
+
+def test_one_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(side_process, "python_command", lambda *words: ["/no/such/program"])
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(StorageError, match="/no/such/program"):
+        PipedProcess(MODULE)
+    assert before == len(os.listdir("/proc/self/fd"))
+
+
+def test_it_touches_no_file_once_its_owner_is_killed(tmp_path: Path) -> None:
+    path, root = tmp_path / "file", str(Path(__file__).parents[3])
+    work = (
+        "files = FilesOfOwner(owner_pid()); files.open(PATH, write=True, create=True).close()\n"
+        "print(os.getpid(), flush=True, file=sys.stderr)\n"
+        "while True: files.open(PATH, write=True)"
+    ).replace("PATH", repr(str(path)))
+    owner = (
+        "from engine.host.side_process import PipedProcess\n"
+        f"PipedProcess({MODULE!r}).ask({work.encode()!r})"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", owner],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root},
+    ) as started:
+        assert started.stderr is not None
+        started.stderr.readline()
+        started.kill()
+        # The end of what it writes to: it has ended as well.
+        assert b"" == started.stderr.read()
+    assert path.exists()
+
+
+def test_an_idle_one_ends_when_its_owner_is_killed() -> None:
+    owner = (
+        "from engine.host.side_process import PipedProcess\n"
+        f"process = PipedProcess({MODULE!r})\n"
+        "process.ask(b'print(os.getpid(), flush=True)')\n"
+        "__import__('time').sleep(60)"
+    )
+    root = str(Path(__file__).parents[3])
+    with subprocess.Popen(
+        [sys.executable, "-c", owner],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root},
+    ) as started:
+        assert started.stderr is not None
+        started.stderr.readline()
+        started.kill()
+        assert b"" == started.stderr.read()
+
+
+def test_files_are_those_of_the_machine_while_the_owner_is_there(tmp_path: Path) -> None:
+    files, path = FilesOfOwner(os.getppid()), str(tmp_path / "file")
+    files.open(path, write=True, create=True).close()
+    files.set_modified_ms(path, 5000)
+    assert 5000 == files.modified_ms(path)
+    files.remove(path)
+    assert not files.exists(path)
