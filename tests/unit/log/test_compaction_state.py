@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from errno import EIO
 
 from engine.log.compaction_state import (
     CleanerLogs,
@@ -14,7 +15,7 @@ from engine.log.compaction_state import (
 )
 from engine.log.compaction_wait import CompactionWait
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, put
-from tests.unit.log.cleaner.test_log_cleaner import Stage, LateTasks
+from tests.unit.log.cleaner.test_log_cleaner import LateTasks, Stage
 from tests.unit.log.managing import T0, U0
 from tests.unit.log.writing import NOW_MS
 
@@ -84,14 +85,11 @@ def test_what_cannot_be_cleaned_says_why() -> None:
 def test_a_file_that_cannot_be_read_is_a_fault() -> None:
     stage = Stage()
     stage.host.configs["t"] = CONFIG._replace(max_compaction_lag_ms=1000)
-    log = stage.log(T0, b"1", b"2")
-    path = next(iter(log.segments)).file.path
+    stage.log(T0, b"1", b"2")
     stage.logs.stop()
-    file = stage.host.files.open(path, write=True)
-    # No batch has this magic.
-    file.write_at(16, bytes([9]))
-    file.close()
-    (state,) = states(Stage(stage.host))
+    again = Stage(stage.host)
+    stage.host.files.fail("read", EIO, path_end="00.log")
+    (state,) = states(again)
     assert CompactionPhase.UNCLEANABLE is state.phase
     assert (0, 0, 0) == (
         state.first_dirty_offset,
