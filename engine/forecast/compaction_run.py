@@ -36,15 +36,17 @@ def run_compaction(
     config_of: Callable[[str], LogConfig],
     is_wanted: Callable[[str], bool],
     settings: CleaningSettings,
+    *,
+    passes_max: int | None = None,
 ) -> Iterator[CompactedLog]:
     """Clean the compacted logs of a directory, however dirty they are, and yield each.
 
-    A log with bytes that are no records is left as it is, and says so. Errors: BufferTooSmall, and
+    After `passes_max` what is left stays dirty. A log with bytes that are no records is left as it is, and says so. Errors: BufferTooSmall, and
     those of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         for log in _compacted(opened, is_wanted):
-            yield _clean(host, opened, log, settings)
+            yield _clean(host, opened, log, settings, passes_max)
 
 
 def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
@@ -61,14 +63,18 @@ def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRang
 
 
 def _clean(
-    host: DirectoryHost, opened: OpenedDirectory, log: LocalLog, settings: CleaningSettings
+    host: DirectoryHost,
+    opened: OpenedDirectory,
+    log: LocalLog,
+    settings: CleaningSettings,
+    passes_max: int | None,
 ) -> CompactedLog:
     """Clean a log in as many passes as its keys need."""
     before_bytes, passes, freed_records = log.size_bytes, 0, 0
     fault = None
     now_ms = host.clock.wall_ms()
     cleanable = _range(opened, log, now_ms)
-    while cleanable.cleanable_bytes and fault is None:
+    while cleanable.cleanable_bytes and fault is None and passes != passes_max:
         throttle = CleanerThrottle(host.clock, _NO_BOUND)
         run = CleaningRun(host.files, log, cleanable, settings, now_ms=now_ms, throttle=throttle)
         try:

@@ -2,56 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 
-from engine.broker.host import real_directory_lock
-from engine.config.settings import BrokerSettings
-from engine.config.topic_config import TopicConfig
-from engine.forecast.compaction_run import run_compaction
 from engine.forecast.directory_history import histories
 from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.log_history import LogHistory
-from engine.forecast.opened_directory import DirectoryHost
-from engine.host.memory import ManualClock, SeededEntropy
-from engine.host.real import RealFiles
-from engine.log.cleaner.cleaning import CleaningSettings
-from engine.log.log_config import LogConfig
 from engine.log.log_dir import find_log_dir
-from engine.log.topic_log_config import log_config_of
-from tests.golden_cases import case, case_dir
-
-CASE = case("compact")
-FILES = RealFiles()
-NOW_MS = 1_900_000_000_000
-
-
-def config(**overrides: str) -> LogConfig:
-    told = {"cleanup.policy": "compact", "segment.bytes": "8192", "index.interval.bytes": "512"}
-    told |= {key.replace("_", "."): value for key, value in overrides.items()}
-    return log_config_of(
-        TopicConfig.of(told, BrokerSettings({})), producer_id_expiration_ms=86_400_000
-    )
+from tests.unit.forecast.compacted_dirs import FILES, NOW_MS, cleaned, config, golden_directory
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> str:
-    return str(copytree(case_dir("compact") / "before1", tmp_path / "logs"))
+    return golden_directory(tmp_path)
 
 
 def seen(directory: str, *topics: str, **overrides: str) -> list[CompactedLog]:
     log_dir = find_log_dir(FILES, directory)
     return list(dirtiness(FILES, log_dir, config(**overrides), topics.__contains__, NOW_MS))
-
-
-def cleaned(directory: str, *topics: str, map_bytes: int = 1 << 20) -> Iterator[CompactedLog]:
-    clock, entropy = ManualClock(wall_ms=NOW_MS), SeededEntropy(1)
-    host = DirectoryHost(FILES, clock, entropy, real_directory_lock())
-    settings = CleaningSettings(map_bytes=map_bytes)
-    return run_compaction(host, directory, lambda _: config(), topics.__contains__, settings)
 
 
 def history(directory: str) -> LogHistory:
