@@ -41,8 +41,8 @@ def run_compaction(
 ) -> Iterator[CompactedLog]:
     """Clean the compacted logs of a directory, however dirty they are, and yield each.
 
-    After `passes_max` what is left stays dirty. A log with bytes that are no records is left as it is, and says so. Errors: BufferTooSmall, and
-    those of `opened_directory`.
+    After `passes_max` what is left stays dirty. A log with bytes that are no records is left as it
+    is, and says so. Errors: BufferTooSmall, and those of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         for log in _compacted(opened, is_wanted):

@@ -1,4 +1,4 @@
-"""What a cleaning of a directory's logs would free, exactly: one is done, and nothing is kept of it.
+"""What a cleaning of a directory's logs would free: one is done, and nothing is kept of it.
 
 ```
 folder/<topic>-<n>/    a link to each file of the source, read by them and never written through

@@ -1,0 +1,104 @@
+"""What two readings of a partition tell is what a cleaning of its files leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine.client.batch_reading import StoredBatches
+from engine.client.fetched_records import AbortedProducer
+from engine.forecast.dirtiness import CompactedLog
+from engine.forecast.record_trial import RecordTrial, TrialRange, try_records
+from engine.log.batch_scan import scan_batches
+from engine.log.cleaner.cleaning import CleaningSettings
+from engine.log.txn_index import parse_txn_index
+from tests.golden_cases import case
+from tests.unit.forecast.compacted_dirs import FILES, NOW_MS, cleaned, config, golden_directory
+
+TOPICS = tuple(sorted(case("compact")["topics"]))
+
+
+class FilesRead:
+    """A partition's batches as a leader would send them, a few at a time."""
+
+    def __init__(self, path: str) -> None:
+        names = sorted(file.name for file in Path(path).glob("*.log"))
+        self._logs = [f"{path}/{name}" for name in names]
+        indexes = sorted(str(file) for file in Path(path).glob("*.txnindex"))
+        self.aborted = [
+            AbortedProducer(entry.producer_id, entry.first_offset)
+            for index in indexes
+            for entry in parse_txn_index(Path(index).read_bytes(), index).entries
+        ]
+
+    def __call__(self, start: int, end: int) -> Iterator[StoredBatches]:
+        for path in self._logs:
+            file = FILES.open(path)
+            for _, batch in scan_batches(file, start=0):
+                if start <= batch.last_offset and batch.base_offset < end:
+                    # Each fetch names those that it touches, again and again.
+                    yield StoredBatches([batch], self.aborted)
+            file.close()
+
+
+def tried(directory: str, log: CompactedLog, map_bytes: int = 1 << 20) -> RecordTrial:
+    read = FilesRead(f"{directory}/{log.topic_partition}")
+    first = Path(directory, str(log.topic_partition)).glob("*.log")
+    offsets = TrialRange(
+        min(int(path.stem) for path in first), log.first_dirty_offset, log.log_end_offset
+    )
+    return try_records(read, offsets, config(), CleaningSettings(map_bytes), NOW_MS)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_as_much_is_freed_as_by_a_cleaning(topic: str, tmp_path: Path) -> None:
+    directory = golden_directory(tmp_path)
+    (log,) = cleaned(golden_directory(tmp_path / "other"), topic)
+    trial = tried(directory, log)
+    assert (log.freed_bytes, log.freed_records) == (
+        trial.read_bytes - trial.kept_bytes,
+        trial.read_records - trial.kept_records,
+    )
+    assert log.first_dirty_offset == trial.mapped_offset
+
+
+def test_holes_tell_up_to_where_a_log_is_clean(tmp_path: Path) -> None:
+    directory = golden_directory(tmp_path)
+    (log,) = cleaned(directory, "kv-keep")
+    trial = tried(directory, log)
+    segments = sorted(Path(directory, "kv-keep-0").glob("*.log"))
+    # All that is cleaned lacks something but its last batches, which may be whole.
+    assert 0 < trial.first_dirty_offset <= log.first_dirty_offset
+    assert 0 < trial.clean_bytes <= trial.read_bytes <= sum(s.stat().st_size for s in segments)
+    assert (trial.kept_bytes, trial.kept_records) == (trial.read_bytes, trial.read_records)
+    assert trial.dirty_ratio == 1 - trial.clean_bytes / trial.read_bytes
+
+
+def test_a_log_that_was_never_cleaned_has_no_holes(tmp_path: Path) -> None:
+    directory = golden_directory(tmp_path)
+    (log,) = cleaned(golden_directory(tmp_path / "other"), "kv-keep")
+    trial = tried(directory, log)
+    assert (0, 0, 1.0) == (trial.first_dirty_offset, trial.clean_bytes, trial.dirty_ratio)
+
+
+def test_keys_that_do_not_fit_are_told_and_free_less(tmp_path: Path) -> None:
+    directory = golden_directory(tmp_path)
+    (log,) = cleaned(golden_directory(tmp_path / "other"), "kv-drop")
+    whole, narrow = tried(directory, log), tried(directory, log, 24 * 20)
+    assert 0 < narrow.mapped_offset < log.first_dirty_offset == whole.mapped_offset
+    assert narrow.kept_records > whole.kept_records
+    assert whole.read_bytes == narrow.read_bytes
+
+
+def test_an_empty_partition_has_nothing() -> None:
+    trial = try_records(
+        lambda _start, _end: iter(()), TrialRange(5, 5, 5), config(), CleaningSettings(1024), NOW_MS
+    )
+    assert (5, 5, 0, 0.0) == (
+        trial.first_dirty_offset,
+        trial.mapped_offset,
+        trial.read_bytes,
+        trial.dirty_ratio,
+    )
