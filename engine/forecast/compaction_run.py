@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from engine.errors import CorruptRecord, EngineError
 from engine.forecast.dirtiness import CompactedLog, compacted_log
 from engine.forecast.opened_directory import DirectoryHost, OpenedDirectory, opened_directory
-from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
+from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.cleaner.throttle import CleanerThrottle
@@ -53,13 +53,16 @@ def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> lis
     return [log for log in opened.logs(is_wanted) if log.config.is_compacted]
 
 
-def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
-    facts = cleanable_log(
+def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
+    return cleanable_log(
         log,
         high_watermark=opened.high_watermark(log),
         checkpoint_offset=opened.manager.first_dirty_offset(log),
     )
-    return cleanable_range(facts, log.config, now_ms)
+
+
+def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
+    return cleanable_range(_facts(opened, log), log.config, now_ms)
 
 
 def _clean(
@@ -88,7 +91,7 @@ def _clean(
             passes += 1
             freed_records += run.counts.read_records - run.counts.kept_records
             cleanable = _range(opened, log, now_ms)
-    return compacted_log(cleanable, log.config, log.log_end_offset, log.size_bytes)._replace(
+    return compacted_log(_facts(opened, log), log.config, now_ms)._replace(
         pass_count=passes,
         freed_bytes=before_bytes - log.size_bytes,
         freed_records=freed_records,

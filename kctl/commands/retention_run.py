@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.broker.host import real_directory_lock
 from engine.errors import EngineError
@@ -15,11 +15,14 @@ from kctl import exits
 from kctl.asking import confirm, say
 from kctl.commands.retention_settings import log_config, overrides_of
 from kctl.connect import ClusterOptions, connect
-from kctl.embedded import cluster_path
 from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.render.table import size_text
 from kctl.words import counted
+
+if TYPE_CHECKING:
+    from engine.client.blocking import KafkaClient
+    from engine.cluster.data_directory import DataDirectory
 
 RUN_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -66,6 +69,17 @@ class ForeignCluster(EngineError):
 
     def __init__(self) -> None:
         super().__init__("no request makes a broker of Kafka look at retention now")
+
+
+def embedded_cluster(client: KafkaClient) -> DataDirectory | None:
+    """Return the embedded cluster that a client talks to, None for any other."""
+    from kctl.known_clusters import cluster_at
+
+    addresses = {
+        broker_id: str(broker.address)
+        for broker_id, broker in client.brokers_view().brokers.items()
+    }
+    return cluster_at(RealFiles(), os.environ, addresses)
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
@@ -122,7 +136,6 @@ def _row(log: RetainedLog) -> dict[str, Any]:
 def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
     """Have the cluster's process look now, and tell which logs start later than before."""
     from engine.cluster import daemon
-    from engine.cluster.data_directory import DataDirectory
     from engine.cluster.requests import Action, ask
     from engine.forecast.cluster_history import log_starts
 
@@ -134,12 +147,9 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
     ):
         if given:
             raise RunWhere(f"{name} needs --dir", "a cluster looks at all its topics as they are")
-    data = DataDirectory(RealFiles(), cluster_path(os.environ, None))
     with connect(options) as client:
-        running = data.running()
-        ours = set() if running is None else set(running.brokers.values())
-        brokers = client.brokers_view().brokers.values()
-        if not {f"{host}:{port}" for _, (host, port), *_ in brokers} <= ours:
+        data = embedded_cluster(client)
+        if data is None:
             raise ForeignCluster
         before = log_starts(client)
 
