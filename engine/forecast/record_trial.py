@@ -40,8 +40,9 @@ class TrialRange(NamedTuple):
 class RecordTrial(NamedTuple):
     """What was read below the first uncleanable offset, and what would be left of it.
 
-    `first_dirty_offset` is up to where the log was cleaned at least. `mapped_offset` is below the
-    first uncleanable one where keys did not fit: more would go.
+    `first_dirty_offset` is up to where the log was cleaned at least, `clean_bytes` are those below;
+    it is above the first uncleanable one where that was estimated too low. `mapped_offset` is below
+    the first uncleanable one where keys did not fit: more would go.
     """
 
     first_dirty_offset: int
@@ -55,7 +56,12 @@ class RecordTrial(NamedTuple):
     @property
     def dirty_ratio(self) -> float:
         """Return which share of what may be cleaned was not yet."""
-        return 1 - self.clean_bytes / self.read_bytes if self.read_bytes else 0.0
+        return self.dirty_bytes / self.read_bytes if self.read_bytes else 0.0
+
+    @property
+    def dirty_bytes(self) -> int:
+        """Return what may be cleaned and was not yet."""
+        return max(self.read_bytes - self.clean_bytes, 0)
 
 
 def try_records(
@@ -136,8 +142,8 @@ class _KeyReading:
         for batch in stored.batches:
             if isinstance(batch, BatchView) and batch.has_producer_id:
                 self._note_producer(batch)
+            self._note_hole(batch)
             if batch.next_offset <= self._end:
-                self._note_hole(batch)
                 self._map(batch)
 
     def finished(self) -> OffsetMap:

@@ -95,7 +95,10 @@ class _KnownLog(NamedTuple):
             ratio = round(trial.dirty_ratio, 4)
             row |= {
                 "first_dirty_offset": trial.first_dirty_offset,
-                "cleanable_bytes": trial.read_bytes - trial.clean_bytes,
+                "first_uncleanable_offset": max(
+                    part.first_uncleanable_offset, trial.first_dirty_offset
+                ),
+                "cleanable_bytes": trial.dirty_bytes,
                 "dirty_ratio": ratio,
                 "is_due": trial.read_bytes > 0 and ratio > self.config.min_cleanable_dirty_ratio,
             }

@@ -73,7 +73,15 @@ def test_holes_tell_up_to_where_a_log_is_clean(tmp_path: Path) -> None:
     assert 0 < trial.first_dirty_offset <= log.first_dirty_offset
     assert 0 < trial.clean_bytes <= trial.read_bytes <= sum(s.stat().st_size for s in segments)
     assert (trial.kept_bytes, trial.kept_records) == (trial.read_bytes, trial.read_records)
-    assert trial.dirty_ratio == 1 - trial.clean_bytes / trial.read_bytes
+    assert trial.dirty_bytes == trial.read_bytes - trial.clean_bytes
+    assert trial.dirty_ratio == trial.dirty_bytes / trial.read_bytes
+    # Also where nobody knew that so much had been closed.
+    low = tried(directory, log._replace(first_dirty_offset=10))
+    assert (trial.first_dirty_offset, trial.clean_bytes) == (
+        low.first_dirty_offset,
+        low.clean_bytes,
+    )
+    assert (0, 0.0) == (low.dirty_bytes, low.dirty_ratio)
 
 
 def test_a_log_that_was_never_cleaned_has_no_holes(tmp_path: Path) -> None:
