@@ -1,4 +1,4 @@
-"""One noun of kctl on logs: a copy of those of a broker of Kafka, and those of embedded clusters."""
+"""One noun of kctl on logs: a copy of those of a broker of Kafka, or of an embedded cluster."""
 
 from __future__ import annotations
 

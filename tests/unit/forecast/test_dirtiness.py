@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 
-from engine.forecast.directory_history import histories
+from engine.forecast.compaction_run import BufferTooSmall
+from engine.forecast.directory_history import first_timestamp_ms, histories
 from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.log_history import LogHistory
+from engine.log.compaction_wait import CompactionWait
 from engine.log.log_dir import find_log_dir
 from tests.unit.forecast.compacted_dirs import FILES, NOW_MS, cleaned, config, golden_directory
+from tests.unit.log.cleaner.cleaned_logs import batch_of
 
 
 @pytest.fixture
@@ -50,6 +54,33 @@ def test_a_log_is_due_by_its_ratio_or_by_its_age(directory: str) -> None:
 def test_what_is_not_replicated_is_not_cleanable(directory: str) -> None:
     Path(directory, "replication-offset-checkpoint").write_text("0\n1\nkv-keep 0 100\n")
     assert 0 == seen(directory, "kv-keep")[0].cleanable_bytes
+
+
+def test_a_log_says_where_it_ends_and_what_it_waits_for(directory: str) -> None:
+    (log,) = seen(directory, "kv-keep", min_cleanable_dirty_ratio="1")
+    assert (226, CompactionWait.DIRTY_RATIO) == (log.log_end_offset, log.waits_for)
+    (due,) = seen(directory, "kv-keep")
+    assert (226, None) == (due.log_end_offset, due.waits_for)
+
+
+def test_nothing_that_was_looked_at_stays_open(directory: str) -> None:
+    before = os.listdir("/proc/self/fd")
+    assert seen(directory, "kv-keep", "kv-drop", max_compaction_lag_ms="1000")
+    assert before == os.listdir("/proc/self/fd")
+
+
+def test_a_log_without_a_record_has_no_first_time(directory: str) -> None:
+    for path in Path(directory, "kv-keep-0").glob("*.log"):
+        path.write_bytes(b"")
+    assert None is history(directory).first_timestamp_ms
+    folder = next(f for f in find_log_dir(FILES, directory).partitions if f.name == "kv-keep-0")
+    assert -1 == first_timestamp_ms(FILES, folder, folder.files.segments[0].base_offset)
+
+
+def test_a_record_of_the_first_millisecond_is_the_oldest(directory: str) -> None:
+    first = min(Path(directory, "kv-keep-0").glob("*.log"))
+    first.write_bytes(bytes(batch_of([(b"k", b"v")], at_ms=0)))
+    assert 0 == history(directory).first_timestamp_ms
 
 
 def test_a_cleaning_leaves_what_dirtiness_then_tells(directory: str) -> None:
@@ -92,3 +123,8 @@ def test_histories_have_times_of_indexes_tails_and_files(directory: str) -> None
     assert modified_ms == bare.segments[0].largest_timestamp_ms != newest[0]
     assert log.first_timestamp_ms == bare.first_timestamp_ms
     assert log.high_watermark == log.segments[-1].end_offset
+
+
+def test_memory_for_less_than_a_batch_is_told(directory: str) -> None:
+    with pytest.raises(BufferTooSmall, match="24 bytes are too few for the keys of one batch"):
+        list(cleaned(directory, "kv-keep", map_bytes=24))
