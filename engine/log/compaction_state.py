@@ -125,7 +125,7 @@ def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int)
         0 if cleanable is None else cleanable.cleanable_bytes,
         0.0 if cleanable is None else cleanable.dirty_ratio,
         cleanable is not None and fault is None and cleanable.may_be_cleaned(log.config),
-        waiting,
+        waiting if fault is None else None,
         fault,
         None if under_way is None else _progress(under_way),
         _result(cleaner.last_cleanings.get(key)),

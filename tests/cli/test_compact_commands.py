@@ -207,7 +207,7 @@ def test_what_a_cluster_cannot_clean_is_told_and_checked(shell: LogShell) -> Non
         assert 4 == status.returncode
         first, second = json.loads(status.stdout)
         assert ("uncleanable", "idle") == (first["state"], second["state"])
-        assert "checksum" in first["fault"]
+        assert "expected CRC" in first["fault"]
         assert second["fault"] is None
         assert "is not compacted" in shell.told(1, "run", "clicks")
         assert "no such topic" in shell.told(1, "status", "nope")

@@ -375,7 +375,7 @@ class LogCleaner:
             cleaning_lines.aborted(key, error)
         else:
             self._failed(cleaning.log, error)
-        if error is None and not self._is_stopped:
+        if (error is None or self.wanted) and not self._is_stopped:
             self._ports.tasks.once(_TASK, 0, self.look)
 
     def _note(self, cleaning: _Cleaning) -> None:

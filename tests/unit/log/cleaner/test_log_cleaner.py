@@ -368,6 +368,22 @@ def test_what_is_not_compacted_or_uncleanable_or_gone_is_not_taken() -> None:
     assert {} == stage.cleaner.wanted
 
 
+def test_what_was_asked_for_is_cleaned_though_another_cannot_be() -> None:
+    stage = Stage()
+    rarely(stage, "t", "u")
+    damaged = stage.log(T0, b"1", b"2")
+    other = stage.log(U0, b"3", b"4")
+    file = stage.host.files.open(next(iter(damaged.segments)).file.path, write=True)
+    # The checksum.
+    file.write_at(17, bytes(4))
+    file.close()
+    stage.cleaner.clean_soon([T0, U0])
+    stage.clean()
+    assert [T0] == list(stage.cleaner.uncleanable)
+    assert [b"4"] == values(other)
+    assert {} == stage.cleaner.wanted
+
+
 def test_a_cleaner_that_is_not_enabled_does_what_it_is_asked_and_no_more() -> None:
     stage = Stage(is_enabled=False)
     first, second = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
