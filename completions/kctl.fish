@@ -781,6 +781,7 @@ complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcom
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l writable -d 'With --from-logs: write, to copies of what changes'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l racks -x -d 'The brokers racks (broker.rack), given in turn'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l processes -d 'A process for each broker, and one for the metadata store; or one for all'
+complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l log-dirs -x -d 'Directories of each broker'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l foreground -d 'Run in this process until Ctrl-C or SIGTERM, however long the start takes'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -l timeout -x -d 'Give up after this time'
 complete -c kctl -n '__fish_seen_subcommand_from cluster; and __fish_seen_subcommand_from start' -s o -x -a 'table wide json ndjson yaml csv name' -d 'table, wide, json, ndjson, yaml, csv or name'

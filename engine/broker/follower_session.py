@@ -91,6 +91,10 @@ class FollowerSession:
         """Tell whether the leader holds partitions for this follower."""
         return bool(self._held)
 
+    def holds(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether the leader holds a partition for this follower."""
+        return topic_partition in self._held
+
     def call(
         self,
         specs: Mapping[TopicPartition, FetchSpec],

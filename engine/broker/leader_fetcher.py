@@ -83,6 +83,10 @@ class LeaderFetcher:
         """Return the id of the fetch session and the epoch in it; 0, 0 without one."""
         return self._session.place
 
+    def asks_for(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether the session has a partition: one that rests is not asked for."""
+        return self._session.holds(topic_partition)
+
     def add(self, topic_partition: TopicPartition, leader_epoch: int) -> None:
         """Fetch a partition too, with the next round."""
         self.fetcher.add(topic_partition, leader_epoch)

@@ -46,7 +46,7 @@ _POLL_MS = 5
 PROBE_TIMEOUT_S = 2.0
 _PROGRAM = "engine.cluster"
 #: What a later start may change, beside settings.
-_CHANGEABLE = ("port", "zookeeper_port", "racks", "is_in_processes")
+_CHANGEABLE = ("port", "zookeeper_port", "racks", "is_in_processes", "log_dir_count")
 
 
 class ClusterStatus(NamedTuple):
@@ -236,6 +236,8 @@ def check_running(data: DataDirectory, plan: ClusterPlan) -> None:
         differences.append(f"it was started with ZooKeeper port {was}, not {plan.zookeeper_port}")
     if plan.racks != kept.racks:
         differences.append(f"it was started with racks {_listed(kept.racks)}")
+    if plan.log_dir_count != kept.log_dir_count:
+        differences.append(f"its brokers have log directories: {kept.log_dir_count} each")
     if plan.is_in_processes != kept.is_in_processes:
         how = "in processes of their own" if kept.is_in_processes else "in one process"
         differences.append(f"its brokers run {how}")
@@ -323,7 +325,8 @@ def plan_for(
 ) -> ClusterPlan:
     """Return the plan to start with: what is kept, changed by what was `given`.
 
-    The number of brokers of a cluster stays as it was made (OtherPlan). Settings that are given
+    The number of brokers of a cluster stays as it was made, and log directories are not taken from
+    them, for there may be replicas in them (OtherPlan). Settings that are given
     are added to those that are kept, without those that are `unset` (NotSet if one is not kept).
     """
     kept = data.plan()
@@ -335,6 +338,8 @@ def plan_for(
         return asked
     if "broker_count" in given and asked.broker_count != kept.broker_count:
         raise OtherPlan(data.path, "--brokers", kept.broker_count, asked.broker_count)
+    if "log_dir_count" in given and asked.log_dir_count < kept.log_dir_count:
+        raise OtherPlan(data.path, "--log-dirs", kept.log_dir_count, asked.log_dir_count)
     changed = {name: getattr(asked, name) for name in _CHANGEABLE if name in given}
     return kept._replace(**changed, settings={**settings, **asked.settings})
 
@@ -345,7 +350,7 @@ def directories_that_stay(data: DataDirectory) -> list[str]:
     None are known where the plan is damaged.
     """
     plan = _readable_plan(data) or ClusterPlan()
-    own = [data.broker_path(broker_id) for broker_id in plan.broker_ids()]
+    own = data.own_log_dirs(plan)
     return [path for path in data.log_dirs(plan) if path not in own]
 
 
@@ -365,9 +370,10 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
         raise ClusterInUse(data.path)
     plan = _readable_plan(data)
     if plan is None:
-        log_dirs = list(broker_directories(data, files).values())
+        found = broker_directories(data, files).values()
+        log_dirs = [path for paths in found for path in paths]
     else:
-        log_dirs = [data.broker_path(broker_id) for broker_id in plan.broker_ids()]
+        log_dirs = list(data.own_log_dirs(plan))
     remove_links(data, files)
     # The plan goes last: as long as it is there, an interrupted removal can be begun again.
     left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]

@@ -2,8 +2,8 @@
 
 ```
 cluster.json     how the cluster was made: {"brokers": 1, "host": …, "port": 9092, "settings": {…},
-                 "zookeeper_port": 0, "racks": ["a", …], "processes": false, "removed": [2, …]}
-                 the last four may be missing in older files
+                 "zookeeper_port": 0, "racks": ["a", …], "processes": false, "removed": [2, …],
+                 "log_dirs": 1}             the last five may be missing in older files
 cluster.lock     locked by the process that runs it
 cluster.start    locked by whoever starts or removes it, for so long
 running.json     that process: {"pid": …, "bootstrap_servers": …, "brokers": {"1": "host:port"},
@@ -14,7 +14,8 @@ served.json      whose log directories are served, where they are not the cluste
 znodes.sqlite    the metadata store
 request.json     what a command wants of the process, and its answer: see `requests.py`
 response.json
-broker-<id>/     the log directory of a broker
+broker-<id>/     the log directory of a broker, its first one
+broker-<id>-2/   the second one, and so on
 ```
 
 A broker that is a process of its own has more:
@@ -139,8 +140,21 @@ class DataDirectory:
         self.response_path = f"{path}/response.json"
 
     def broker_path(self, broker_id: int) -> str:
-        """Return the log directory of a broker."""
+        """Return the log directory of a broker, the first one if it has several."""
         return f"{self.path}/broker-{broker_id}"
+
+    def broker_paths(self, broker_id: int, count: int) -> list[str]:
+        """Return the log directories of a broker that has so many."""
+        first = self.broker_path(broker_id)
+        return [first, *(f"{first}-{number}" for number in range(2, count + 1))]
+
+    def own_log_dirs(self, plan: ClusterPlan) -> dict[str, int]:
+        """Return the log directories of our own for a plan's brokers, and whose each is."""
+        return {
+            path: broker_id
+            for broker_id in plan.broker_ids()
+            for path in self.broker_paths(broker_id, plan.log_dir_count)
+        }
 
     def broker_lock_path(self, broker_id: int) -> str:
         """Return what the process of a broker locks."""
@@ -193,7 +207,7 @@ class DataDirectory:
         """Return the log directories of a plan's brokers: those that it names, or our own."""
         named = plan.settings.get("log.dirs") or ""
         paths = [path.strip() for path in named.split(",") if path.strip()]
-        return paths or [self.broker_path(broker_id) for broker_id in plan.broker_ids()]
+        return paths or list(self.own_log_dirs(plan))
 
     def state(self) -> ClusterState:
         """Return what the files and the lock say; not to be asked by who holds the lock."""
@@ -220,6 +234,7 @@ class DataDirectory:
                 tuple(map(str, content.get("racks", ()))),
                 bool(content.get("processes", False)),
                 tuple(map(int, content.get("removed", ()))),
+                int(content.get("log_dirs", 1)),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise BadClusterFile(self.plan_path, f"not the plan of a cluster: {error}") from error
@@ -236,6 +251,7 @@ class DataDirectory:
             "racks": list(plan.racks),
             "processes": plan.is_in_processes,
             "removed": list(plan.removed_ids),
+            "log_dirs": plan.log_dir_count,
         }
         self._write(self.plan_path, content)
 

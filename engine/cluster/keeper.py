@@ -186,8 +186,9 @@ class ClusterKeeper:
             await self._members.stop(broker_id)
         self.plan = self.plan.without(broker_id)
         self._data.write_plan(self.plan)
-        for left in remove_log_dir(self._files, self._data.broker_path(broker_id)):
-            _log.warning("%s is not broker %d's and stays", left, broker_id)
+        for path in self._data.broker_paths(broker_id, self.plan.log_dir_count):
+            for left in remove_log_dir(self._files, path):
+                _log.warning("%s is not broker %d's and stays", left, broker_id)
         for path in self._data.broker_files(broker_id):
             remove_file(self._files, path)
 

@@ -26,7 +26,7 @@ from engine.naming import STORE_FILE
 
 #: What a file system has at its root.
 _HARMLESS = frozenset(("lost+found",))
-_BROKER_DIRECTORY = re.compile(r"broker-[0-9]{1,10}")
+_BROKER_DIRECTORY = re.compile(r"broker-([0-9]{1,10})(?:-([0-9]{1,4}))?")
 _SHOWN = 3
 #: What a repair has set aside, or did not come to put into place.
 _SET_ASIDE = re.compile(
@@ -56,13 +56,21 @@ class MetadataLost(StorageError):
         self.name = name
 
 
-def broker_directories(data: DataDirectory, files: Files) -> dict[int, str]:
+def broker_directories(data: DataDirectory, files: Files) -> dict[int, list[str]]:
     """Return the log directories below a data directory, by the broker that their name says."""
     if not files.is_dir(data.path):
         return {}
-    names = [name for name in files.list_dir(data.path) if _BROKER_DIRECTORY.fullmatch(name)]
-    paths = {int(name.partition("-")[2]): f"{data.path}/{name}" for name in names}
-    return {number: path for number, path in sorted(paths.items()) if files.is_dir(path)}
+    matches = map(_BROKER_DIRECTORY.fullmatch, files.list_dir(data.path))
+    found = sorted(
+        (int(match[1]), int(match[2] or 1), f"{data.path}/{match[0]}")
+        for match in matches
+        if match is not None
+    )
+    directories: dict[int, list[str]] = {}
+    for broker_id, _, path in found:
+        if files.is_dir(path):
+            directories.setdefault(broker_id, []).append(path)
+    return directories
 
 
 def check_start(data: DataDirectory, files: Files, plan: ClusterPlan) -> None:

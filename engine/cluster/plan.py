@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.errors import ConfigError
@@ -11,10 +12,9 @@ FIRST_BROKER_ID = 1
 _LISTENER = "PLAINTEXT"
 _INTERNAL_REPLICAS = 3
 _INTERNAL_MIN_ISR = 2
+_LOG_DIR_NAMES = ("log.dirs", "log.dir")
 # What is given to all brokers of a plan cannot be each one's own.
-_OWN_OF_EACH = (
-    "broker.id", "listeners", "advertised.listeners", "log.dir", "log.dirs",
-)  # fmt: skip
+_OWN_OF_EACH = ("broker.id", "listeners", "advertised.listeners", *_LOG_DIR_NAMES)
 
 
 class ClusterPlan(NamedTuple):
@@ -32,6 +32,8 @@ class ClusterPlan(NamedTuple):
     is_in_processes: bool = False
     #: Ids that brokers had which were removed: none is given twice.
     removed_ids: tuple[int, ...] = ()
+    #: How many log directories each broker has.
+    log_dir_count: int = 1
 
     def broker_ids(self) -> list[int]:
         """Return the ids of the brokers."""
@@ -56,11 +58,11 @@ class ClusterPlan(NamedTuple):
 
 
 def broker_settings(
-    plan: ClusterPlan, log_dir: str, broker_id: int, port: int | None = None
+    plan: ClusterPlan, log_dirs: Sequence[str], broker_id: int, port: int | None = None
 ) -> dict[str, str]:
     """Return the settings of one broker of a plan; what the plan sets counts before ours.
 
-    `port` is where it listens if the plan leaves it open.
+    `log_dirs` are its own directories. `port` is where it listens if the plan leaves it open.
     """
     # Internal topics cannot have more replicas than there are brokers.
     replicas = str(min(plan.broker_count, _INTERNAL_REPLICAS))
@@ -70,7 +72,7 @@ def broker_settings(
         **({} if rack is None else {"broker.rack": rack}),
         "broker.id": str(broker_id),
         "listeners": f"{_LISTENER}://{plan.host}:{port}",
-        "log.dirs": log_dir,
+        "log.dirs": ",".join(log_dirs),
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": str(min(plan.broker_count, _INTERNAL_MIN_ISR)),
@@ -95,6 +97,9 @@ def check_plan(plan: ClusterPlan) -> list[str]:
         raise ConfigError(
             "broker.rack", plan.settings["broker.rack"], "--racks gives each broker its own"
         )
+    named = next((name for name in _LOG_DIR_NAMES if name in plan.settings), None)
+    if plan.log_dir_count > 1 and named is not None:
+        raise ConfigError(named, plan.settings[named], "--log-dirs gives each broker its own")
     for name in _OWN_OF_EACH:
         if plan.broker_count > 1 and name in plan.settings:
             raise ConfigError(
@@ -103,6 +108,6 @@ def check_plan(plan: ClusterPlan) -> list[str]:
                 f"each of {plan.broker_count} brokers has one of its own, "
                 "and what is set here is for all of them",
             )
-    settings = BrokerSettings(broker_settings(plan, "/", FIRST_BROKER_ID))
+    settings = BrokerSettings(broker_settings(plan, ["/"], FIRST_BROKER_ID))
     check_served(settings, BrokerConfig.of(settings))
     return passed_over(settings)

@@ -127,7 +127,10 @@ def examine(data: DataDirectory, files: Files) -> Repair:
         check_present(data, files)
         directories = broker_directories(data, files)
         reasons[data.plan_path] = reason
-        rebuilt = ClusterPlan(broker_count=max(directories, default=FIRST_BROKER_ID))
+        rebuilt = ClusterPlan(
+            broker_count=max(directories, default=FIRST_BROKER_ID),
+            log_dir_count=max(map(len, directories.values()), default=1),
+        )
     plan = kept or rebuilt
     assert plan is not None
     found = find_cluster(files, _log_dirs(data, plan))
@@ -140,7 +143,7 @@ def examine(data: DataDirectory, files: Files) -> Repair:
 
 
 def _log_dirs(data: DataDirectory, plan: ClusterPlan) -> list[tuple[int, str]]:
-    own = {data.broker_path(broker_id): broker_id for broker_id in plan.broker_ids()}
+    own = data.own_log_dirs(plan)
     return [(own.get(path, FIRST_BROKER_ID), path) for path in data.log_dirs(plan)]
 
 

@@ -143,7 +143,9 @@ def _settings_of(
     broker_id: int,
     port: int | None,
 ) -> BrokerSettings:
-    settings = broker_settings(plan(), data.broker_path(broker_id), broker_id, port)
+    made = plan()
+    log_dirs = data.broker_paths(broker_id, made.log_dir_count)
+    settings = broker_settings(made, log_dirs, broker_id, port)
     # It is one for whoever connects there.
     settings["zookeeper.connect"] = znode_address
     return BrokerSettings(settings)

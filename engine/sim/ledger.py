@@ -98,7 +98,7 @@ class Ledger:
         for index in range(batch.count):
             accepted[batch.first_number + index] = base_offset + index if base_offset >= 0 else -1
         end = self._invariants.history(batch.partition).committed_end
-        if base_offset + batch.count > end:
+        if base_offset + batch.count > end and not self._invariants.is_unseen(batch.partition):
             self._invariants.broke(
                 "R8",
                 f"{producer.name} was told of {batch.partition} {base_offset} + {batch.count}, "
@@ -112,7 +112,7 @@ class Ledger:
         behind = None
         for batch in batch_ids(content):
             committed = history.committed.get(batch.base_offset)
-            if committed != batch:
+            if committed != batch and not self._invariants.is_unseen(partition):
                 text = f"{consumer} read {batch} of {partition}, committed {committed}"
                 self._invariants.broke("R14", text, partition)
             behind = batch.last_offset + 1

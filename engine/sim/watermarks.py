@@ -77,11 +77,12 @@ class WatermarkRules:
         if leader is None:
             return
         led = leader.storage.replica_manager.partitions
-        now_ms = self._nodes[fetcher.leader_id].machine.clock.monotonic_ms()
         for key, state in fetcher.fetcher.states.items():
             own, theirs = followed.get(key), led.get(key)
-            if own is None or theirs is None or not theirs.is_leader or not state.is_due(now_ms):
-                # One that rests is not asked for, while the session goes on with others.
+            if own is None or theirs is None or not theirs.is_leader:
+                continue
+            if not fetcher.asks_for(key):
+                # One that rests, or has rested, is asked for with the next whole round only.
                 continue
             if theirs.leader_epoch == state.leader_epoch and own.high_watermark < min(
                 own.log.log_end_offset, theirs.high_watermark

@@ -87,6 +87,10 @@ def start(
             help="A process for each broker, and one for the metadata store; or one for all.",
         ),
     ] = None,
+    log_dirs: Annotated[
+        int | None,
+        typer.Option("--log-dirs", metavar="N", min=1, max=100, help="Directories of each broker."),
+    ] = None,
     foreground: Annotated[
         bool,
         typer.Option(
@@ -122,6 +126,7 @@ def start(
         writable,
         racks,
         processes,
+        log_dirs,
     )
     return start_cluster(request)
 

@@ -15,7 +15,12 @@ _FLAGS = {
     "--one-process": ("processes", False),
 }
 #: Those with a whole number, and the least and the largest one.
-_NUMBERS = {"--brokers": (1, 1 << 31), "--port": (0, 65535), "--zookeeper-port": (0, 65535)}
+_NUMBERS = {
+    "--brokers": (1, 1 << 31),
+    "--port": (0, 65535),
+    "--zookeeper-port": (0, 65535),
+    "--log-dirs": (1, 100),
+}
 TIMEOUT_S = 300.0
 
 
@@ -28,7 +33,7 @@ def read_start(words: list[str]) -> dict[str, Any] | None:
         "timeout_s": TIMEOUT_S,
     }
     asked.update(data=None, brokers=None, port=None, zookeeper_port=None, output="table")
-    asked.update(from_logs=(), writable=False, racks=None, processes=None)
+    asked.update(from_logs=(), writable=False, racks=None, processes=None, log_dirs=None)
     left = iter(words)
     for word in left:
         if word in _FLAGS:

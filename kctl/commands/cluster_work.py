@@ -81,6 +81,7 @@ class StartRequest(NamedTuple):
     writable: bool = False
     racks: str | None = None
     processes: bool | None = None
+    log_dirs: int | None = None
 
 
 def _directory(data: str | None) -> DataDirectory:
@@ -144,6 +145,9 @@ def _plan(data: DataDirectory, request: StartRequest) -> ClusterPlan:
     if request.processes is not None:
         plan = plan._replace(is_in_processes=request.processes)
         given.add("is_in_processes")
+    if request.log_dirs is not None:
+        plan = plan._replace(log_dir_count=request.log_dirs)
+        given.add("log_dir_count")
     return daemon.plan_for(data, plan, frozenset(given), request.unset)
 
 

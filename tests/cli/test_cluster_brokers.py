@@ -193,6 +193,23 @@ def test_one_process_and_many_take_turns(shell: Shell) -> None:
     assert 1 == len(shell.status()["pids"])
 
 
+def test_brokers_have_as_many_log_directories_as_asked(shell: Shell) -> None:
+    shell.ok("cluster", "start", "--brokers", "2", "--port", "0", "--log-dirs", "2")
+    shell.ok("topics", "create", "t", "-p", "4", "-r", "2")
+    shell.ok("cluster", "stop")
+    # One more counts from a start on; none is taken away.
+    fewer = shell.run("cluster", "start", "--log-dirs", "1")
+    assert (1, True) == (fewer.returncode, "made with --log-dirs 2, not 1" in fewer.stderr)
+    shell.ok("cluster", "start", "--log-dirs", "3", "--processes")
+    rows = json.loads(shell.ok("brokers", "log-dirs", "-o", "json"))
+    found = [(row["broker_id"], Path(row["path"]).name, row["replicas"]) for row in rows]
+    assert found == [
+        (1, "broker-1", 2), (1, "broker-1-2", 2), (1, "broker-1-3", 0),
+        (2, "broker-2", 2), (2, "broker-2-2", 2), (2, "broker-2-3", 0),
+    ]  # fmt: skip
+    assert "log directories: 3 each" in shell.run("cluster", "start", "--log-dirs", "4").stderr
+
+
 def _server_behind_a_free_port() -> socket.socket:
     """Listen on a port whose predecessor is free, below those that systems give out by turns."""
     for port in range(20_000 + os.getpid() % 5_000 * 2, 32_000, 2):

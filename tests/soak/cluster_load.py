@@ -97,7 +97,7 @@ class ClusterLoad:
         self._is_over.set()
         self._thread.join()
         left = self._producer.flush(DEADLINE_S)
-        assert (0, []) == (left, self.errors)
+        assert (0, []) == (left, self.errors), (left, self.errors[:5])
         assert [sent - 1 for sent in self._sent] == self.acknowledged
 
     def check_seen(self, *, from_start: bool = False) -> None:

@@ -34,7 +34,7 @@ from tests.soak.cluster_load import DEADLINE_S, ClusterLoad
 _KCTL = [sys.executable, "-m", "kctl"]
 _TOPIC, _BALLAST = "moved", "ballast"
 _PARTITIONS = 6
-_SLOW = "3MB"
+_SLOW = "1MB"
 _SESSION = "zookeeper.session.timeout.ms=3000"
 
 
@@ -48,6 +48,7 @@ class MoveSoak:
         self._is_ours = address is None
         if address is None:
             words = ("--brokers", str(broker_count), "--port", "0", "--processes")
+            words = (*words, "--log-dirs", "2")
             settings = ("--set", _SESSION, "--set", "auto.leader.rebalance.enable=false")
             self.kctl("cluster", "start", "--data", self._data, *words, *settings)
             status = self.json("cluster", "status", "--data", self._data)
@@ -103,6 +104,35 @@ class MoveSoak:
             for row in topic["partitions"]
         }
 
+    def directories(self) -> dict[tuple[int, str, int], str]:
+        """Return in which directory of its broker each replica is."""
+        words = ("--replicas", "--topic", _TOPIC, "--topic", _BALLAST, *self._where)
+        rows = self.json("brokers", "log-dirs", *words)
+        assert not any(row["is_future"] for row in rows)
+        return {(row["broker_id"], row["topic"], row["partition"]): row["path"] for row in rows}
+
+    def crossed_plan(self) -> tuple[str, dict[tuple[int, str, int], str]]:
+        """Have every replica go to the next directory of its broker; its file, and what it says."""
+        paths: dict[int, list[str]] = {}
+        for row in self.json("brokers", "log-dirs", *self._where):
+            paths.setdefault(row["broker_id"], []).append(row["path"])
+        wanted = {
+            key: paths[key[0]][(paths[key[0]].index(path) + 1) % len(paths[key[0]])]
+            for key, path in self.directories().items()
+        }
+        partitions = [
+            {
+                "topic": topic,
+                "partition": partition,
+                "replicas": ids,
+                "log_dirs": [wanted[id_, topic, partition] for id_ in ids],
+            }
+            for (topic, partition), ids in self.replicas().items()
+        ]
+        path = self._folder / f"{time.monotonic_ns()}.json"
+        path.write_text(json.dumps({"version": 1, "partitions": partitions}))
+        return str(path), wanted
+
     def plan(self, *words: str) -> str:
         """Make a plan and return its file."""
         path = str(self._folder / f"{time.monotonic_ns()}.json")
@@ -112,17 +142,23 @@ class MoveSoak:
     def begin(self, path: str) -> subprocess.Popen[bytes]:
         """Begin to execute a plan, slowly, and return once something moves."""
         words = ("execute", path, "-y", "--throttle", _SLOW, "--moves-per-broker", "1")
-        executing = subprocess.Popen(
-            [*_KCTL, "reassign", *words, *self._where],
-            env=self._environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        executing = self.beside(*words)
         end_s = time.monotonic() + DEADLINE_S
         while not self.json("reassign", "status", *self._where):
             assert time.monotonic() < end_s
-            assert executing.poll() is None, "nothing had to be moved"
+            said = (self._folder / "beside.log").read_text()
+            assert executing.poll() is None, f"nothing had to be moved: {said}"
         return executing
+
+    def beside(self, *words: str) -> subprocess.Popen[bytes]:
+        """Begin to run a command of `kctl reassign`."""
+        with (self._folder / "beside.log").open("w") as said:
+            return subprocess.Popen(
+                [*_KCTL, "reassign", *words, *self._where],
+                env=self._environment,
+                stdout=said,
+                stderr=said,
+            )
 
     # Steps
 
@@ -188,6 +224,23 @@ class MoveSoak:
         self.kctl("reassign", "rollback", f"{path}.journal", "-y", *self._where)
         assert before == self.replicas()
 
+    def change_directories(self) -> None:
+        """Have every replica change its directory, interrupted once; then bring all back."""
+        before = self.directories()
+        path, wanted = self.crossed_plan()
+        executing = self.beside("execute", path, "-y", "--log-dirs-throttle", _SLOW)
+        end_s = time.monotonic() + DEADLINE_S
+        while not Path(f"{path}.journal").exists():
+            assert time.monotonic() < end_s
+            time.sleep(0.01)
+        time.sleep(1)
+        executing.kill()
+        executing.wait()
+        self.kctl("reassign", "resume", f"{path}.journal", *self._where)
+        assert wanted == self.directories()
+        self.kctl("reassign", "rollback", f"{path}.journal", "-y", *self._where)
+        assert before == self.directories()
+
     def kill_kctl(self) -> None:
         """Kill kctl while something moves; resume."""
         drained = self.brokers[1]
@@ -224,6 +277,8 @@ class MoveSoak:
         self.step("roll back", self.roll_back)
         self.step("cancel", self.cancel)
         self.step("kctl killed", self.kill_kctl)
+        if len(self.json("brokers", "log-dirs", str(self.brokers[0]), *self._where)) > 1:
+            self.step("other directories and back", self.change_directories)
         if self._is_ours:
             for who in ("target", "leader", "controller"):
                 self.step(f"{who} killed", lambda who=who: self.kill_broker(who))  # type: ignore[misc]

@@ -58,6 +58,11 @@ def test_the_status_shows_what_is_set_but_no_password(data: DataDirectory) -> No
 
 def test_the_number_of_brokers_stays(data: DataDirectory) -> None:
     data.write_plan(MADE)
+    more = daemon.plan_for(data, ClusterPlan(log_dir_count=3), frozenset({"log_dir_count"}))
+    assert 3 == more.log_dir_count
+    data.write_plan(more)
+    with pytest.raises(OtherPlan, match="--log-dirs 3, not 2"):
+        daemon.plan_for(data, ClusterPlan(log_dir_count=2), frozenset({"log_dir_count"}))
     with pytest.raises(OtherPlan, match="--brokers 1, not 3"):
         daemon.plan_for(data, ClusterPlan(broker_count=3), frozenset(["broker_count"]))
 

@@ -39,7 +39,12 @@ def test_a_plan_alone_is_a_stopped_cluster(data: DataDirectory) -> None:
 
 def test_a_plan_is_kept_whole(data: DataDirectory, tmp_path: Path) -> None:
     plan = PLAN._replace(
-        broker_count=3, racks=("a", "b"), is_in_processes=True, removed_ids=(2,), zookeeper_port=7
+        broker_count=3,
+        racks=("a", "b"),
+        is_in_processes=True,
+        removed_ids=(2,),
+        zookeeper_port=7,
+        log_dir_count=2,
     )
     data.write_plan(plan)
     assert plan == data.plan()
@@ -47,6 +52,16 @@ def test_a_plan_is_kept_whole(data: DataDirectory, tmp_path: Path) -> None:
     older = {"brokers": 1, "host": "127.0.0.1", "port": 9093, "settings": {"num.partitions": "3"}}
     path.write_text(json.dumps(older))
     assert PLAN == data.plan()
+
+
+def test_each_broker_has_its_log_directories(data: DataDirectory) -> None:
+    plan = PLAN._replace(broker_count=3, removed_ids=(2,), log_dir_count=2)
+    names = [path.removeprefix(f"{data.path}/") for path in data.log_dirs(plan)]
+    three = ["broker-3", "broker-3-2", "broker-4", "broker-4-2"]
+    assert ["broker-1", "broker-1-2", *three] == names
+    assert [1, 1, 3, 3, 4, 4] == list(data.own_log_dirs(plan).values())
+    elsewhere = PLAN._replace(settings={"log.dirs": "/a, /b"})
+    assert ["/a", "/b"] == data.log_dirs(elsewhere)
 
 
 def test_a_process_that_left_its_file_behind_has_crashed(data: DataDirectory) -> None:

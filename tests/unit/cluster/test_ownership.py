@@ -8,7 +8,7 @@ import pytest
 
 from engine.cluster import daemon
 from engine.cluster.data_directory import DataDirectory
-from engine.cluster.ownership import FolderInUse, MetadataLost, check_start
+from engine.cluster.ownership import FolderInUse, MetadataLost, broker_directories, check_start
 from engine.cluster.plan import ClusterPlan
 from engine.host.real import RealFiles
 
@@ -49,6 +49,23 @@ def test_an_empty_folder_and_what_a_start_left_are_taken(data: DataDirectory, fo
         (folder / name).write_text("")
     check_start(data, FILES, PLAN)
     check_start(DataDirectory(FILES, f"{folder}/new"), FILES, PLAN)
+
+
+def test_directories_are_told_by_their_brokers(data: DataDirectory, folder: Path) -> None:
+    for name in ("broker-10", "broker-2-3", "broker-2", "broker-2-2", "broker-2-x", "broker-"):
+        (folder / name).mkdir()
+    (folder / "broker-3").write_text("no directory")
+    two = [f"{folder}/broker-2", f"{folder}/broker-2-2", f"{folder}/broker-2-3"]
+    assert {2: two, 10: [f"{folder}/broker-10"]} == broker_directories(data, FILES)
+
+
+def test_all_log_directories_of_a_broker_are_removed(data: DataDirectory, folder: Path) -> None:
+    data.write_plan(PLAN._replace(log_dir_count=2))
+    _partition(folder).rename(folder / "t-0")
+    (folder / "broker-1-2").mkdir()
+    (folder / "t-0").rename(folder / "broker-1-2" / "t-0")
+    assert [] == daemon.destroy(data, FILES)
+    assert not folder.exists()
 
 
 def test_log_directories_of_the_plan_are_nothing_foreign(data: DataDirectory, folder: Path) -> None:

@@ -10,16 +10,25 @@ from engine.errors import ConfigError
 
 def test_what_a_plan_sets_counts_before_what_is_usual() -> None:
     plan = ClusterPlan(port=9100, settings={"offsets.topic.replication.factor": "2"})
-    settings = broker_settings(plan, "/data/broker-1", 1)
+    settings = broker_settings(plan, ["/data/broker-1"], 1)
     assert settings["listeners"] == "PLAINTEXT://127.0.0.1:9100"
     assert settings["log.dirs"] == "/data/broker-1"
     assert settings["offsets.topic.replication.factor"] == "2"
     assert settings["transaction.state.log.replication.factor"] == "1"
 
 
+def test_a_broker_has_all_its_log_directories() -> None:
+    plan = ClusterPlan(broker_count=2, log_dir_count=2)
+    assert "/a,/b" == broker_settings(plan, ["/a", "/b"], 1)["log.dirs"]
+    assert [] == check_plan(plan)
+    for name in ("log.dirs", "log.dir"):
+        with pytest.raises(ConfigError, match="--log-dirs gives each broker its own"):
+            check_plan(ClusterPlan(settings={name: "/a"}, log_dir_count=2))
+
+
 def test_any_free_port_stays_any() -> None:
     plan = ClusterPlan(port=0)
-    assert broker_settings(plan, "/", 1)["listeners"] == "PLAINTEXT://127.0.0.1:0"
+    assert broker_settings(plan, ["/"], 1)["listeners"] == "PLAINTEXT://127.0.0.1:0"
 
 
 def test_settings_that_no_broker_knows_are_told() -> None:
@@ -46,15 +55,15 @@ def test_what_each_broker_has_of_its_own_is_not_set_for_all() -> None:
 def test_several_brokers_listen_one_port_after_the_other() -> None:
     plan = ClusterPlan(broker_count=3, port=9100)
     assert check_plan(plan) == []
-    listeners = [broker_settings(plan, "/", id_)["listeners"] for id_ in plan.broker_ids()]
+    listeners = [broker_settings(plan, ["/"], id_)["listeners"] for id_ in plan.broker_ids()]
     assert [f"PLAINTEXT://127.0.0.1:{port}" for port in (9100, 9101, 9102)] == listeners
 
 
 def test_racks_are_given_in_turn() -> None:
     plan = ClusterPlan(broker_count=3, racks=("a", "b"))
-    racks = [broker_settings(plan, "/", id_)["broker.rack"] for id_ in plan.broker_ids()]
+    racks = [broker_settings(plan, ["/"], id_)["broker.rack"] for id_ in plan.broker_ids()]
     assert ["a", "b", "a"] == racks
-    assert "broker.rack" not in broker_settings(ClusterPlan(), "/", 1)
+    assert "broker.rack" not in broker_settings(ClusterPlan(), ["/"], 1)
 
 
 def test_a_rack_for_all_and_one_for_each_do_not_go_together() -> None:
@@ -65,9 +74,9 @@ def test_a_rack_for_all_and_one_for_each_do_not_go_together() -> None:
 
 def test_an_open_port_is_the_one_of_the_last_time() -> None:
     plan = ClusterPlan(port=0)
-    assert broker_settings(plan, "/", 1, 4711)["listeners"] == "PLAINTEXT://127.0.0.1:4711"
+    assert broker_settings(plan, ["/"], 1, 4711)["listeners"] == "PLAINTEXT://127.0.0.1:4711"
     fixed = plan._replace(port=9092)
-    assert broker_settings(fixed, "/", 2, 4711)["listeners"] == "PLAINTEXT://127.0.0.1:9093"
+    assert broker_settings(fixed, ["/"], 2, 4711)["listeners"] == "PLAINTEXT://127.0.0.1:9093"
 
 
 def test_no_id_is_given_twice() -> None:

@@ -96,6 +96,7 @@ def test_asking_for_what_is_already_is_answered_without_a_write() -> None:
         ([1, 2, 3], {"partition_epoch": 1, "leader_recovery_state": 1}, 42),
         ([1], {"partition_epoch": 1, "leader_recovery_state": 1}, 42),
         ([1, 2, 9], {"partition_epoch": 1}, 107),
+        ([1, 2, 9], {"partition_epoch": 1, "version": 2}, 107),
         ([1, 2, 9], {"partition_epoch": 1, "version": 1}, 55),
         ([1], {"partition_index": 7}, 3),
     ],
@@ -184,6 +185,14 @@ def test_a_broker_that_stops_leads_and_follows_nothing_any_more() -> None:
     cluster.kill(3)
     assert (-1, (3,), 1) == cluster.leader_isr_epoch("alone")
     assert [] == cluster.failures()
+
+
+def test_a_broker_that_died_after_its_stop_is_a_stopping_one_no_more() -> None:
+    cluster = Cluster(2)
+    assert 0 == shut_down(cluster, 2).error_code
+    assert {2} == cluster.controller.context.shutting_down
+    cluster.kill(2)
+    assert set() == cluster.controller.context.shutting_down
 
 
 def test_what_nobody_else_can_lead_remains() -> None:

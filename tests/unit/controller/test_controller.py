@@ -246,6 +246,13 @@ def test_a_state_that_nobody_understands_stops_its_partition_alone() -> None:
     assert [("t-0", "online")] == [each[:2] for each in cluster.active.reporter.refusals]
 
 
+def test_a_broker_of_the_highest_id_is_a_broker() -> None:
+    cluster = Cluster(1)
+    cluster.start(2_147_483_647)
+    assert [] == cluster.failures()
+    assert [1, 2_147_483_647] == cluster.controller.context.live_ids()
+
+
 @pytest.mark.parametrize("name", ["seven", "99999999999", "-1"])
 def test_a_registration_that_is_no_brokers_is_reported(name: str) -> None:
     cluster = Cluster(1)
@@ -450,6 +457,30 @@ def test_a_replica_that_cannot_be_read_is_replaced() -> None:
     assert [] == cluster.failures()
 
 
+def test_what_a_broker_could_not_read_is_forgotten_when_it_dies() -> None:
+    cluster = Cluster(2)
+    cluster.create_topic("t", (2, 1))
+    cluster.active.channel.errors[2, T0] = 56
+    now(cluster.admin.create(LOG_DIR_EVENT_PREFIX, encode_log_dir_event(2), sequential=True))
+    cluster.settle()
+    assert {T0} == cluster.controller.context.offline_replicas[2]
+    cluster.kill(2)
+    assert 2 not in cluster.controller.context.offline_replicas
+
+
+def test_an_answer_of_a_broker_that_is_gone_or_refuses_all_is_passed_over() -> None:
+    cluster = Cluster(2)
+    cluster.create_topic("t", (2, 1))
+    response = message_class("LeaderAndIsrResponse")
+    errors = [response.LeaderAndIsrPartitionError(partition_index=0, error_code=56)]
+    topic_id = cluster.controller.context.topic_ids["t"]
+    topics = [response.LeaderAndIsrTopicError(topic_id=topic_id, partition_errors=errors)]
+    for broker_id, error_code in ((9, 0), (2, 41)):
+        answer = response(error_code=error_code, topics=topics)
+        now(cluster.controller._brokers.on_leader_and_isr_response(broker_id, answer))
+    assert not any(cluster.controller.context.offline_replicas.values())
+
+
 def test_isr_changes_of_old_brokers_are_read_told_and_removed() -> None:
     cluster = Cluster(2)
     cluster.create_topic("t", (1, 2))
@@ -487,6 +518,7 @@ def test_deletion_leaves_nothing_and_tells_brokers_first() -> None:
     assert [] == cluster.children("/admin/delete_topics")
     context = cluster.controller.context
     assert ({}, {}, set()) == (context.topics, context.topic_names, context.to_delete)
+    assert (set(), set()) == (context.deletion_started, context.ineligible_for_deletion)
     sent = cluster.active.channel.take()
     assert "UpdateMetadataRequest" == sent[0][1]
     assert {-2} == {leader for *_, leader in partitions_told(sent[:2])}

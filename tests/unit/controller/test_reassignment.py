@@ -448,14 +448,14 @@ def write_node(cluster: Cluster, targets: dict[TopicPartition, tuple[int, ...]])
 
 def test_the_old_node_is_obeyed_and_removed_with_its_last_partition() -> None:
     cluster, told = started((1, 2), (2, 1), catch_up=False)
-    write_node(cluster, {T0: (3, 2), T1: (3, 1), TopicPartition("x", 0): (1,)})
-    assert encode_reassignment({T0: (3, 2), T1: (3, 1)}) == now(cluster.admin.get(NODE))[0]
+    write_node(cluster, {T0: (3, 2), T1: (3, 2), TopicPartition("x", 0): (1,)})
+    assert encode_reassignment({T0: (3, 2), T1: (3, 2)}) == now(cluster.admin.get(NODE))[0]
     told.propose(T0, (1, 2, 3))
-    assert encode_reassignment({T1: (3, 1)}) == now(cluster.admin.get(NODE))[0]
+    assert encode_reassignment({T1: (3, 2)}) == now(cluster.admin.get(NODE))[0]
     told.propose(T1, (2, 1, 3))
     assert not cluster.exists(NODE)
     assert PartitionAssignment((3, 2)) == stored(cluster)
-    assert PartitionAssignment((3, 1)) == stored(cluster, 1)
+    assert PartitionAssignment((3, 2)) == stored(cluster, 1)
     # Another one is seen as well.
     write_node(cluster, {T0: (1, 2)})
     told.propose(T0, (2, 3, 1))

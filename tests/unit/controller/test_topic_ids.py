@@ -25,9 +25,11 @@ class Drawn:
         raise AssertionError(bound)
 
 
-@pytest.mark.parametrize("byte", [0x00, 0xFF, 0x5A])
-def test_an_id_is_random_but_for_version_and_variant(byte: int) -> None:
-    drawn = bytes([0x01]) + bytes([byte]) * 15
+@pytest.mark.parametrize(
+    "rest", [bytes(15), b"\xff" * 15, bytes(range(0x51, 0x60)), bytes(range(0xA1, 0xB0))]
+)
+def test_an_id_is_random_but_for_version_and_variant(rest: bytes) -> None:
+    drawn = b"\x01" + rest
     topic_id = random_topic_id(Drawn(drawn))
     assert uuid.UUID(bytes=drawn, version=4).bytes == topic_id
 

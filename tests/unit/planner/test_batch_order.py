@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 from engine.planner.batch_order import ChangeQueue, batch_changes
+from engine.planner.constraints import PlanConstraints
+from engine.planner.log_dir_levelling import batch_log_dir_moves
 from engine.planner.plan import PartitionChange
 from engine.planner.planner import drain
 from tests.unit.planner.clusters import cluster, moved
@@ -65,3 +67,15 @@ def test_a_plan_leaves_out_what_no_order_leaves_room_for() -> None:
     plan = drain(model, [1])
     assert 1 == len(moved(plan))
     assert 1 == len(plan.unmet)
+
+
+def test_a_broker_changes_so_many_directories_at_a_time_the_largest_first() -> None:
+    def directory_change(number: int, *broker_ids: int) -> PartitionChange:
+        dirs = ("/a",) * len(broker_ids), ("/b",) * len(broker_ids)
+        made = PartitionChange("t", number, broker_ids, broker_ids, 1, 1, size_bytes=number)
+        return made._replace(old_log_dirs=dirs[0], new_log_dirs=dirs[1])
+
+    changes = [directory_change(number, 1) for number in range(5)]
+    changes += [directory_change(5, 2), directory_change(6, 1, 2)]
+    batches = batch_log_dir_moves(changes, PlanConstraints(moves_per_broker=2))
+    assert [[6, 5, 4], [3, 2], [1, 0]] == batches

@@ -27,6 +27,12 @@ def test_racks_are_kept_apart_unless_they_do_not_matter() -> None:
     assert any({1, 4} <= set(replicas) for replicas in ignored.values())
 
 
+def test_brokers_without_racks_have_all_replicas_asked_for_each_on_another() -> None:
+    model = cluster([None] * 4, [(1, 2, 3)] * 6)
+    for replicas in generate_kafka_way(model, [1, 2, 3, 4], ["t"], Random(1)).values():
+        assert (3, 3) == (len(replicas), len(set(replicas)))
+
+
 def test_topics_that_are_not_there_are_left_out() -> None:
     assert {} == generate_kafka_way(MODEL, [1, 2, 3], ["other"], Random(1))
 

@@ -32,7 +32,9 @@ def test_it_waits_until_the_followers_have_it() -> None:
 def test_it_times_out_as_any_produce() -> None:
     broker = Broker((1, 2))
     promise = append(broker)
-    broker.pass_time(100)
+    broker.pass_time(99)
+    assert not promise.is_kept
+    broker.pass_time(1)
     (result,) = promise.result().values()
     assert result.error is not None
     assert (7, 0) == (result.error.code, result.base_offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.errors import StorageError
 from engine.log.log_types import OffsetMetadata
 from engine.model import TopicPartition
-from engine.replication.delayed_fetch import DelayedFetch, WaitingPartition
+from engine.replication.delayed_fetch import DelayedFetch, UsualDelayedFetch, WaitingPartition
 from engine.replication.errors import UnknownTopicOrPartition
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
@@ -73,6 +73,24 @@ def test_a_partition_counts_up_to_its_own_limit() -> None:
     operation = waiting_on(partition, CONSUMER._replace(min_bytes=50), max_bytes=10)
     partition.append(sent(), 1)
     assert not operation.can_complete()
+
+
+def test_the_wait_of_a_consumer_ends_with_exactly_the_bytes_that_it_waits_for() -> None:
+    partition = leader_of()
+    waiting = WaitingPartition(PARTITION, FetchSpec(0, 1 << 20), partition.log.locate(0))
+    enough, more = (
+        UsualDelayedFetch(
+            100,
+            CONSUMER._replace(min_bytes=min_bytes),
+            waiting,
+            {PARTITION: partition},
+            lambda: None,
+        )
+        for min_bytes in (len(sent()), len(sent()) + 1)
+    )
+    assert not enough.can_complete()
+    partition.append(sent(), 1)
+    assert (True, False) == (enough.can_complete(), more.can_complete())
 
 
 def test_a_new_segment_ends_the_wait() -> None:

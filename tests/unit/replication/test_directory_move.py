@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from engine.limits import SENDFILE_BYTES_MIN
+from engine.log.log_config import LogConfig
+from engine.log.segment import Segment
 from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace, move_step
 from engine.replication.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
 from engine.replication.partition_types import EpochEnd
-from tests.unit.log.writing import fill, new_log
+from tests.unit.log.writing import fill, new_log, sent
 from tests.unit.replication.replicas import leader_of, state
 
 
@@ -58,6 +61,23 @@ def test_a_log_whose_records_were_deleted_meanwhile_is_begun_anew() -> None:
     while move.step(1 << 20, 0) is not None:
         pass
     assert (7, 9) == (future.log_start_offset, future.log_end_offset)
+
+
+def test_a_copy_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    borrowed: list[int] = []
+    noted: list[int] = []
+
+    def borrow(_segment: Segment) -> None:
+        borrowed.append(1)
+        noted.append(1)
+
+    monkeypatch.setattr(Segment, "borrow", borrow)
+    monkeypatch.setattr(Segment, "give_back", lambda _segment: borrowed.pop())
+    partition = leader_of(log_config=LogConfig())
+    partition.append(sent(value=b"v" * SENDFILE_BYTES_MIN), 1)
+    assert SENDFILE_BYTES_MIN < (DirectoryMove(partition, new_log()).step(1 << 20, 0) or 0)
+    assert [1] == noted
+    assert [] == borrowed
 
 
 def test_a_start_that_rises_amid_the_copy_is_followed() -> None:

@@ -217,9 +217,13 @@ def test_a_partition_with_an_error_rests_and_holds_up_no_other(code: int) -> Non
     assert {PARTITION, OTHER} == set(pair.fetcher.asked())
 
 
-def test_a_fenced_partition_is_dropped_until_the_next_order() -> None:
+def test_a_fenced_partition_is_dropped_until_the_next_order(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO")
     pair = Pair().begin().answer(FENCED_LEADER_EPOCH)
     assert {} == pair.fetcher.states
+    assert [f"{PARTITION} is fetched no more in epoch 5: there is a newer one"] == caplog.messages
     pair.own.become_follower(state((1, 2), epoch=6))
     pair.fetcher.add(PARTITION, 6)
     assert 6 == pair.fetcher.asked()[PARTITION].current_leader_epoch
@@ -241,6 +245,21 @@ def test_an_answer_to_an_earlier_epoch_or_offset_is_passed_over() -> None:
     pair.fetcher.taken(asked, late)
     assert 3 == pair.fetcher.states[PARTITION].fetch_offset
     pair.fetcher.taken(pair.fetcher.asked(), [(OTHER, LeaderAnswer(0))])
+
+
+def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behind_it() -> None:
+    pair = Pair().begin()
+    spec = pair.fetcher.asked()[PARTITION]
+    given = LeaderAnswer(0, 1, 0, bytes(sent(3)))
+    following = pair.fetcher.take_given(PARTITION, spec, given)
+    assert following == pair.fetcher.asked()[PARTITION]
+    assert (3, 1) == (pair.own.log.log_end_offset, pair.own.high_watermark)
+    assert pair.fetcher.take_given(PARTITION, spec, given) is None, "it was asked for before"
+    assert pair.fetcher.take_given(OTHER, spec, given) is None
+    assert pair.fetcher.awaits(PARTITION, following)
+    assert not pair.fetcher.awaits(PARTITION, spec)
+    assert not pair.fetcher.awaits(OTHER, spec)
+    assert 3 == pair.own.log.log_end_offset
 
 
 def test_a_replica_that_leads_now_is_changed_no_more() -> None:

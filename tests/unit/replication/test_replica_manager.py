@@ -239,6 +239,15 @@ def test_a_fetch_ends_empty_at_its_deadline() -> None:
     assert [0] == broker.sizes()
 
 
+def test_a_fetch_that_has_enough_beyond_its_own_limit_does_not_wait() -> None:
+    broker = Broker()
+    broker.produce(sent())
+    size = len(sent())
+    params = CONSUMER._replace(min_bytes=2 * size, max_bytes=size)
+    broker.fetch_all(params, [(PARTITION, FetchSpec(0, 1 << 20))] * 2)
+    assert [size] == broker.sizes()
+
+
 def test_a_consumer_never_completes_a_produce() -> None:
     broker = Broker((1, 2))
     broker.produce(sent())
