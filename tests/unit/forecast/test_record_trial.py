@@ -14,8 +14,12 @@ from engine.forecast.record_trial import RecordTrial, TrialRange, try_records
 from engine.log.batch_scan import scan_batches
 from engine.log.cleaner.cleaning import CleaningSettings
 from engine.log.txn_index import parse_txn_index
+from engine.records.batch import BatchView
+from engine.records.batch_header import HEADER_BYTES
 from tests.golden_cases import case
 from tests.unit.forecast.compacted_dirs import FILES, NOW_MS, cleaned, config, golden_directory
+from tests.unit.forecast.compacted_dirs import tried as tried_directory
+from tests.unit.log.cleaner.cleaned_logs import batch_of
 
 TOPICS = tuple(sorted(case("compact")["topics"]))
 
@@ -98,6 +102,47 @@ def test_keys_that_do_not_fit_are_told_and_free_less(tmp_path: Path) -> None:
     assert 0 < narrow.mapped_offset < log.first_dirty_offset == whole.mapped_offset
     assert narrow.kept_records > whole.kept_records
     assert whole.read_bytes == narrow.read_bytes
+
+
+def test_a_full_map_ends_where_that_of_a_cleaning_does(tmp_path: Path) -> None:
+    directory = golden_directory(tmp_path)
+    (log,) = cleaned(golden_directory(tmp_path / "other"), "kv-drop")
+    (first_pass,) = tried_directory(directory, tmp_path / "trial", "kv-drop", map_bytes=24 * 20)
+    narrow = tried(directory, log, 24 * 20)
+    assert first_pass.first_dirty_offset == narrow.mapped_offset
+    assert first_pass.freed_records == narrow.read_records - narrow.kept_records
+
+
+def test_no_room_for_any_key_maps_nothing() -> None:
+    batch = BatchView(batch_of([(b"a", b"1"), (b"a", b"2")], base_offset=5))
+
+    def read(_start: int, _end: int) -> Iterator[StoredBatches]:
+        yield StoredBatches([batch], [])
+
+    offsets = TrialRange(5, 7, 7)
+    trial = try_records(read, offsets, config(), CleaningSettings(0), NOW_MS)
+    assert (5, 2, 2) == (trial.mapped_offset, trial.read_records, trial.kept_records)
+    roomy = try_records(read, offsets, config(), CleaningSettings(1024), NOW_MS)
+    assert (7, 2, 1) == (roomy.mapped_offset, roomy.read_records, roomy.kept_records)
+
+
+def test_the_last_batch_of_a_producer_stays_while_it_may_come_back() -> None:
+    """Without its records: its sequence is what the producer goes on from."""
+    producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0}
+
+    def kept_bytes(at_ms: int) -> int:
+        first = BatchView(batch_of([(b"a", b"1")], at_ms, base_offset=0, **producer))
+        second = BatchView(batch_of([(b"a", b"2")], at_ms, base_offset=1))
+
+        def read(_start: int, _end: int) -> Iterator[StoredBatches]:
+            yield StoredBatches([first, second], [])
+
+        trial = try_records(read, TrialRange(0, 2, 2), config(), CleaningSettings(1024), NOW_MS)
+        assert 1 == trial.kept_records
+        return trial.kept_bytes - second.size_bytes
+
+    assert HEADER_BYTES == kept_bytes(NOW_MS - 86_400_000)
+    assert 0 == kept_bytes(NOW_MS - 86_400_001)
 
 
 def test_an_empty_partition_has_nothing() -> None:
