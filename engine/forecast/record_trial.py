@@ -154,7 +154,7 @@ class _KeyReading:
 
     def _note_producer(self, batch: BatchView) -> None:
         producer_id, epoch = batch.producer_id, batch.producer_epoch
-        if batch.max_timestamp_ms < self._oldest_ms:
+        if batch.max_timestamp_ms <= self._oldest_ms:
             self.producers.pop(producer_id, None)
             return
         if not batch.is_control:

@@ -41,8 +41,15 @@ _AT_WORK = (CompactionPhase.WAITING, CompactionPhase.CLEANING)
 #: So many topics get their commands.
 _ADVISED_MAX = 5
 
-Replica = tuple[TopicPartition, int]
-Replicas = dict[Replica, LogCompaction]
+
+class CleanedReplica(NamedTuple):
+    """A partition on one broker."""
+
+    name: TopicPartition
+    broker_id: int
+
+
+Replicas = dict[CleanedReplica, LogCompaction]
 
 
 class NoCleanerTells(EngineError):
@@ -107,7 +114,7 @@ def _asked(
     with daemon.turn(data, RealFiles(), RealClock(), timeout_s, pause):
         told = ask_compaction(data, RealClock(), timeout_s, pause, topics=topics, begins=begins)
     return {
-        (TopicPartition(log.topic, log.partition), broker_id): log
+        CleanedReplica(TopicPartition(log.topic, log.partition), broker_id): log
         for broker_id, logs in sorted(told.items())
         for log in logs
     }
@@ -121,7 +128,7 @@ def _tell_silent(data: DataDirectory) -> None:
 
 
 def _of_topics(replicas: Replicas, names: Collection[str] | None) -> Replicas:
-    chosen = {key: log for key, log in replicas.items() if names is None or key[0].topic in names}
+    chosen = {key: log for key, log in replicas.items() if names is None or key.name.topic in names}
     return dict(sorted(chosen.items()))
 
 
@@ -137,11 +144,11 @@ def show_status(options: ClusterOptions, request: CleanStatusRequest) -> int:
             raise NoCleanerTells
         names, failures = _named(client, request)
         writer = RowWriter(STATUS_COLUMNS, request.output, is_stream=request.watch)
-        seen: dict[Replica, dict[str, Any]] = {}
+        seen: dict[CleanedReplica, dict[str, Any]] = {}
         while True:
             replicas = _of_topics(_asked(client, data), names)
             for key, log in replicas.items():
-                row = status_row(key[1], log)
+                row = status_row(key.broker_id, log)
                 if seen.get(key) != row:
                     seen[key] = row
                     writer.write(row)
@@ -194,7 +201,7 @@ def clean_cluster(options: ClusterOptions, request: CompactRunRequest) -> int:
     rows = []
     for key, log in after.items():
         if log.fault is not None:
-            report_error(EngineError(log.fault), f"{key[0]} on broker {key[1]}")
+            report_error(EngineError(log.fault), f"{key.name} on broker {key.broker_id}")
             failures += 1
         else:
             rows.append(_run_row(key, before.get(key, log), log))
@@ -265,7 +272,7 @@ def _progress(before: Replicas, now: Replicas, lasting_s: float) -> str:
     return ", ".join(parts)
 
 
-def _run_row(key: Replica, before: LogCompaction, after: LogCompaction) -> dict[str, Any]:
+def _run_row(key: CleanedReplica, before: LogCompaction, after: LogCompaction) -> dict[str, Any]:
     last = after.last if after.last != before.last or before.phase in _AT_WORK else None
     freed = 0 if last is None else last.before_bytes - last.after_bytes
     if last is not None and before.log_end_offset == after.log_end_offset:
@@ -273,7 +280,7 @@ def _run_row(key: Replica, before: LogCompaction, after: LogCompaction) -> dict[
         freed = before.size_bytes - after.size_bytes
     records = 0 if last is None else last.before_records - last.after_records
     return {
-        **replica_row(key[1], after),
+        **replica_row(key.broker_id, after),
         "freed_bytes": freed,
         "freed_records": records,
         "elapsed_ms": None if last is None else last.elapsed_ms,

@@ -141,8 +141,8 @@ def test_the_last_batch_of_a_producer_stays_while_it_may_come_back() -> None:
         assert 1 == trial.kept_records
         return trial.kept_bytes - second.size_bytes
 
-    assert HEADER_BYTES == kept_bytes(NOW_MS - 86_400_000)
-    assert 0 == kept_bytes(NOW_MS - 86_400_001)
+    assert HEADER_BYTES == kept_bytes(NOW_MS - 86_399_999)
+    assert 0 == kept_bytes(NOW_MS - 86_400_000)
 
 
 def test_an_empty_partition_has_nothing() -> None:
