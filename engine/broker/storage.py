@@ -35,7 +35,8 @@ from engine.errors import StorageError
 from engine.host.ports import Files, LogDirOffline
 from engine.limits import STATES_TOLD_MAX
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
-from engine.log.compaction_state import CleanerLogs, LogCompaction, compaction_states
+from engine.log.compaction_report import CleanerLogs, compaction_states
+from engine.log.compaction_state import LogCompaction
 from engine.log.log_config import LogConfig
 from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of

@@ -30,11 +30,11 @@ from engine.errors import EngineError
 from engine.host import processes
 from engine.host.lock_file import is_held
 from engine.host.ports import Clock
-from engine.log.compaction_state import LogCompaction, decode_states, encode_states
 
-# Commands import this module, and have no broker to load.
+# Commands import this module, and have no broker and no logs to load.
 if TYPE_CHECKING:
     from engine.broker.broker import Broker
+    from engine.log.compaction_state import LogCompaction
 
 _POLL_MS = 5
 #: What commands exit with when a process does not do in time what it should.
@@ -139,6 +139,8 @@ def ask_compaction(
 
     Errors as `ask`, and BadClusterFile.
     """
+    from engine.log.compaction_state import decode_states
+
     action = Action.COMPACT if begins else Action.COMPACTION
     wanted = None if topics is None else tuple(sorted(topics))
     request = ClusterRequest(clock.wall_ms(), action, None, wanted)
@@ -194,6 +196,8 @@ def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
 
 def carry_out(broker: Broker, request: ClusterRequest) -> list[dict[str, Any]]:
     """Have a broker do what is wanted of all, and return its logs as values of JSON."""
+    from engine.log.compaction_state import encode_states
+
     if request.action is Action.RETENTION:
         broker.clean_up_logs()
         return []

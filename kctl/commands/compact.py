@@ -65,12 +65,14 @@ def plan(
     are read beside it, also while a broker has them; a cluster's are fetched, twice. Settings of
     topics are in no log directory: they are Kafka's defaults but for --set.
     """
-    from kctl.commands.compact_work import CompactPlanRequest, plan_of_dirs
+    from kctl.commands.compact_requests import CompactPlanRequest
 
     request = CompactPlanRequest(
         topics or [], match, dirs or [], settings or [], exact, buffer, chart, output
     )
     if dirs:
+        from kctl.commands.compact_work import plan_of_dirs
+
         return plan_of_dirs(request)
     from kctl.commands.compact_cluster import plan_of_cluster
 
@@ -115,12 +117,14 @@ def run_compaction(
     cleaner does it, byte for byte. Never the active segment, no open transaction, tombstones until
     delete.retention.ms is over. Kafka's brokers cannot be told to.
     """
-    from kctl.commands.compact_work import CompactRunRequest, clean_directory
+    from kctl.commands.compact_requests import CompactRunRequest
 
     request = CompactRunRequest(
         topics or [], match, directory, settings or [], in_place, out, yes, buffer, output
     )
     if directory is not None:
+        from kctl.commands.compact_work import clean_directory
+
         return clean_directory(directory, request)
     from kctl.commands.compact_embedded import clean_cluster
 

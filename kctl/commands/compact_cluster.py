@@ -20,9 +20,9 @@ from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from kctl.asking import report_error, say
 from kctl.commands.compact_embedded import leaders_logs
+from kctl.commands.compact_requests import CompactPlanRequest, KeysLeft
 from kctl.commands.compact_rows import Freed, draw_bars, plan_columns, tell_sum, with_freed
 from kctl.commands.compact_topics import CompactedTopics, compacted_topics
-from kctl.commands.compact_work import CompactPlanRequest, KeysLeft
 from kctl.commands.logs_progress import Progress
 from kctl.commands.retention_settings import overrides_of
 from kctl.connect import ClusterOptions, connect

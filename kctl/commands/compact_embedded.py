@@ -18,6 +18,7 @@ from engine.log.compaction_state import CompactionPhase, LogCompaction
 from engine.model import TopicPartition
 from kctl import exits
 from kctl.asking import report_error, say
+from kctl.commands.compact_requests import CompactRunRequest
 from kctl.commands.compact_rows import (
     CLUSTER_RUN_COLUMNS,
     STATUS_COLUMNS,
@@ -26,8 +27,7 @@ from kctl.commands.compact_rows import (
     status_row,
 )
 from kctl.commands.compact_topics import CompactedTopics, advice, compacted_topics
-from kctl.commands.compact_work import CompactRunRequest
-from kctl.commands.retention_run import RunWhere, embedded_cluster
+from kctl.commands.run_where import RunWhere, embedded_cluster
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
 from kctl.render import RowWriter, check_format

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.forecast.dirtiness import CompactedLog
-from engine.log.compaction_state import LogCompaction
 from kctl import exits
 from kctl.asking import say
 from kctl.render import Column
 from kctl.render.bars import bar
 from kctl.render.table import size_text
 from kctl.words import counted
+
+if TYPE_CHECKING:
+    from engine.forecast.dirtiness import CompactedLog
+    from engine.log.compaction_state import LogCompaction
 
 _BAR_CELLS = 24
 

@@ -21,6 +21,7 @@ from engine.log.log_dir import LogDir, find_log_dir
 from engine.log.log_directory import DirectoryLock
 from engine.log.offset_checkpoint import CLEANER_POINTS
 from kctl.asking import confirm, report_error, say
+from kctl.commands.compact_requests import BUFFER, CompactPlanRequest, CompactRunRequest, KeysLeft
 from kctl.commands.compact_rows import (
     RUN_COLUMNS,
     Freed,
@@ -30,57 +31,13 @@ from kctl.commands.compact_rows import (
     tell_sum,
     with_freed,
 )
-from kctl.commands.retention_run import RunWhere
 from kctl.commands.retention_settings import TopicNotInDirs, log_config, overrides_of
+from kctl.commands.run_where import RunWhere
 from kctl.ending import end_with
 from kctl.render import check_format
 from kctl.render.table import size_text
-from kctl.selection import name_matcher
 from kctl.sizes import parse_bytes
 from kctl.words import counted
-
-_BUFFER = "128MiB"
-
-
-class CompactPlanRequest(NamedTuple):
-    """The options of `kctl compact plan`."""
-
-    topics: list[str]
-    match: str | None
-    dirs: list[str]
-    settings: list[str]
-    exact: bool
-    buffer: str | None
-    chart: bool
-    output: str
-
-    def cleaning_settings(self) -> CleaningSettings:
-        """Return what a cleaning that is tried has; raises RunWhere, UnreadableWord."""
-        if self.buffer is not None and not self.exact:
-            raise RunWhere("--buffer needs --exact", "keys are read with it alone")
-        return CleaningSettings(map_bytes=parse_bytes(self.buffer or _BUFFER))
-
-
-class CompactRunRequest(NamedTuple):
-    """The options of `kctl compact run`."""
-
-    topics: list[str]
-    match: str | None
-    directory: str | None
-    settings: list[str]
-    in_place: bool
-    out: str | None
-    yes: bool
-    buffer: str | None
-    output: str
-
-
-class KeysLeft(EngineError):
-    """The keys of a log did not fit into the memory for them: more goes than was counted."""
-
-    def __init__(self, name: str, first_dirty_offset: int) -> None:
-        self.hint = "give more memory with --buffer: a key takes 24 bytes, and a tenth stays free"
-        super().__init__(f"{name}: keys fit up to offset {first_dirty_offset} alone")
 
 
 class _Chosen(NamedTuple):
@@ -103,6 +60,8 @@ def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: lis
     present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
     named = set(topics)
     if match is not None:
+        from kctl.selection import name_matcher
+
         matcher = name_matcher(match)
         named |= {topic for topic in present if matcher.fullmatch(topic)}
     elif not topics:
@@ -234,7 +193,7 @@ def clean_directory(directory: str, request: CompactRunRequest) -> int:
     else:
         target = request.out
         copy_directory(RealFiles(), directory, target, lock_file.is_held)
-    settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or _BUFFER))
+    settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
     host = DirectoryHost(RealFiles(), *_machine())
     logs = list(run_compaction(host, target, chosen.config_of, chosen.is_wanted, settings))
     for log in logs:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.broker.host import real_directory_lock
 from engine.errors import EngineError
-from engine.forecast.opened_directory import DirectoryHost
-from engine.forecast.retention_run import RetainedLog, run_retention
-from engine.host import lock_file
 from engine.host.real import RealClock, RealEntropy, RealFiles
-from kctl import exits
 from kctl.asking import confirm, say
 from kctl.commands.retention_settings import log_config, overrides_of
+from kctl.commands.run_where import RunWhere, embedded_cluster
 from kctl.connect import ClusterOptions, connect
 from kctl.ending import end_with
 from kctl.render import Column, check_format
@@ -21,8 +17,7 @@ from kctl.render.table import size_text
 from kctl.words import counted
 
 if TYPE_CHECKING:
-    from engine.client.blocking import KafkaClient
-    from engine.cluster.data_directory import DataDirectory
+    from engine.forecast.retention_run import RetainedLog
 
 RUN_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -48,17 +43,6 @@ class RunRequest(NamedTuple):
     output: str
 
 
-class RunWhere(EngineError):
-    """Options of `run` that do not go together."""
-
-    exit_code = exits.USAGE
-
-    def __init__(self, rule: str, hint: str) -> None:
-        super().__init__(rule)
-        self.rule = rule
-        self.hint = hint
-
-
 class ForeignCluster(EngineError):
     """A cluster that is not the embedded one decides itself when it deletes."""
 
@@ -69,17 +53,6 @@ class ForeignCluster(EngineError):
 
     def __init__(self) -> None:
         super().__init__("no request makes a broker of Kafka look at retention now")
-
-
-def embedded_cluster(client: KafkaClient) -> DataDirectory | None:
-    """Return the embedded cluster that a client talks to, None for any other."""
-    from kctl.known_clusters import cluster_at
-
-    addresses = {
-        broker_id: str(broker.address)
-        for broker_id, broker in client.brokers_view().brokers.items()
-    }
-    return cluster_at(RealFiles(), os.environ, addresses)
 
 
 def run_now(options: ClusterOptions, request: RunRequest) -> int:
@@ -95,6 +68,11 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
 
 
 def _run_directory(directory: str, request: RunRequest) -> int:
+    from engine.broker.host import real_directory_lock
+    from engine.forecast.opened_directory import DirectoryHost
+    from engine.forecast.retention_run import run_retention
+    from engine.host import lock_file
+
     files = RealFiles()
     config = log_config(overrides_of(request.settings))
     wanted = set(request.topics)

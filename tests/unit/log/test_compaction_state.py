@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from errno import EIO
 
+from engine.log.compaction_report import CleanerLogs, compaction_states
 from engine.log.compaction_state import (
-    CleanerLogs,
     CompactionPhase,
     LogCompaction,
-    compaction_states,
     decode_states,
     encode_states,
 )
