@@ -66,9 +66,10 @@ class MoveSoak:
         """Make the topics, and begin to produce."""
         first = self.brokers[:2]
         self._load.create_topic(self._admin, first)
-        words = ("-p", "4", "-r", "2", "--if-not-exists", *self._where)
+        # So many that each broker has some of it: what is drained takes long enough to be seen.
+        words = ("-p", "10", "-r", "2", "--if-not-exists", *self._where)
         self.kctl("topics", "create", _BALLAST, *words)
-        lines = "".join(f"{number:0999}\n" for number in range(30_000))
+        lines = "".join(f"{number:0999}\n" for number in range(60_000))
         self.kctl("produce", _BALLAST, *self._where, stdin=lines)
         self._load.start()
 

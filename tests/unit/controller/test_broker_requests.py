@@ -182,6 +182,9 @@ def test_a_broker_that_stops_leads_and_follows_nothing_any_more() -> None:
     assert (3, (3,), 0) == cluster.leader_isr_epoch("alone")
     stops = cluster.active.channel.take("StopReplicaRequest")
     assert {3} == {broker_id for broker_id, _, _ in stops}
+    # Told at once, and again with the smaller set. Source: KafkaController.doControlledShutdown.
+    told = [topic.topic_name for _, _, request in stops for topic in request.topic_states]
+    assert ["followed", "followed"] == told
     cluster.kill(3)
     assert (-1, (3,), 1) == cluster.leader_isr_epoch("alone")
     assert [] == cluster.failures()
@@ -252,6 +255,7 @@ def test_no_producer_id_is_given_twice_when_all_are_used() -> None:
     assert -1 == allocate(cluster).error_code
     (failure,) = cluster.failures()
     assert isinstance(failure[1], ProducerIdsExhausted)
+    assert last == failure[1].last_producer_id
 
 
 def test_replicas_that_failed_come_back_by_leader_and_isr_alone() -> None:
