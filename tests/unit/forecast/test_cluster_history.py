@@ -131,6 +131,10 @@ def test_records_of_the_first_millisecond_have_a_time() -> None:
     assert 0 == history(cluster).first_timestamp_ms
 
 
+def test_few_records_are_taken_apart_one_by_one() -> None:
+    assert [(0, 1), (1, 2), (2, 4)] == [part[:2] for part in _parts(400, 0, 4, [], 90)]
+
+
 def test_a_step_more_than_two_is_taken_apart() -> None:
     # A step is ten records: what has twice as many stays whole.
     whole = _parts(2400, 0, 240, [(50, 20)], 90)

@@ -57,6 +57,19 @@ def test_what_a_broker_uses_may_be_tried(directory: str, tmp_path: Path) -> None
     assert before == contents(directory)
 
 
+def test_what_was_closed_in_order_is_not_recovered(directory: str, tmp_path: Path) -> None:
+    def links_kept(trial: Path) -> int:
+        tried(directory, trial, "kv-keep")
+        return sum(path.is_symlink() for path in trial.rglob("*"))
+
+    marker = Path(directory, ".kafka_cleanshutdown")
+    marker.write_bytes(b'{"version":0,"brokerEpoch":1}')
+    closed = links_kept(tmp_path / "closed")
+    marker.unlink()
+    # A recovery writes indexes anew.
+    assert closed > links_kept(tmp_path / "crashed")
+
+
 def test_new_segments_take_no_room(directory: str, tmp_path: Path) -> None:
     tried(directory, tmp_path / "trial", "kv-keep")
     first = min((tmp_path / "trial/kv-keep-0").glob("*.log"))
