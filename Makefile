@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz soak-kill soak-cluster soak-moves outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit quick fuzz soak-kill soak-cluster soak-moves soak-clean outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -52,6 +52,16 @@ MOVES ?= --brokers 3
 
 soak-moves: $(VENV)/.dev-ready
 	$(BIN)/python -m tests.soak.move_replicas $(MOVES)
+
+# Keyed load, cleaner and retention amid kills, on one broker and on three:
+# make soak-clean MINUTES=10 SEED=7
+MINUTES ?= 10
+
+soak-clean: $(VENV)/.dev-ready $(VENV)/.kafka-tools
+	for brokers in 1 3; do \
+		KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.soak.clean_logs \
+			--brokers $$brokers --minutes $(MINUTES) --seed $(SEED) || exit 1; \
+	done
 
 # Other people's clients against three brokers, each in a process of its own; `make test` runs them
 # against one broker and against three of one process.

@@ -77,7 +77,10 @@ __all__ = [
 
 
 class LoadRequest(NamedTuple):
-    """What is known of a log before it is opened; the offsets are those of the checkpoints."""
+    """What is known of a log before it is opened; the offsets are those of the checkpoints.
+
+    `was_cleaned` says that it was compacted, whatever its topic is now: it may have holes.
+    """
 
     directory: str
     topic_partition: TopicPartition
@@ -86,6 +89,7 @@ class LoadRequest(NamedTuple):
     recovery_point: int = 0
     log_start_offset: int = 0
     was_stopped_cleanly: bool = False
+    was_cleaned: bool = False
 
 
 class LoadReport(NamedTuple):
@@ -269,9 +273,11 @@ class _Loader:
         """Drop an empty active segment when the one before it lost its records to a power cut.
 
         Names can be durable before records are. The log would seem to end at the empty segment's
-        base, with a hole before it. A compacted log may have one there by right.
+        base, with a hole before it. A log that is compacted, or was, may have one there by right:
+        were its end to fall, offsets that consumers have seen would be given again.
         """
-        while len(self._segments) > 1 and not self._request.config.is_compacted:
+        may_have_holes = self._request.config.is_compacted or self._request.was_cleaned
+        while len(self._segments) > 1 and not may_have_holes:
             before, active = list(self._segments)[-2:]
             end = find_end(before.file, before.index).next_offset
             is_flushed = active.base_offset <= self._request.recovery_point

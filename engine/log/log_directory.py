@@ -183,6 +183,7 @@ class LogDirectory:
                     recovery_point=state.offset(RECOVERY_POINTS, key) or 0,
                     log_start_offset=state.offset(LOG_STARTS, key) or 0,
                     was_stopped_cleanly=self.was_stopped_cleanly,
+                    was_cleaned=self.cleaner_points.get(key) is not None,
                 )
                 try:
                     log, reports[path] = load_log(self._files, request, hooks)

@@ -53,8 +53,13 @@ class ClientEvents(Protocol):
         """Take note of a batch that a leader said is written; −1 where it did not say where."""
         ...
 
-    def read(self, consumer: str, partition: TopicPartition, content: bytes) -> int | None:
-        """Take note of what a consumer was given; returns the offset behind it, None for none."""
+    def read(
+        self, consumer: str, partition: TopicPartition, position: int, content: bytes
+    ) -> int | None:
+        """Take note of what a consumer was given that asked for what is at a position and behind.
+
+        Returns the offset behind it, None for none.
+        """
         ...
 
     def broke(self, rule: str, text: str, partition: TopicPartition | None) -> None:

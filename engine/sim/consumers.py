@@ -104,9 +104,10 @@ class SimulatedConsumer:
         (topic,) = response.responses
         (row,) = topic.partitions
         if row.error_code == NONE:
-            behind = self._events.read(self.name, partition, bytes(row.records or b""))
+            position = self.positions[partition]
+            behind = self._events.read(self.name, partition, position, bytes(row.records or b""))
             if behind is not None:
-                self.positions[partition] = max(self.positions[partition], behind)
+                self.positions[partition] = max(position, behind)
             now_ms = self._links.timers.clock.monotonic_ms()
             if now_ms - self._found_ms[partition] > _METADATA_AGE_MS:
                 # A replica that its broker was never told to give up believes that it leads.

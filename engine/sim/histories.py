@@ -5,15 +5,21 @@
 
 from __future__ import annotations
 
-from engine.sim.records import BatchId
+from collections.abc import Iterable
+
+from engine.records.batch import BatchView
+from engine.sim.committed_keys import CommittedKeys
+from engine.sim.records import BatchId, id_of
 from engine.znode.values import PartitionStateNode
 
 
 class History:
     """One partition from its creation on."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, keys: CommittedKeys | None = None) -> None:
         self.name = name
+        #: Where the topic is compacted.
+        self.keys = keys
         #: Batches by base offset, contiguous.
         self.committed: dict[int, BatchId] = {}
         self.committed_end = 0
@@ -31,6 +37,20 @@ class History:
         self.is_rewritten = False
         #: Below this old records may have been deleted, in some replica.
         self.start = 0
+
+    def commit(self, batch: BatchView, now_ms: int) -> None:
+        """Take the next batch that a watermark covers."""
+        self.committed[batch.base_offset] = id_of(batch)
+        self.committed_end = batch.last_offset + 1
+        if self.keys is not None:
+            self.keys.commit(batch, now_ms)
+
+    def has(self, batch: BatchView) -> bool:
+        """Tell whether a batch of a log is what was committed, or what cleaning may leave of it."""
+        committed = self.committed.get(batch.base_offset)
+        if committed == id_of(batch):
+            return True
+        return self.keys is not None and self.keys.left_of(batch, committed) is not None
 
     def lost_writes(self, broker_id: int, controller_epoch: int) -> None:
         """Take note that a replica's disk lost writes."""
@@ -67,9 +87,31 @@ class History:
             return self.committed_end
         return self.decided_ends.get(leader_epoch, 0)
 
-    def missing_from(self, batches: list[BatchId], end: int) -> BatchId | None:
-        """Return the first batch committed below an offset that a log lacks, None if it has all."""
-        by_offset = {batch.base_offset: batch for batch in batches}
+    def fault_of(self, batches: Iterable[BatchView], end: int, now_ms: int) -> str:
+        """Return in words what a log lacks that is committed below an offset; empty if nothing."""
+        if self.keys is None:
+            missing = self._missing_from(batches, end)
+            return "" if missing is None else f"lacks {missing}"
+        return self.cleaning_fault(batches, self.start, end, now_ms)
+
+    def cleaning_fault(
+        self, batches: Iterable[BatchView], start: int, end: int, now_ms: int
+    ) -> str:
+        """Return in words what a part [start, end) of a log has that no cleaning leaves of it."""
+        assert self.keys is not None
+        left = []
+        for batch in batches:
+            if batch.base_offset >= end:
+                break
+            records = self.keys.left_of(batch, self.committed.get(batch.base_offset))
+            if records is None:
+                return f"has {id_of(batch)}, committed {self.committed.get(batch.base_offset)}"
+            left.append(records)
+        lost = self.keys.lost(left, start, end, now_ms)
+        return "" if lost is None else f"lost {lost}"
+
+    def _missing_from(self, batches: Iterable[BatchView], end: int) -> BatchId | None:
+        by_offset = {batch.base_offset: id_of(batch) for batch in batches}
         for offset, batch in self.committed.items():
             if self.start <= offset < end and by_offset.get(offset) != batch:
                 return batch

@@ -10,6 +10,7 @@
 | R8 | a leader's watermark rose | enough replicas are in sync |
 | R13 | a state is written | leader ∈ ISR ⊆ assigned replicas; leaders come from the ISR |
 | R14 | a consumer read | what it got is what was committed |
+| L7 | every half second | of a replica that was cleaned no last value is gone (`cleanings.py`) |
 | L6 | a leader's log changed | its start only rises |
 | L4 | a replica changed | its epochs rise, and so do their starts, up to the log's end |
 | L8 | the power was cut | small files are old or new (`side_files.py`) |
@@ -37,11 +38,14 @@ from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.replication.isr import InSyncSet
 from engine.replication.partition import Partition
+from engine.sim.cleanings import CleaningRules
+from engine.sim.committed_keys import CommittedKeys
 from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
-from engine.sim.logs import content_ids, epochs_rise
+from engine.sim.logs import content_batches, epochs_rise
 from engine.sim.losses import LossRules, Rules
 from engine.sim.node import LOG_DIR, SimulatedBroker
+from engine.sim.records import id_of
 from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
 from engine.sim.watermarks import WatermarkRules
@@ -116,6 +120,7 @@ class Invariants:
         self._sessions = SessionRules(self.broke)
         self._epochs = EpochRules(self.broke, nodes)
         self.watermarks = WatermarkRules(self.broke, nodes)
+        self._cleanings = CleaningRules(self.broke, self.histories, self.topics, nodes)
         self._min_isrs: dict[str, int] = {}
         #: Topics whose old records are deleted, or were for a while.
         self._retained: set[str] = set()
@@ -140,7 +145,9 @@ class Invariants:
         """Return what is true of a partition."""
         history = self.histories.get(partition)
         if history is None:
-            history = self.histories[partition] = History(f"{partition}")
+            stay_ms = self.rules.tombstones_stay_ms
+            keys = None if stay_ms is None else CommittedKeys(stay_ms)
+            history = self.histories[partition] = History(f"{partition}", keys)
         return history
 
     def is_excused(self, partition: TopicPartition) -> bool:
@@ -166,6 +173,12 @@ class Invariants:
             return None
         found = broker.storage.replica_manager.partitions.get(partition)
         return None if found is None else found.log
+
+    def look_around(self) -> None:
+        """Check what is looked at now and then: followers that lag, replicas that were cleaned."""
+        self.watermarks.look()
+        if self.rules.tombstones_stay_ms is not None:
+            self._cleanings.look(self.now_ms)
 
     # Replicas
 
@@ -250,10 +263,10 @@ class Invariants:
             led_before = before is not None and before.role == (broker_id, now.leader_epoch - 1)
             self._epochs.leader_began(partition, led_before=led_before)
             owed_end = history.owed_end(now.leader_epoch)
-            missing = history.missing_from(content_ids(partition), owed_end)
-            if missing is not None:
+            fault = history.fault_of(content_batches(partition), owed_end, self.now_ms)
+            if fault:
                 who = f"leader {broker_id} of epoch {now.leader_epoch}"
-                self.broke("R2", f"{key}: {who} lacks {missing}", key)
+                self.broke("R2", f"{key}: {who} {fault}", key)
         elif before is not None and now.high_watermark < before.high_watermark:
             self.broke(
                 "R6",
@@ -285,10 +298,9 @@ class Invariants:
         isr = partition.in_sync.isr
         if len(isr) < self._min_isr(key.topic):
             self.broke("R8", f"{key}: leader {broker_id} commits with ISR {isr}", key)
-        for batch in content_ids(partition, history.committed_end, high_watermark):
+        for batch in content_batches(partition, history.committed_end, high_watermark):
             if batch.base_offset >= history.committed_end:
-                history.committed[batch.base_offset] = batch
-                history.committed_end = batch.last_offset + 1
+                history.commit(batch, self.now_ms)
         if history.committed_end != high_watermark:
             self.broke("R6", f"{key}: watermark {high_watermark} amid a batch", key)
             history.committed_end = high_watermark
@@ -299,11 +311,10 @@ class Invariants:
     def _compare(
         self, history: History, broker_id: int, partition: Partition, start: int, end: int
     ) -> None:
-        for batch in content_ids(partition, start, end):
-            committed = history.committed.get(batch.base_offset)
-            if committed != batch:
-                key = partition.topic_partition
-                self.broke("R6", f"{key}: {broker_id} commits {batch} over {committed}", key)
+        for batch in content_batches(partition, start, end):
+            if not history.has(batch):
+                key, committed = partition.topic_partition, history.committed.get(batch.base_offset)
+                self.broke("R6", f"{key}: {broker_id} commits {id_of(batch)} over {committed}", key)
 
     def _check_member(
         self, history: History, broker_id: int, key: TopicPartition, why: str
@@ -328,6 +339,13 @@ class Invariants:
     def _min_isr(self, topic: str) -> int:
         """Return the lowest of what a topic was told to have: brokers hear of changes late."""
         return min(self.rules.min_isr, self._min_isrs.get(topic, self.rules.min_isr))
+
+    def lost_writes(self, broker_id: int) -> None:
+        """Take note of a power cut."""
+        self.losses.lost_writes(broker_id)
+        for history in self.histories.values():
+            if history.keys is not None and not self.rules.is_synced:
+                history.keys.lost_writes(self.now_ms)
 
     # The store
 
@@ -414,6 +432,8 @@ class Invariants:
         for broker_id in state.isr:
             if broker_id not in before.isr:
                 self._check_member(history, broker_id, key, "joined the ISR")
+                if history.keys is not None:
+                    history.keys.joined(self.now_ms)
 
     def _check_state(self, key: TopicPartition, state: PartitionStateNode) -> None:
         assigned = self.topics.replicas(key)

@@ -5,6 +5,7 @@
 | R8 | at an acknowledgement | what acks=all accepted is committed |
 | R14 | when a consumer reads | it gets what was committed, and never other records there |
 | R1 | at rest | all replicas hold the same bytes |
+| L7 | at rest, when a consumer reads | of compacted topics: the last record of each key |
 | R2 | at rest | everything accepted is there |
 | T5 | at rest | an idempotent producer's records are there once |
 | T6 | at rest | the records of a producer that waits are in the order it sent them |
@@ -20,7 +21,7 @@ from engine.model import TopicPartition
 from engine.sim.clients import ACKS_ALL, SentBatch, SimulatedProducer
 from engine.sim.invariants import Invariants
 from engine.sim.node import SimulatedBroker
-from engine.sim.records import batch_ids, numbers
+from engine.sim.records import batch_ids, batches, id_of, numbers
 from engine.sim.trace import Trace
 
 
@@ -77,15 +78,18 @@ class Ledger:
         return first_number is not None and batch.first_number < first_number
 
     def _offsets_of(self, producer: SimulatedProducer, partition: TopicPartition) -> dict[int, int]:
-        """Return the offsets of a producer's records in the leader's log, by their numbers."""
-        log = self._invariants.leading_log(partition)
-        contents = () if log is None else _all(log)
-        return {
-            number: offset
-            for content in contents
-            for offset, name, number in numbers(content)
-            if name == producer.name
-        }
+        """Return the offsets of a producer's records in the leader's log, by their numbers.
+
+        What a cleaning may have taken from it counts as well.
+        """
+        log, keys = (
+            self._invariants.leading_log(partition),
+            self._invariants.history(partition).keys,
+        )
+        found = [] if keys is None else [(r.offset, r.producer, r.number) for r in keys.records()]
+        for content in () if log is None else _all(log):
+            found += numbers(content)
+        return {number: offset for offset, name, number in found if name == producer.name}
 
     def acknowledged(self, producer: SimulatedProducer, batch: SentBatch, base_offset: int) -> None:
         """Take note of a batch that was accepted."""
@@ -106,17 +110,32 @@ class Ledger:
                 batch.partition,
             )
 
-    def read(self, consumer: str, partition: TopicPartition, content: bytes) -> int | None:
-        """Hold what a consumer got to what was committed."""
-        history = self._invariants.history(partition)
-        behind = None
-        for batch in batch_ids(content):
-            committed = history.committed.get(batch.base_offset)
-            if committed != batch and not self._invariants.is_unseen(partition):
-                text = f"{consumer} read {batch} of {partition}, committed {committed}"
+    def read(
+        self, consumer: str, partition: TopicPartition, position: int, content: bytes
+    ) -> int | None:
+        """Hold what a consumer got from a position on to what was committed."""
+        history, behind = self._invariants.history(partition), None
+        is_seen = not self._invariants.is_unseen(partition)
+        for batch in batches(content):
+            if is_seen and not history.has(batch):
+                committed = history.committed.get(batch.base_offset)
+                text = f"{consumer} read {id_of(batch)} of {partition}, committed {committed}"
                 self._invariants.broke("R14", text, partition)
             behind = batch.last_offset + 1
+        if is_seen and history.keys is not None and behind is not None:
+            self._check_gaps(consumer, partition, content, (position, behind))
         return behind
+
+    def _check_gaps(
+        self, consumer: str, partition: TopicPartition, content: bytes, span: tuple[int, int]
+    ) -> None:
+        """Check that what a consumer of a compacted topic did not get is outdated."""
+        history, now_ms = self._invariants.history(partition), self._invariants.now_ms
+        start, end = max(span[0], history.start), span[1]
+        fault = history.cleaning_fault(batches(content), start, end, now_ms)
+        if fault:
+            text = f"{consumer} read {partition} from {start} to {end}, which {fault}"
+            self._invariants.broke("L7", text, partition)
 
     def forget(self, topic: str) -> None:
         """Expect nothing any more of a topic that is gone."""
@@ -147,6 +166,9 @@ class Ledger:
         history = self._invariants.history(partition)
         if history.is_rewritten:
             return
+        if history.keys is not None:
+            self._check_cleaned(partition, contents)
+            return
         # Each replica deletes old records by itself.
         first_id, first = min(contents.items(), key=lambda item: len(item[1]))
         for broker_id, content in contents.items():
@@ -157,9 +179,24 @@ class Ledger:
                     f"{first_id} {batch_ids(first)[-3:]}",
                 )
 
+    def _check_cleaned(self, partition: TopicPartition, contents: Mapping[int, bytes]) -> None:
+        """Check that each replica of a compacted topic has the last record of each key."""
+        history, now_ms = self._invariants.history(partition), self._invariants.now_ms
+        for broker_id, content in contents.items():
+            fault = history.fault_of(batches(content), history.committed_end, now_ms)
+            if fault:
+                self._invariants.broke("L7", f"{partition}: {broker_id} {fault}", partition)
+
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
         found: dict[str, list[int]] = {}
-        for _, name, number in numbers(content):
+        keys = self._invariants.history(partition).keys
+        # What each replica still has of a compacted topic is looked at before.
+        written = (
+            numbers(content)
+            if keys is None
+            else ((r.offset, r.producer, r.number) for r in keys.records())
+        )
+        for _, name, number in written:
             found.setdefault(name, []).append(number)
         for (name, key), accepted in sorted(self._accepted.items()):
             if key != partition:

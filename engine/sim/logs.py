@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from engine.log.leader_epoch_checkpoint import EpochStart
+from engine.records.batch import BatchView
 from engine.replication.partition import Partition
-from engine.sim.records import BatchId, batch_ids
+from engine.sim.records import BatchId, batches, id_of
 
 
 def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
@@ -21,19 +22,26 @@ def epochs_rise(epochs: Sequence[EpochStart], log_end_offset: int) -> bool:
 def content_ids(
     partition: Partition, start: int | None = None, end: int | None = None
 ) -> list[BatchId]:
+    """Return the identities of a replica's batches, from and to an offset."""
+    return [id_of(batch) for batch in content_batches(partition, start, end)]
+
+
+def content_batches(
+    partition: Partition, start: int | None = None, end: int | None = None
+) -> list[BatchView]:
     """Return the batches of a replica, from and to an offset."""
     log = partition.log
     first = log.log_start_offset if start is None else max(start, log.log_start_offset)
     if first >= log.log_end_offset:
         return []
-    ids: list[BatchId] = []
+    contents: list[BatchView] = []
     bound = log.log_end_offset if end is None else end
     while first < bound:
         found = log.read(first, 1 << 30, bound)
-        more = [batch for batch in batch_ids(found.read()) if batch.base_offset < bound]
+        more = [batch for batch in batches(found.read()) if batch.base_offset < bound]
         found.release()
         if not more:
             break
-        ids += more
+        contents += more
         first = more[-1].last_offset + 1
-    return ids
+    return contents

@@ -25,6 +25,8 @@ class Rules(NamedTuple):
     min_isr: int
     is_unclean_allowed: bool
     is_synced: bool
+    #: For how long tombstones of compacted topics are to stay; None where no topic is compacted.
+    tombstones_stay_ms: int | None = None
 
 
 class LossRules:

@@ -51,12 +51,12 @@ class Fault(NamedTuple):
 #: How many seeds compact their topics; a draw of its own, so that the others stay as they are.
 _COMPACTED_SHARE = 0.2
 _CLEANING = {
-    "log.cleanup.policy": "compact",
     "log.segment.bytes": "2048",
     "log.cleaner.backoff.ms": "300",
     "log.cleaner.min.cleanable.ratio": "0.01",
     "log.cleaner.dedupe.buffer.size": "2097152",
 }
+_TOMBSTONES_MS = "log.cleaner.delete.retention.ms"
 
 
 class Plan(NamedTuple):
@@ -80,7 +80,18 @@ class Plan(NamedTuple):
     @property
     def is_compacted(self) -> bool:
         """Tell whether topics are compacted, and records have keys."""
-        return ("log.cleanup.policy", "compact") in self.settings
+        return self.tombstones_stay_ms is not None
+
+    @property
+    def tombstones_stay_ms(self) -> int | None:
+        """Return for how long tombstones are to stay, None if topics are not compacted.
+
+        A broker whose clock jumps drops them at any time.
+        """
+        stay_ms = dict(self.settings).get(_TOMBSTONES_MS)
+        if stay_ms is None or any(fault.kind is FaultKind.CLOCK_JUMP for fault in self.faults):
+            return None if stay_ms is None else 0
+        return int(stay_ms)
 
 
 def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
@@ -100,8 +111,11 @@ def plan_of(seed: int, *, duration_ms: int = 30_000) -> Plan:
         "auto.create.topics.enable": "false",
         "controlled.shutdown.enable": draw.choice(("true", "true", "false")),
     }
-    if Random(f"{seed}/cleaning").random() < _COMPACTED_SHARE:
+    draw_cleaning = Random(f"{seed}/cleaning")
+    if draw_cleaning.random() < _COMPACTED_SHARE:
         settings |= _CLEANING
+        settings["log.cleanup.policy"] = draw_cleaning.choice(("compact", "compact,delete"))
+        settings[_TOMBSTONES_MS] = draw_cleaning.choice(("500", "2000", "8000"))
     if is_synced:
         settings["log.flush.interval.messages"] = "1"
     is_unclean_allowed = draw.random() < 0.1

@@ -1,7 +1,9 @@
 """What producers of a simulation send, and how it is known again.
 
-A record's value is `producer:number`; the numbers of one producer and partition rise by one. A
-batch in a log is known by where it stands, its leader's epoch and its checksum.
+A record's value is `producer:number`; the numbers of one producer and partition rise by one. Where
+topics are compacted its key is one of some that all producers share, and a tombstone says in a
+header what others say in their value. A batch in a log is known by where it stands, its leader's
+epoch and its checksum.
 """
 
 from __future__ import annotations
@@ -11,6 +13,12 @@ from typing import NamedTuple
 
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
+
+_ID = "id"
+_KEYS = 13
+_TOMBSTONE_EACH = 5
+#: An odd number that scatters what follows each other.
+_SCATTER = 0x9E3779B1
 
 
 class BatchId(NamedTuple):
@@ -28,8 +36,18 @@ class Sender(NamedTuple):
     name: str
     producer_id: int = -1
     producer_epoch: int = -1
-    #: Whether each record has a key that no other one has: then cleaning may drop none.
+    #: Whether records have keys, and some are tombstones.
     is_keyed: bool = False
+
+
+class KeyedRecord(NamedTuple):
+    """One record of a compacted log."""
+
+    offset: int
+    key: bytes
+    producer: str
+    number: int
+    is_tombstone: bool
 
 
 def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
@@ -44,9 +62,16 @@ def build(sender: Sender, first_number: int, count: int, now_ms: int) -> bytes:
     builder = BatchBuilder(settings)
     for number in range(first_number, first_number + count):
         value = f"{sender.name}:{number}".encode()
-        # What is sent again, and comes twice, is another record.
-        key = b"%b:%d" % (value, now_ms) if sender.is_keyed else None
-        builder.append(now_ms, key, value)
+        if not sender.is_keyed:
+            builder.append(now_ms, None, value)
+            continue
+        # What is sent again has the same key; neighbours have others.
+        draw = number * _SCATTER >> 16
+        key = b"k%d" % (draw % _KEYS)
+        if draw % _TOMBSTONE_EACH:
+            builder.append(now_ms, key, value)
+        else:
+            builder.append(now_ms, key, None, ((_ID, value),))
     return bytes(builder.build())
 
 
@@ -61,17 +86,31 @@ def batches(content: bytes) -> Iterator[BatchView]:
         position += batch.size_bytes
 
 
+def id_of(batch: BatchView) -> BatchId:
+    """Return the identity of a batch."""
+    return BatchId(batch.base_offset, batch.last_offset, batch.leader_epoch, batch.crc)
+
+
 def batch_ids(content: bytes) -> list[BatchId]:
     """Return the identities of the whole batches of a log."""
-    return [
-        BatchId(batch.base_offset, batch.last_offset, batch.leader_epoch, batch.crc)
-        for batch in batches(content)
-    ]
+    return [id_of(batch) for batch in batches(content)]
+
+
+def keyed_records(batch: BatchView) -> Iterator[KeyedRecord]:
+    """Yield the records of a batch of a compacted log."""
+    for record in batch.records():
+        value, is_tombstone = record.value, record.value is None
+        if is_tombstone:
+            ((_, value),) = record.headers
+        name, number = bytes(value or b"").decode().split(":")
+        key = bytes(record.key or b"")
+        yield KeyedRecord(record.offset, key, name, int(number), is_tombstone)
 
 
 def numbers(content: bytes) -> Iterator[tuple[int, str, int]]:
     """Yield offset, producer and number of each record."""
     for batch in batches(content):
         for record in batch.records():
-            name, number = bytes(record.value or b"").decode().split(":")
+            value = record.value if record.value is not None else record.headers[0][1]
+            name, number = bytes(value or b"").decode().split(":")
             yield record.offset, name, int(number)

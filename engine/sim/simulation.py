@@ -73,7 +73,9 @@ class Simulation:
         self.trace = Trace(self.loop, is_kept=is_traced)
         self.nodes: dict[int, SimulatedBroker] = {}
         self._nodes_by_machine: dict[str, SimulatedBroker] = {}
-        rules = Rules(plan.min_isr, plan.is_unclean_allowed, plan.is_synced)
+        rules = Rules(
+            plan.min_isr, plan.is_unclean_allowed, plan.is_synced, plan.tombstones_stay_ms
+        )
         self.invariants = Invariants(rules, self.nodes, on_broken=self.loop.stop)
         self.ledger = Ledger(self.invariants, self.trace)
         self.links = Wires(self.loop, self._random("links"), delay_ms_max=plan.delay_ms_max)
@@ -176,7 +178,7 @@ class Simulation:
 
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut, and look at what it has left."""
-        self.invariants.losses.lost_writes(node.broker_id)
+        self.invariants.lost_writes(node.broker_id)
         if broken := unreadable_files(node.disk.files, LOG_DIR):
             self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
 
@@ -258,7 +260,7 @@ class Simulation:
         """Run until it is done, looking every half second; False if it is not at the end."""
         while self.loop.now_ms < end_ms and not is_done():
             self.loop.run_until(min(self.loop.now_ms + _LOOK_MS, end_ms))
-            self.invariants.watermarks.look()
+            self.invariants.look_around()
             if self._is_broken():
                 return False
         return is_done()
@@ -321,9 +323,18 @@ class Simulation:
         for consumer in self.consumers:
             for partition, position in consumer.positions.items():
                 end = self.invariants.history(partition).committed_end
-                if position < end and not self.invariants.is_excused(partition):
+                if self._is_owed(partition, position):
                     waiting.append(f"{consumer.name} has read {partition} to {position} of {end}")
         return waiting
+
+    def _is_owed(self, partition: TopicPartition, position: int) -> bool:
+        """Tell whether a consumer has to get something from a position on."""
+        history = self.invariants.history(partition)
+        end = history.committed_end
+        if position >= end or history.excuse is not None:
+            return False
+        keys = history.keys
+        return keys is None or keys.lost((), position, end, self.loop.now_ms) is not None
 
 
 def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:

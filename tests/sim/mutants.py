@@ -35,6 +35,7 @@ from engine.sim.simulation import run_plan
 from engine.znode.tree import ZnodeTree
 from tests.scripts import loss_faults
 from tests.scripts import test_scripts as planted
+from tests.sim import cleaner_mutants as cleaner
 
 Fault = Callable[[pytest.MonkeyPatch], None]
 
@@ -184,6 +185,12 @@ MUTANTS = (
     Mutant(targets_need_not_catch_up, "a move that ends too early", "C6"),
     Mutant(dead_replicas_count_as_deleted, "a topic that is gone but for one", "C8"),
     Mutant(any_phase_follows_any, "replicas amid two events", "C3"),
+    Mutant(cleaner.cleaned_beyond_the_watermark, "a cleaning of what is not committed", "L7"),
+    Mutant(cleaner.the_maps_last_value_goes, "a last value that goes", "L7"),
+    Mutant(cleaner.tombstones_go_at_once, "a tombstone that goes before its time", "L7"),
+    Mutant(cleaner.last_batches_of_producers_go, "a producer that a cleaning forgets", "T5"),
+    Mutant(cleaner.a_cut_log_is_cleaned_on, "a log that is cut amid its cleaning", "L7"),
+    Mutant(cleaner.cleaned_segments_are_not_synced, "swap crash of a cleaning", "L8"),
     Mutant(ephemerals_outlive_their_sessions, "a broker that is gone and registered", "Z2"),
 )
 

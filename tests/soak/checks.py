@@ -59,7 +59,7 @@ def _is_open_index(finding: Finding) -> bool:
     return path.stem == newest and finding.code in _OPEN_INDEX
 
 
-def _ask_kafka(tools: JavaTools, log_dir: Path) -> None:
+def ask_kafka(tools: JavaTools, log_dir: Path) -> None:
     """Have Kafka's own tool check all indexes."""
     indexes = sorted(map(str, [*log_dir.glob("*-*/*.index"), *log_dir.glob("*-*/*.timeindex")]))
     for check in ("--index-sanity-check", "--verify-index-only"):
@@ -129,7 +129,7 @@ class Checks:
         self._broker.stop()
         self._verify(self._broker.log_dir)
         if tools is not None:
-            _ask_kafka(tools, self._broker.log_dir)
+            ask_kafka(tools, self._broker.log_dir)
         files = partition_files.partitions(self._broker.log_dir)
         return sum(f.stat().st_size for path in files.values() for f in path.glob("*.log"))
 

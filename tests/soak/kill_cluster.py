@@ -17,21 +17,18 @@ What is checked (`ClusterLoad`):
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from confluent_kafka.admin import AdminClient
 
 from tests.soak.cluster_load import ClusterLoad, differing_replicas, until_in_sync
+from tests.soak.cluster_processes import ClusterProcesses
 
-_KCTL = [sys.executable, "-m", "kctl", "cluster"]
 _BROKERS = (1, 2, 3)
 _PARTITIONS = 3
 _TOPIC = "soak"
@@ -51,30 +48,14 @@ class ClusterSoak:
 
     def __init__(self, data: Path, seed: int, per_s: int = 1000) -> None:
         self._random = random.Random(seed)
-        self._data = data
+        self._cluster = ClusterProcesses(data)
         self.done: Counter[str] = Counter()
-        words = ["start", "--brokers", str(len(_BROKERS)), "--port", "0", "--processes"]
-        for name, value in _SETTINGS.items():
-            words += ["--set", f"{name}={value}"]
-        self.kctl(*words)
-        address = str(self.status()["bootstrap_servers"])
+        address = self._cluster.start(len(_BROKERS), _SETTINGS)
         self.admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
         self.load = ClusterLoad(address, _TOPIC, _PARTITIONS, per_s)
         self.load.create_topic(self.admin, list(_BROKERS))
         until_in_sync(self.admin, _TOPIC, len(_BROKERS))
         self.load.start()
-
-    def kctl(self, *words: str) -> str:
-        """Run a command of `kctl cluster`."""
-        command = [*_KCTL, *words, "--data", str(self._data)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
-        return done.stdout
-
-    def status(self) -> dict[str, Any]:
-        """Return what `kctl cluster status` says."""
-        found: dict[str, Any] = json.loads(self.kctl("status", "-o", "json"))
-        return found
 
     def cycle(self, who: str | None = None, what: str | None = None) -> None:
         """Do something to somebody, see all come back, and check."""
@@ -103,24 +84,23 @@ class ClusterSoak:
         # Within the session's timeout, or long after it: others have led then.
         away_s = self._random.choice([0.0, 0.5, SESSION_MS / 1000 + 1])
         if what == "restart":
-            self.kctl("restart", broker)
+            self._cluster.kctl("restart", broker)
             return
-        self.kctl(what, broker)
+        self._cluster.kctl(what, broker)
         time.sleep(away_s)
-        self.kctl("restart" if what == "kill" else "resume", broker)
+        self._cluster.kctl("restart" if what == "kill" else "resume", broker)
 
     def _kill_store(self) -> None:
-        running = json.loads((self._data / "running.json").read_text())
-        subprocess.run(["kill", "-9", str(running["pid"])], check=True)
+        self._cluster.kill_store()
         time.sleep(self._random.choice([0.0, 0.5, 2.0]))
-        self.kctl("start")
+        self._cluster.kctl("start")
 
     def finish(self) -> None:
         """End the load, and check everything from the first record on, and the bytes at rest."""
         self.load.finish()
         until_in_sync(self.admin, _TOPIC, len(_BROKERS))
         self.load.check_seen(from_start=True)
-        log_dirs = [self._data / f"broker-{broker_id}" for broker_id in _BROKERS]
+        log_dirs = [self._cluster.log_dir(broker_id) for broker_id in _BROKERS]
         end_s = time.monotonic() + 30
         while differing_replicas(log_dirs, _TOPIC, _PARTITIONS) and time.monotonic() < end_s:
             time.sleep(0.2)
@@ -128,7 +108,7 @@ class ClusterSoak:
 
     def destroy(self) -> None:
         """Stop the cluster and remove it."""
-        self.kctl("destroy", "-y")
+        self._cluster.kctl("destroy", "-y")
 
 
 def main() -> int:

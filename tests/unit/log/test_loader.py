@@ -246,6 +246,11 @@ def test_an_empty_segment_behind_lost_records_goes_unless_they_were_compacted(
     assert log.log_end_offset == 15
 
 
+def test_a_log_that_was_cleaned_keeps_its_end_when_it_is_compacted_no_more() -> None:
+    log, _ = open_log(disk_with_flushed_gap(), CONFIG, was_cleaned=True)
+    assert (15, (0, 5, 10, 15)) == (log.log_end_offset, log.segments.bases)
+
+
 def disk_with_flushed_gap() -> MemoryFiles:
     files = disk()
     put(files, name_of(10), b"")

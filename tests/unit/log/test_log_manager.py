@@ -16,7 +16,7 @@ from engine.log.log_lines import LogStartReason
 from engine.log.log_manager import DuplicateLog, KafkaStorageError
 from engine.log.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_offsets
 from engine.model import TopicPartition
-from tests.unit.log.logs import batch
+from tests.unit.log.logs import batch, name_of
 from tests.unit.log.managing import CLUSTER, T0, T1, U0, A, B, Host
 from tests.unit.log.writing import NOW_MS, SMALL, batches_of, fill
 
@@ -91,6 +91,29 @@ def test_after_a_kill_logs_are_recovered_from_their_recovery_points() -> None:
     assert log is not None
     # Of three segments, two were flushed when the next one began.
     assert (1, 50, 40) == (report.recovered_segments, log.log_end_offset, log.recovery_point)
+
+
+def test_a_log_that_is_compacted_no_more_keeps_its_end_over_what_was_cleaned() -> None:
+    host = Host()
+    host.configs["t"] = SMALL._replace(is_compacted=True, is_deleting=False)
+    manager = host.started()
+    log = manager.get_or_create(T0, is_new=True)
+    fill(log, [1] * 5)
+    log.roll(NOW_MS)
+    # All of the last closed segment is outdated.
+    empty_file_of(host.files, log.segments.bases[-2])
+    manager.note_cleaned(log, 5)
+    host.configs["t"] = SMALL
+    again = host.killed().manager()
+    again.start()
+    log = again.logs[T0]
+    assert (5, 5) == (log.log_end_offset, log.active_segment.base_offset)
+
+
+def empty_file_of(files: MemoryFiles, base_offset: int) -> None:
+    file = files.open(f"/a/t-0/{name_of(base_offset)}", write=True)
+    file.truncate(0)
+    file.close()
 
 
 def test_checkpoints_have_what_their_names_say() -> None:

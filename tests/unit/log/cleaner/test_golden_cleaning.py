@@ -12,7 +12,7 @@ import pytest
 from engine.host.memory import ManualClock
 from engine.host.real import RealFiles
 from engine.log.batch_scan import BatchScan, scan_batches
-from engine.log.cleaner.cleanable import cleanable_range
+from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun, CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.cleaner.throttle import CleanerThrottle
@@ -32,10 +32,12 @@ from tests.unit.log.hooks import hooks_of
 FILES = RealFiles()
 #: The case and its passes; each has a folder before and one after it.
 PASSES = [
-    ("compact", 1), ("compact", 2), ("compact", 3), ("compact-kinds", 1), ("compact-kinds", 2)
+    ("compact", 1), ("compact", 2), ("compact", 3), ("compact-kinds", 1), ("compact-kinds", 2),
+    ("compact-rounds", 1), ("compact-rounds", 2),
 ]  # fmt: skip
-#: Kafka's compressor of snappy finds other matches than ours: records are held, and heads.
-OF_OTHER_BYTES = {"c-snappy"}
+#: Kafka's compressor of snappy finds other matches than ours, and its zstd is of another release:
+#: records are held, and heads.
+OF_OTHER_BYTES = {"c-snappy", "r-full-zstd"}
 
 
 def settings_of_topic(name: str, topic: str) -> LogConfig:
@@ -48,7 +50,17 @@ def settings_of_topic(name: str, topic: str) -> LogConfig:
         min_cleanable_dirty_ratio=float(settings["min.cleanable.dirty.ratio"]),
         max_compaction_lag_ms=int(settings.get("max.compaction.lag.ms", LONG_MAX)),
         is_compacted=True,
-        is_deleting=False,
+        is_deleting="delete" in settings["cleanup.policy"],
+        retention_ms=int(settings.get("retention.ms", -1)),
+        retention_bytes=int(settings.get("retention.bytes", -1)),
+    )
+
+
+def settings_of_cleaner(name: str) -> CleaningSettings:
+    broker = case(name)["broker"]
+    return CleaningSettings(
+        map_bytes=int(broker["log.cleaner.dedupe.buffer.size"]),
+        load_factor=float(broker.get("log.cleaner.io.buffer.load.factor", 0.9)),
     )
 
 
@@ -118,6 +130,13 @@ def opened(folder: Path, key: TopicPartition, config: LogConfig, now_ms: int) ->
     return load_log(FILES, request, hooks_of(InlineTasks()))[0]
 
 
+def may_be_cleaned(log: LocalLog, checkpoint: int | None, now_ms: int) -> CleanableRange | None:
+    """Return what a broker would clean of a log, None if it is clean enough."""
+    facts = cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=checkpoint)
+    cleanable = cleanable_range(facts, log.config, now_ms)
+    return cleanable if cleanable.may_be_cleaned(log.config) else None
+
+
 @pytest.mark.parametrize(("name", "number", "key"), cases(), ids=str)
 def test_a_real_log_is_cleaned_to_the_same_bytes(
     name: str, number: int, key: TopicPartition, tmp_path: Path
@@ -128,20 +147,20 @@ def test_a_real_log_is_cleaned_to_the_same_bytes(
     folder = tmp_path / str(key)
     shutil.copytree(root / f"before{number}" / str(key), folder)
     log = opened(folder, key, config, now_ms)
-    checkpoint = points(root / f"before{number}").get(key)
-    facts = cleanable_log(log, high_watermark=log.log_end_offset, checkpoint_offset=checkpoint)
-    cleanable = cleanable_range(facts, config, now_ms)
-    end = checkpoint
-    if cleanable.may_be_cleaned(config):
+    if key.topic in case(name)["cleaner"][f"pass{number}"].get("retention_first", ()):
+        log.delete_old_segments(log.log_end_offset, now_ms)
+    end = points(root / f"before{number}").get(key)
+    while cleanable := may_be_cleaned(log, end, now_ms):
         run = CleaningRun(
             FILES,
             log,
             cleanable,
-            CleaningSettings(map_bytes=8 << 20),
+            settings_of_cleaner(name),
             now_ms=now_ms,
             throttle=CleanerThrottle(ManualClock(), 1e300),
         )
         end = run.clean_inline()
+        log.delete_old_segments(log.log_end_offset, now_ms)
     log.close_files()
     after = root / f"after{number}"
     found = {

@@ -1,0 +1,104 @@
+"""L7: what cleaning may leave of the committed records of one partition, and what not.
+
+```
+committed     a=1  b=1  a=2  a=   b=3  c=1          a= is a tombstone
+may be left             a=2  a=   b=3  c=1
+            and, delete.retention.ms after a=, only with a=2 gone too
+                                  b=3  c=1
+```
+
+A batch of a log is what was committed, or has some of its records, at their offsets and in their
+order. The last record of each key is there; a tombstone may go in its time, with every earlier
+record of its key.
+
+A replica that joins the in-sync set when a tombstone may have gone never saw it, perhaps, and keeps
+what it was to hide: a limit that Kafka has too (`delete.retention.ms`). So does one that lost it.
+
+Source: L7; CMP-1, CMP-4. Differs: a broker whose clock jumps may drop tombstones at any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from engine.records.batch import BatchView
+from engine.sim.records import BatchId, KeyedRecord, id_of, keyed_records
+
+
+class CommittedKeys:
+    """The committed records of a partition, by batch and by key."""
+
+    def __init__(self, tombstones_stay_ms: int) -> None:
+        """Expect tombstones for so long after they were committed."""
+        self._tombstones_stay_ms = tombstones_stay_ms
+        self._records: dict[int, Sequence[KeyedRecord]] = {}
+        #: The last record of each key, and when it was committed.
+        self._last: dict[bytes, tuple[KeyedRecord, int]] = {}
+        #: When a replica last joined those in sync, and when one last lost writes.
+        self._joined_ms = -1
+        self._lost_ms = -1
+        #: Batches that cleaning has left, by their identity; they are the same in many replicas.
+        self._cleaned: dict[BatchId, Sequence[KeyedRecord]] = {}
+
+    def commit(self, batch: BatchView, now_ms: int) -> None:
+        """Take the next batch that is committed."""
+        records = self._records[batch.base_offset] = tuple(keyed_records(batch))
+        for record in records:
+            self._last[record.key] = record, now_ms
+
+    def joined(self, now_ms: int) -> None:
+        """Take note that a replica is in sync again: it may have missed tombstones that went."""
+        self._joined_ms = now_ms
+
+    def lost_writes(self, now_ms: int) -> None:
+        """Take note that a replica lost writes, perhaps tombstones that are gone elsewhere."""
+        self._lost_ms = now_ms
+
+    def records(self) -> Iterator[KeyedRecord]:
+        """Yield all records that were ever committed, in the order of the log."""
+        for records in self._records.values():
+            yield from records
+
+    def left_of(self, batch: BatchView, committed: BatchId | None) -> Sequence[KeyedRecord] | None:
+        """Return the records of a batch of a log; None if cleaning leaves no such batch.
+
+        `committed` is the batch that was committed where this one begins.
+        """
+        found = id_of(batch)
+        if committed is None or found != committed._replace(crc=found.crc):
+            return None
+        records = self._records[batch.base_offset]
+        if found == committed:
+            return records
+        left = self._cleaned.get(found)
+        if left is None:
+            left = tuple(keyed_records(batch))
+            rest = iter(records)
+            if not all(record in rest for record in left):
+                return None
+            self._cleaned[found] = left
+        return left
+
+    def lost(
+        self, left: Iterable[Sequence[KeyedRecord]], start: int, end: int, now_ms: int
+    ) -> KeyedRecord | None:
+        """Return a record in [start, end) that a log has to have as the last one of its key.
+
+        `left` is what the log has there, and perhaps below.
+        """
+        found: dict[bytes, int] = {}
+        for records in left:
+            for record in records:
+                found[record.key] = record.offset
+        for key, (record, committed_ms) in self._last.items():
+            if not start <= record.offset < end or found.get(key) == record.offset:
+                continue
+            if not record.is_tombstone or not self._may_lack(committed_ms, now_ms, key in found):
+                return record
+        return None
+
+    def _may_lack(self, committed_ms: int, now_ms: int, has_earlier: bool) -> bool:
+        """Tell whether a log may lack a tombstone, and have an earlier record of its key."""
+        due_ms = committed_ms + self._tombstones_stay_ms
+        was_missed = due_ms <= self._joined_ms or committed_ms <= self._lost_ms
+        return due_ms <= now_ms and (was_missed or not has_earlier)
