@@ -11,10 +11,14 @@ lost for the list alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from engine.errors import StorageError
 from engine.host.ports import Files
 from kctl.embedded import cluster_path, data_home
+
+if TYPE_CHECKING:
+    from engine.cluster.data_directory import DataDirectory
 
 _FOLDER = "clusters"
 
@@ -56,3 +60,27 @@ def known_clusters(files: Files, environment: Mapping[str, str]) -> list[str]:
     except StorageError:
         paths = [*paths]
     return [cluster_path(environment, None), *sorted(paths)]
+
+
+def cluster_at(
+    files: Files, environment: Mapping[str, str], addresses: Mapping[int, str]
+) -> DataDirectory | None:
+    """Return the embedded cluster, of those that are remembered, that has brokers of these ids.
+
+    One of the addresses at least is of a broker that runs; a cluster does not forget one that has
+    died at once. Others' brokers may be in it: then it is none of ours.
+    """
+    from engine.cluster.data_directory import ClusterState, DataDirectory
+
+    for path in known_clusters(files, environment):
+        data = DataDirectory(files, path)
+        try:
+            running = data.running() if data.state() is ClusterState.RUNNING else None
+            plan = data.plan()
+        except StorageError:
+            continue
+        if running is None or plan is None or not set(addresses) <= set(plan.broker_ids()):
+            continue
+        if set(addresses.values()) & set(running.brokers.values()):
+            return data
+    return None

@@ -78,8 +78,16 @@ OUTPUTS: Final[dict[str, JsonOutput]] = {
         "budget_bytes of --advise",
     ),
     "retention run": _rows("retention_run.RUN_COLUMNS"),
-    "compact plan": _rows("compact_work.PLAN_COLUMNS"),
-    "compact run": _rows("compact_work.RUN_COLUMNS"),
+    "compact plan": _rows(
+        "compact_rows.PLAN_COLUMNS+compact_rows.EXACT_COLUMNS+compact_rows.CHART_COLUMN",
+        note="freed_bytes, left_bytes and freed_records are there with --exact",
+    ),
+    "compact run": _rows(
+        "compact_rows.RUN_COLUMNS",
+        "compact_rows.CLUSTER_RUN_COLUMNS",
+        note="rows with broker are those of a cluster",
+    ),
+    "compact status": _rows("compact_rows.STATUS_COLUMNS"),
     "brokers list": _rows("brokers_work.LIST_COLUMNS"),
     "brokers describe": _rows("brokers_work.DESCRIBE_COLUMNS"),
     "brokers drain": _JOB,

@@ -26,7 +26,7 @@ Source: kafka.server.KafkaServer.startup and shutdown.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from engine.admin.topic_waiting import TopicWaiting
@@ -70,6 +70,7 @@ from engine.errors import EngineError, api_error
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
+from engine.log.compaction_state import LogCompaction
 from engine.replication.metadata_cache import MetadataCache
 from engine.server import RequestServer, ServerEvents
 from engine.wire.headers import api
@@ -435,6 +436,17 @@ class Broker:
     def clean_up_logs(self) -> int:
         """Delete what retention takes now; returns how many segments went (RET-2)."""
         return self.storage.logs.clean_up()
+
+    def clean_logs_soon(self, topics: Collection[str] | None) -> None:
+        """Compact the logs of topics before others, however dirty; None for all compacted ones."""
+        logs = self.storage.logs.logs
+        self.storage.cleaner.clean_soon(
+            [key for key in sorted(logs) if topics is None or key.topic in topics]
+        )
+
+    def compaction(self) -> list[LogCompaction]:
+        """Return how far the cleaner is with each compacted log."""
+        return self.storage.compaction()
 
     def stop_waiting(self) -> None:
         """Have a `stop` that is under way, or comes, wait for no leaders to move."""

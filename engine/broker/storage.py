@@ -35,6 +35,8 @@ from engine.errors import StorageError
 from engine.host.ports import Files, LogDirOffline
 from engine.limits import STATES_TOLD_MAX
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
+from engine.log.compaction_report import CleanerLogs, compaction_states
+from engine.log.compaction_state import LogCompaction
 from engine.log.log_config import LogConfig
 from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of
@@ -85,6 +87,7 @@ class Storage:
         self._live = live
         self._is_read_only = host.is_read_only
         self._files = host.files
+        self._clock = host.clock
         self._on_offline = ports.on_offline
         config = live.config
         self.logs = LogManager(
@@ -237,6 +240,11 @@ class Storage:
         self.replica_manager.stop()
         self.checkpoint_high_watermarks()
         self.logs.stop()
+
+    def compaction(self) -> list[LogCompaction]:
+        """Return how far the cleaner is with each compacted log."""
+        around = CleanerLogs(self.logs.logs, self.logs.first_dirty_offset, self._high_watermark_of)
+        return compaction_states(self.cleaner, around, self._clock.wall_ms())
 
     def _propose_isr(self, proposal: ProposeIsr) -> None:
         self.isr_changes.propose(proposal)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine.broker.broker import Broker
 from engine.broker.host import BrokerHost
 from engine.broker.peers import Serve
 from engine.cluster.process import when_informed
+from engine.cluster.requests import ClusterRequest, carry_out
 from engine.config.settings import BrokerSettings
 from engine.host.ports import Clock, Entropy, Network, Timers
 from engine.host.promise import Promise
@@ -211,10 +212,9 @@ class Cluster:
         await broker.stop()
         self.brokers.remove(broker)
 
-    async def clean_up(self) -> None:
-        """Have all brokers delete what retention takes."""
-        for broker in self.brokers:
-            broker.clean_up_logs()
+    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
+        """Have all brokers do what is wanted of all; returns what each says of its logs."""
+        return {broker.broker_id: carry_out(broker, request) for broker in self.brokers}
 
     def stop_with_all(self) -> None:
         """Wait for no leaders to move: the cluster of these brokers stops as a whole."""

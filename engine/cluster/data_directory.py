@@ -25,7 +25,8 @@ broker-<id>.lock     locked by its process
 broker-<id>.json     that process: {"pid": …, "address": "host:port", "zookeeper": "host:port"}
                      there is no address yet while it starts
 broker-<id>.log      what it has to say
-broker-<id>.looks    how often it has carried out a request: {"looks": …}
+broker-<id>.request  what the cluster's process wants of it, and its answer: see `requests.py`
+broker-<id>.response
 ```
 
 | lock | running.json | cluster.json | state |
@@ -166,31 +167,26 @@ class DataDirectory:
     def _broker_running_path(self, broker_id: int) -> str:
         return f"{self.broker_path(broker_id)}.json"
 
-    def looks_of(self, broker_id: int) -> int:
-        """Return how often a broker's process has carried out a request."""
-        try:
-            content = self._read(self._looks_path(broker_id))
-            return 0 if content is None else int(content["looks"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise BadClusterFile(self._looks_path(broker_id), f"no count: {error}") from error
+    def member_request_path(self, broker_id: int) -> str:
+        """Return where the process of a broker is told what is wanted of it."""
+        return f"{self.broker_path(broker_id)}.request"
 
-    def note_look(self, broker_id: int) -> None:
-        """Note that a broker's process has carried out a request."""
-        self._write(self._looks_path(broker_id), {"looks": self.looks_of(broker_id) + 1})
-
-    def _looks_path(self, broker_id: int) -> str:
-        return f"{self.broker_path(broker_id)}.looks"
+    def member_response_path(self, broker_id: int) -> str:
+        """Return where the process of a broker answers."""
+        return f"{self.broker_path(broker_id)}.response"
 
     def broker_files(self, broker_id: int) -> list[str]:
         """Return the files beside the log directory of a broker, whether they are there or not."""
-        running = self._broker_running_path(broker_id)
+        replaced = [
+            self._broker_running_path(broker_id),
+            self.member_request_path(broker_id),
+            self.member_response_path(broker_id),
+        ]
         return [
-            running,
-            f"{running}{TEMPORARY_SUFFIX}",
+            *replaced,
+            *(f"{path}{TEMPORARY_SUFFIX}" for path in replaced),
             self.broker_lock_path(broker_id),
             self.broker_log_path(broker_id),
-            self._looks_path(broker_id),
-            f"{self._looks_path(broker_id)}{TEMPORARY_SUFFIX}",
         ]
 
     def own_files(self) -> list[str]:
@@ -338,21 +334,13 @@ class DataDirectory:
         except FileMissing:
             return
 
-    def read_request(self) -> dict[str, Any] | None:
-        """Return what a command wants of the process; raises BadClusterFile."""
-        return self._read(self.request_path)
+    def read_message(self, path: str) -> dict[str, Any] | None:
+        """Return a request or a response, None without one; raises BadClusterFile."""
+        return self._read(path)
 
-    def write_request(self, content: dict[str, Any]) -> None:
-        """Say what is wanted of the process that runs the cluster."""
-        self._write(self.request_path, content)
-
-    def read_response(self) -> dict[str, Any] | None:
-        """Return what the process answered last; raises BadClusterFile."""
-        return self._read(self.response_path)
-
-    def write_response(self, content: dict[str, Any]) -> None:
-        """Answer a request."""
-        self._write(self.response_path, content)
+    def write_message(self, path: str, content: dict[str, Any]) -> None:
+        """Put a request or a response in the place of the last one."""
+        self._write(path, content)
 
     def znode_port(self) -> int:
         """Return where the metadata store listened last, 0 if nobody knows."""

@@ -7,6 +7,8 @@
 | add | a broker with a new id is started, and is in the plan from then on |
 | remove | one that holds no replicas is stopped, and its files go; any other is refused |
 | retention | every broker that runs deletes what is due now |
+| compact | every broker that runs cleans the logs of topics before others; nobody waits for it |
+| compaction | every broker that runs says how far its cleaner is |
 
 One request is carried out after the other.
 """  # noqa: E501 - a table
@@ -15,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine.cluster.broker_processes import (
     BrokerNotRunning,
@@ -26,7 +28,7 @@ from engine.cluster.data_directory import DataDirectory, RunningCluster
 from engine.cluster.ownership import remove_file, remove_log_dir
 from engine.cluster.plan import ClusterPlan, check_plan
 from engine.cluster.process import ServedBrokers
-from engine.cluster.requests import Action, ClusterRequest, read_request
+from engine.cluster.requests import OF_ALL, Action, ClusterRequest, read_request
 from engine.cluster.served_logs import TooManyBrokers
 from engine.errors import EngineError
 from engine.host.coroutine import drive
@@ -56,8 +58,8 @@ class Members(ServedBrokers, Protocol):
         """Stop a broker that runs, its leaders first."""
         ...
 
-    async def clean_up(self) -> None:
-        """Have all brokers delete what retention takes."""
+    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
+        """Have all brokers that run do what is wanted of all; returns what each says of logs."""
         ...
 
 
@@ -109,30 +111,35 @@ class ClusterKeeper:
         self._client = client
         self._is_busy = False
         self._done = 0
+        # What brokers said of their logs to the last request.
+        self._logs: dict[int, list[dict[str, Any]]] = {}
 
     def look(self) -> None:
         """Carry out the request that is there, unless another one is under way."""
         if self._is_busy:
             return
         try:
-            request = read_request(self._data)
+            request = read_request(self._data, self._data.request_path)
         except EngineError as error:
             _log.error("%s", error)
             return
         if request is None or request.number <= self._done:
             return
         self._is_busy, self._done = True, request.number
-        _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
+        if request.action is not Action.COMPACTION:
+            # Whoever watches asks for that again and again.
+            _log.info("asked to %s broker %s", request.action.value, request.broker_id or "")
         work = drive(self._carry_out(request))
         work.watch(lambda: self._answer(request, work))
 
     async def _carry_out(self, request: ClusterRequest) -> int:
         """Do what is wanted, and return the broker that it was done to, 0 for all."""
+        self._logs = {}
+        if request.action in OF_ALL:
+            self._logs = await self._members.carry_out(request)
+            return 0
         if request.action is Action.ADD:
             return await self._add()
-        if request.action is Action.RETENTION:
-            await self._members.clean_up()
-            return 0
         broker_id = request.broker_id
         assert broker_id is not None, "a broker that is there has an id"
         check_broker(self._data, self.plan, broker_id)
@@ -193,13 +200,15 @@ class ClusterKeeper:
             broker_id, error = request.broker_id or 0, failure
             _log.error("broker %s: %s", request.broker_id or "", failure)
         self.write_running()
-        self._data.write_response(
+        self._data.write_message(
+            self._data.response_path,
             {
                 "number": request.number,
                 "broker": broker_id,
                 "error": None if error is None else str(error),
                 "hint": None if error is None else error.hint,
-            }
+                "logs": {str(key): rows for key, rows in self._logs.items()},
+            },
         )
         # Whoever gave up waiting may have been followed by another.
         self.look()

@@ -23,6 +23,7 @@ import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from engine.broker.broker import Broker
 from engine.cluster.broker_processes import (
@@ -35,6 +36,7 @@ from engine.cluster.data_directory import DataDirectory, RunningBroker
 from engine.cluster.plan import ClusterPlan
 from engine.cluster.process import Process
 from engine.cluster.process_log import last_words, log_size
+from engine.cluster.requests import ClusterRequest
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.coroutine import until
@@ -171,25 +173,36 @@ class MemberProcesses:
             processes.resume(running.pid)
         await self._until_gone(broker_id)
 
-    async def clean_up(self) -> None:
-        """Have all brokers delete what retention takes, and wait until each has looked."""
+    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
+        """Have all brokers that run do what is wanted of all, side by side, and await each.
+
+        One that is killed or paused meanwhile says nothing.
+        """
+        asked = []
         for broker_id in self._plan().broker_ids():
             state, running = process_state(self._data, broker_id)
             if running is None or state is not BrokerState.RUNNING:
-                _log.info("broker %d is %s and deletes nothing now", broker_id, state.value)
+                _log.info("broker %d is %s and is not asked", broker_id, state.value)
                 continue
-            before = self._data.looks_of(broker_id)
+            path = self._data.member_request_path(broker_id)
+            self._data.write_message(path, request.as_message())
             processes.ask_to_look(running.pid)
-            await until(
-                partial(self._has_looked, broker_id, running.pid, before),
-                self._process.loop,
-                self._process.clock,
-                period_ms=_POLL_MS,
-            )
+            asked.append(broker_id)
+        said: dict[int, list[dict[str, Any]]] = {}
+        for broker_id in asked:
+            is_done = partial(self._has_answered, broker_id, request.number, said)
+            await until(is_done, self._process.loop, self._process.clock, period_ms=_POLL_MS)
+        return said
 
-    def _has_looked(self, broker_id: int, pid: int, before: int) -> bool:
-        """Tell whether a broker has carried out a request since, or cannot any more."""
-        return self._data.looks_of(broker_id) > before or not processes.is_running(pid)
+    def _has_answered(
+        self, broker_id: int, number: int, said: dict[int, list[dict[str, Any]]]
+    ) -> bool:
+        """Take what a broker answers; tells whether it has, or cannot any more."""
+        response = self._data.read_message(self._data.member_response_path(broker_id))
+        if response is not None and response.get("number") == number:
+            said[broker_id] = list(response.get("logs", ()))
+            return True
+        return process_state(self._data, broker_id)[0] is not BrokerState.RUNNING
 
     async def close(self) -> None:
         """Stop all brokers at once: nobody is left to lead."""

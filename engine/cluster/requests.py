@@ -7,22 +7,34 @@ process   looks ── carries it out ── response.json
 
 Commands come one after the other: they have the turn (`daemon.turn`).
 
-| request.json | {"number": …, "action": "restart", "broker": 2} |
+| request.json | {"number": …, "action": "restart", "broker": 2, "topics": null} |
 |---|---|
-| response.json | {"number": …, "broker": 2, "error": null, "hint": null} |
+| response.json | {"number": …, "broker": 2, "error": null, "hint": null, "logs": {}} |
+
+`logs` are those of each broker, by its id, for what is wanted of all. The process asks brokers in
+processes of their own in the same way:
+
+| broker-<id>.request | {"number": …, "action": "compact", "broker": null, "topics": ["t"]} |
+|---|---|
+| broker-<id>.response | {"number": …, "logs": […]} |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.cluster.data_directory import BadClusterFile, DataDirectory
 from engine.errors import EngineError
 from engine.host import processes
 from engine.host.lock_file import is_held
 from engine.host.ports import Clock
+
+# Commands import this module, and have no broker and no logs to load.
+if TYPE_CHECKING:
+    from engine.broker.broker import Broker
+    from engine.log.compaction_state import LogCompaction
 
 _POLL_MS = 5
 #: What commands exit with when a process does not do in time what it should.
@@ -37,14 +49,35 @@ class Action(Enum):
     ADD = "add"
     REMOVE = "remove"
     RETENTION = "retention"
+    #: Clean the logs of topics before others, and say how far that is.
+    COMPACT = "compact"
+    #: Say how far the cleaners are.
+    COMPACTION = "compaction"
+
+
+#: What is wanted of all brokers that run.
+OF_ALL = frozenset({Action.RETENTION, Action.COMPACT, Action.COMPACTION})
 
 
 class ClusterRequest(NamedTuple):
-    """What is wanted, of which broker; None for a new one, and where all are meant."""
+    """What is wanted, of which broker; None for a new one, and where all are meant.
+
+    `topics` None stands for all topics.
+    """
 
     number: int
     action: Action
     broker_id: int | None
+    topics: tuple[str, ...] | None = None
+
+    def as_message(self) -> dict[str, Any]:
+        """Return what is written down."""
+        return {
+            "number": self.number,
+            "action": self.action.value,
+            "broker": self.broker_id,
+            "topics": None if self.topics is None else list(self.topics),
+        }
 
 
 class ClusterNotRunning(EngineError):
@@ -89,19 +122,54 @@ def ask(
     The id is 0 where all are meant. For who has the turn. Errors: ClusterNotRunning,
     ClusterRefused, RequestNotCarriedOut.
     """
+    request = ClusterRequest(clock.wall_ms(), action, broker_id)
+    return int(_exchange(data, request, clock, timeout_s, pause)["broker"])
+
+
+def ask_compaction(
+    data: DataDirectory,
+    clock: Clock,
+    timeout_s: float,
+    pause: Callable[[int], None],
+    *,
+    topics: Collection[str] | None = None,
+    begins: bool = False,
+) -> dict[int, list[LogCompaction]]:
+    """Return the compacted logs of each broker that runs; `begins` has those of topics cleaned.
+
+    Errors as `ask`, and BadClusterFile.
+    """
+    from engine.log.compaction_state import decode_states
+
+    action = Action.COMPACT if begins else Action.COMPACTION
+    wanted = None if topics is None else tuple(sorted(topics))
+    request = ClusterRequest(clock.wall_ms(), action, None, wanted)
+    response = _exchange(data, request, clock, timeout_s, pause)
+    try:
+        return {int(key): decode_states(rows) for key, rows in response["logs"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadClusterFile(data.response_path, f"no logs: {error}") from error
+
+
+def _exchange(
+    data: DataDirectory,
+    request: ClusterRequest,
+    clock: Clock,
+    timeout_s: float,
+    pause: Callable[[int], None],
+) -> dict[str, Any]:
     running = data.running() if is_held(data.lock_path) else None
     if running is None:
         raise ClusterNotRunning(data.path)
-    number = clock.wall_ms()
-    data.write_request({"number": number, "action": action.value, "broker": broker_id})
+    data.write_message(data.request_path, request.as_message())
     processes.ask_to_look(running.pid)
     deadline_ms = clock.monotonic_ms() + round(timeout_s * 1000)
     while True:
-        response = data.read_response()
-        if response is not None and response.get("number") == number:
+        response = data.read_message(data.response_path)
+        if response is not None and response.get("number") == request.number:
             if response.get("error") is not None:
                 raise ClusterRefused(str(response["error"]), response.get("hint"))
-            return int(response["broker"])
+            return response
         if not is_held(data.lock_path):
             raise ClusterNotRunning(data.path)
         if clock.monotonic_ms() > deadline_ms:
@@ -109,17 +177,41 @@ def ask(
         pause(_POLL_MS)
 
 
-def read_request(data: DataDirectory) -> ClusterRequest | None:
+def read_request(data: DataDirectory, path: str) -> ClusterRequest | None:
     """Return what is wanted; None if nothing is; raises BadClusterFile."""
-    content = data.read_request()
+    content = data.read_message(path)
     if content is None:
         return None
     try:
-        broker_id = content["broker"]
+        broker_id, topics = content["broker"], content.get("topics")
         return ClusterRequest(
             int(content["number"]),
             Action(content["action"]),
             None if broker_id is None else int(broker_id),
+            None if topics is None else tuple(map(str, topics)),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise BadClusterFile(data.request_path, f"no request: {error}") from error
+        raise BadClusterFile(path, f"no request: {error}") from error
+
+
+def carry_out(broker: Broker, request: ClusterRequest) -> list[dict[str, Any]]:
+    """Have a broker do what is wanted of all, and return its logs as values of JSON."""
+    from engine.log.compaction_state import encode_states
+
+    if request.action is Action.RETENTION:
+        broker.clean_up_logs()
+        return []
+    if request.action is Action.COMPACT:
+        broker.clean_logs_soon(request.topics)
+    return encode_states(broker.compaction())
+
+
+def answer_member(data: DataDirectory, broker_id: int, broker: Broker) -> None:
+    """Do what the cluster's process wants of a broker in a process of its own, and answer.
+
+    Raises BadClusterFile.
+    """
+    request = read_request(data, data.member_request_path(broker_id))
+    if request is not None:
+        content = {"number": request.number, "logs": carry_out(broker, request)}
+        data.write_message(data.member_response_path(broker_id), content)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from engine.cluster.broker_processes import BrokerInUse
 from engine.cluster.cluster import Cluster, MetadataStore, Sessions
 from engine.cluster.data_directory import (
+    BadClusterFile,
     ClusterInUse,
     DataDirectory,
     RunningBroker,
@@ -33,6 +34,7 @@ from engine.cluster.member_processes import MemberProcesses
 from engine.cluster.ownership import check_start
 from engine.cluster.plan import FIRST_BROKER_ID, ClusterPlan, broker_settings, check_plan
 from engine.cluster.process import Process
+from engine.cluster.requests import answer_member
 from engine.cluster.served_logs import read_served
 from engine.config.settings import BrokerSettings
 from engine.host.copy_on_write import CopyOnWriteFiles
@@ -229,10 +231,11 @@ def _run_member(process: Process, data: DataDirectory, plan: ClusterPlan, member
         say_ready(address)
 
     def look() -> None:
-        """Do what the cluster's process wants: it has one wish of a broker, retention."""
         for broker in clusters[0].brokers if clusters else ():
-            broker.clean_up_logs()
-            data.note_look(broker_id)
+            try:
+                answer_member(data, broker_id, broker)
+            except BadClusterFile as error:
+                _log.error("%s", error)
 
     process.run(opening, ready, look)
 

@@ -12,11 +12,11 @@ whole segments: as much as a segment may stay longer than said.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from engine.client.blocking import KafkaClient
-from engine.client.cluster_admin import describe_log_dirs
+from engine.client.cluster_admin import LogDirView, describe_log_dirs
 from engine.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, FoundOffset, list_offsets
 from engine.errors import EngineError
 from engine.forecast.log_history import LogHistory
@@ -97,10 +97,23 @@ def _sizes(
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
     view = client.view({key.topic for key in keys})
     leaders = {key: p.leader for key in keys if (p := view.partition(key)) and p.has_leader}
-    sizes = dict.fromkeys(keys, 0)
-    failures: dict[TopicPartition, EngineError] = {}
     topics = sorted({key.topic for key in keys})
-    for broker_id, dirs in describe_log_dirs(client, set(leaders.values()), topics).items():
+    told = describe_log_dirs(client, set(leaders.values()), topics)
+    sizes, failures = leaders_sizes(leaders, told)
+    return dict.fromkeys(keys, 0) | sizes, failures
+
+
+def leaders_sizes(
+    leaders: Mapping[TopicPartition, int],
+    told: Mapping[int, Sequence[LogDirView] | EngineError],
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, EngineError]]:
+    """Return the bytes of leaders by what brokers told, and what became of those of others.
+
+    The target of a move between directories is none of them.
+    """
+    sizes: dict[TopicPartition, int] = {}
+    failures: dict[TopicPartition, EngineError] = {}
+    for broker_id, dirs in told.items():
         if isinstance(dirs, EngineError):
             failures |= {key: dirs for key, leader in leaders.items() if leader == broker_id}
             continue

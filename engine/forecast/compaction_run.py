@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from engine.errors import CorruptRecord, EngineError
 from engine.forecast.dirtiness import CompactedLog, compacted_log
 from engine.forecast.opened_directory import DirectoryHost, OpenedDirectory, opened_directory
-from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
+from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
@@ -34,39 +34,48 @@ def run_compaction(
     config_of: Callable[[str], LogConfig],
     is_wanted: Callable[[str], bool],
     settings: CleaningSettings,
+    *,
+    passes_max: int | None = None,
 ) -> Iterator[CompactedLog]:
     """Clean the compacted logs of a directory, however dirty they are, and yield each.
 
-    A log with bytes that are no records is left as it is, and says so. Errors: BufferTooSmall, and
-    those of `opened_directory`.
+    After `passes_max` what is left stays dirty. A log with bytes that are no records is left as it
+    is, and says so. Errors: BufferTooSmall, and those of `opened_directory`.
     """
     with opened_directory(host, path, config_of) as opened:
         for log in _compacted(opened, is_wanted):
-            yield _clean(host, opened, log, settings)
+            yield _clean(host, opened, log, settings, passes_max)
 
 
 def _compacted(opened: OpenedDirectory, is_wanted: Callable[[str], bool]) -> list[LocalLog]:
     return [log for log in opened.logs(is_wanted) if log.config.is_compacted]
 
 
-def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
-    facts = cleanable_log(
+def _facts(opened: OpenedDirectory, log: LocalLog) -> CleanableLog:
+    return cleanable_log(
         log,
         high_watermark=opened.high_watermark(log),
         checkpoint_offset=opened.manager.first_dirty_offset(log),
     )
-    return cleanable_range(facts, log.config, now_ms)
+
+
+def _range(opened: OpenedDirectory, log: LocalLog, now_ms: int) -> CleanableRange:
+    return cleanable_range(_facts(opened, log), log.config, now_ms)
 
 
 def _clean(
-    host: DirectoryHost, opened: OpenedDirectory, log: LocalLog, settings: CleaningSettings
+    host: DirectoryHost,
+    opened: OpenedDirectory,
+    log: LocalLog,
+    settings: CleaningSettings,
+    passes_max: int | None,
 ) -> CompactedLog:
     """Clean a log in as many passes as its keys need."""
     before_bytes, passes, freed_records = log.size_bytes, 0, 0
     fault = None
     now_ms = host.clock.wall_ms()
     cleanable = _range(opened, log, now_ms)
-    while cleanable.cleanable_bytes and fault is None:
+    while cleanable.cleanable_bytes and fault is None and passes != passes_max:
         run = CleaningRun(host.files, log, cleanable, settings, now_ms=now_ms)
         try:
             end_offset = run.clean_inline()
@@ -79,7 +88,7 @@ def _clean(
             passes += 1
             freed_records += run.counts.read_records - run.counts.kept_records
             cleanable = _range(opened, log, now_ms)
-    return compacted_log(cleanable, log.config, log.log_end_offset, log.size_bytes)._replace(
+    return compacted_log(_facts(opened, log), log.config, now_ms)._replace(
         pass_count=passes,
         freed_bytes=before_bytes - log.size_bytes,
         freed_records=freed_records,

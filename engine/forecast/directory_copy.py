@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from posixpath import dirname
 
 from engine.errors import EngineError
 from engine.host.ports import Files
@@ -50,3 +51,4 @@ def copy_directory(files: Files, source: str, target: str, is_held: Callable[[st
                 copy_file(files, f"{folder.files.path}/{name}", f"{copy}/{name}")
         files.sync_dir(copy)
     files.sync_dir(target)
+    files.sync_dir(dirname(files.absolute_path(target)))

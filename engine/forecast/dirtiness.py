@@ -17,10 +17,10 @@ from engine.forecast.log_history import LogHistory
 from engine.host.ports import Files
 from engine.log.cleaner.cleanable import (
     CleanableLog,
-    CleanableRange,
     CleanableSegment,
     cleanable_range,
 )
+from engine.log.compaction_wait import CompactionWait, compaction_wait
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import LogDir
 from engine.log.offset_checkpoint import CLEANER_POINTS
@@ -42,25 +42,26 @@ class CompactedLog(NamedTuple):
     cleanable_bytes: int
     dirty_ratio: float
     is_due: bool
+    waits_for: CompactionWait | None = None
     pass_count: int = 0
     freed_bytes: int = 0
     freed_records: int = 0
     fault: CorruptRecord | None = None
 
 
-def compacted_log(
-    cleanable: CleanableRange, config: LogConfig, log_end_offset: int, size_bytes: int
-) -> CompactedLog:
+def compacted_log(facts: CleanableLog, config: LogConfig, now_ms: int) -> CompactedLog:
     """Return how dirty a log is."""
+    cleanable = cleanable_range(facts, config, now_ms)
     return CompactedLog(
         cleanable.topic_partition,
         cleanable.first_dirty_offset,
         cleanable.first_uncleanable_offset,
-        log_end_offset,
-        size_bytes,
+        facts.log_end_offset,
+        sum(segment.size_bytes for segment in facts.segments),
         cleanable.cleanable_bytes,
         cleanable.dirty_ratio,
         cleanable.may_be_cleaned(config),
+        compaction_wait(facts, cleanable, config, now_ms),
     )
 
 
@@ -78,8 +79,7 @@ def dirtiness(
             continue
         first_ms = partial(first_timestamp_ms, files, folder)
         checkpoint = log_dir.state.offset(CLEANER_POINTS, log.topic_partition)
-        cleanable = cleanable_range(_facts(log, checkpoint, first_ms), config, now_ms)
-        yield compacted_log(cleanable, config, log.segments[-1].end_offset, log.size_bytes)
+        yield compacted_log(_facts(log, checkpoint, first_ms), config, now_ms)
 
 
 def _facts(

@@ -1,60 +1,43 @@
-"""What `kctl compact` does: open a directory, look at its logs or clean them, print rows."""
+"""What `kctl compact` does in log directories: look at logs, try a cleaning, clean, print rows."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from engine.broker.host import real_directory_lock
+from engine.errors import EngineError
 from engine.forecast.compaction_run import run_compaction
 from engine.forecast.directory_copy import copy_directory
 from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.opened_directory import DirectoryHost
 from engine.host import lock_file
+from engine.host.ports import Clock, Entropy
 from engine.host.real import RealClock, RealEntropy, RealFiles
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import find_log_dir
+from engine.log.log_dir import LogDir, find_log_dir
+from engine.log.log_directory import DirectoryLock
 from engine.log.offset_checkpoint import CLEANER_POINTS
 from kctl.asking import confirm, report_error, say
-from kctl.commands.retention_run import RunWhere
+from kctl.commands.compact_requests import BUFFER, CompactPlanRequest, CompactRunRequest, KeysLeft
+from kctl.commands.compact_rows import (
+    RUN_COLUMNS,
+    Freed,
+    dirty_row,
+    draw_bars,
+    plan_columns,
+    tell_sum,
+    with_freed,
+)
 from kctl.commands.retention_settings import TopicNotInDirs, log_config, overrides_of
+from kctl.commands.run_where import RunWhere
 from kctl.ending import end_with
-from kctl.render import Column, check_format
+from kctl.render import check_format
 from kctl.render.table import size_text
 from kctl.sizes import parse_bytes
 from kctl.words import counted
-
-_DIRTY: tuple[Column, ...] = (
-    Column("topic", "TOPIC", is_name=True),
-    Column("partition", "PARTITION", right=True),
-    Column("size_bytes", "SIZE", right=True, is_size=True),
-    Column("first_dirty_offset", "FIRST-DIRTY", right=True),
-    Column("first_uncleanable_offset", "CLEANABLE-TO", right=True),
-    Column("log_end_offset", "END", right=True),
-    Column("cleanable_bytes", "CLEANABLE", right=True, is_size=True),
-    Column("dirty_ratio", "RATIO", right=True, kind="number"),
-)
-PLAN_COLUMNS = (*_DIRTY, Column("is_due", "DUE", kind="boolean"))
-RUN_COLUMNS = (
-    *_DIRTY,
-    Column("passes", "PASSES", right=True),
-    Column("freed_bytes", "FREED", right=True, is_size=True),
-    Column("freed_records", "RECORDS", right=True),
-)
-
-
-class CompactRequest(NamedTuple):
-    """The options of `kctl compact`."""
-
-    directory: str
-    topics: list[str]
-    settings: list[str]
-    in_place: bool | None
-    out: str | None
-    yes: bool
-    output: str
-    buffer: str = "128MiB"
 
 
 class _Chosen(NamedTuple):
@@ -71,65 +54,154 @@ class _Chosen(NamedTuple):
         return topic in self.topics
 
 
-def _choose(request: CompactRequest) -> _Chosen:
-    overrides = overrides_of(request.settings)
-    noted = find_log_dir(RealFiles(), request.directory).state.checkpoints.get(CLEANER_POINTS, {})
-    topics = frozenset(request.topics or (key.topic for key in noted))
-    say("settings are Kafka's defaults but for --set: log directories do not have those of topics")
+def _choose(log_dir: LogDir, topics: list[str], match: str | None, settings: list[str]) -> _Chosen:
+    """Return what is named or matches, else what a cleaner has noted."""
+    overrides = overrides_of(settings)
+    present = {f.topic_partition.topic for f in log_dir.partitions if f.topic_partition}
+    named = set(topics)
+    if match is not None:
+        from kctl.selection import name_matcher
+
+        matcher = name_matcher(match)
+        named |= {topic for topic in present if matcher.fullmatch(topic)}
+    elif not topics:
+        noted = log_dir.state.checkpoints.get(CLEANER_POINTS, {})
+        named = {key.topic for key in noted}
+        if not named:
+            say(
+                f"{log_dir.path}: no cleaner has noted a topic there: name those that are compacted"
+            )
     # Nothing of a topic that is not meant may go because of its age.
     kept = log_config({"retention.ms": "-1"})
-    return _Chosen(topics, log_config({"cleanup.policy": "compact", **overrides}), kept)
+    compacted = log_config({"cleanup.policy": "compact", **overrides})
+    return _Chosen(frozenset(named), compacted, kept)
 
 
-def _host() -> DirectoryHost:
-    return DirectoryHost(RealFiles(), RealClock(), RealEntropy(), real_directory_lock())
+def _tell_settings() -> None:
+    say("settings are Kafka's defaults but for --set: log directories do not have those of topics")
 
 
-def show_dirtiness(request: CompactRequest) -> int:
-    """Print how dirty logs are; returns the exit code."""
+def _machine() -> tuple[Clock, Entropy, DirectoryLock]:
+    return RealClock(), RealEntropy(), real_directory_lock()
+
+
+def plan_of_dirs(request: CompactPlanRequest) -> int:
+    """Print how dirty logs of directories are; returns the exit code."""
     check_format(request.output)
-    chosen = _choose(request)
-    files = RealFiles()
-    log_dir = find_log_dir(files, request.directory)
+    request.cleaning_settings()
+    rows: list[dict[str, Any]] = []
+    failures = 0
+    found: set[str] = set()
+    _tell_settings()
+    for path in request.dirs:
+        try:
+            log_dir = find_log_dir(RealFiles(), path)
+            chosen = _choose(log_dir, request.topics, request.match, request.settings)
+            for row, fault in _planned(log_dir, chosen, request):
+                found.add(row["topic"])
+                rows.append(row)
+                if fault is not None:
+                    report_error(fault, f"{row['topic']}-{row['partition']}")
+                    failures += 1
+        except EngineError as error:
+            report_error(error, path)
+            failures += 1
+    failures += _tell_missing(request.topics, found)
+    rows.sort(key=lambda row: (row["topic"], row["partition"]))
+    tell_sum(rows, is_exact=request.exact)
+    if request.chart:
+        draw_bars(rows, is_exact=request.exact)
+    columns = plan_columns(is_exact=request.exact, has_chart=request.chart)
+    return end_with(columns, rows, request.output, failures=failures)
+
+
+def _planned(
+    log_dir: LogDir, chosen: _Chosen, request: CompactPlanRequest
+) -> Iterator[tuple[dict[str, Any], EngineError | None]]:
+    """Yield a row for each log, and what went wrong with it."""
     now_ms = RealClock().wall_ms()
-    logs = dirtiness(files, log_dir, chosen.compacted, chosen.is_wanted, now_ms)
-    rows = [{**_row(log), "is_due": log.is_due} for log in logs]
-    missing = _tell_missing(request, {row["topic"] for row in rows})
-    return end_with(PLAN_COLUMNS, rows, request.output, failures=missing)
+    logs = list(dirtiness(RealFiles(), log_dir, chosen.compacted, chosen.is_wanted, now_ms))
+    tried = _tried(log_dir, chosen, request.cleaning_settings()) if request.exact else {}
+    for log in logs:
+        waits_for = None if log.waits_for is None else log.waits_for.value
+        row = {
+            **dirty_row(log),
+            "is_due": log.is_due,
+            "waits_for": waits_for,
+            "is_estimated": False,
+        }
+        if not request.exact:
+            yield row, None
+            continue
+        freed, fault = _freed(tried.get(str(log.topic_partition)))
+        yield with_freed(row, freed), fault
 
 
-def _tell_missing(request: CompactRequest, found: set[str]) -> int:
+def _freed(trial: CompactedLog | None) -> tuple[Freed, EngineError | None]:
+    if trial is None:
+        return Freed(), None
+    if trial.fault is not None:
+        return Freed(), trial.fault
+    fault = None
+    if trial.cleanable_bytes and trial.pass_count:
+        fault = KeysLeft(str(trial.topic_partition), trial.first_dirty_offset)
+    return Freed(trial.freed_bytes, trial.freed_records), fault
+
+
+def _tried(log_dir: LogDir, chosen: _Chosen, settings: CleaningSettings) -> dict[str, CompactedLog]:
+    """Return what a cleaning would leave, by partition."""
+    import tempfile
+
+    from engine.forecast.compaction_trial import trial_files, try_compaction
+
+    with tempfile.TemporaryDirectory(prefix="kctl-compact-") as folder:
+        logs = try_compaction(
+            trial_files(),
+            _machine(),
+            log_dir,
+            folder,
+            chosen.config_of,
+            chosen.is_wanted,
+            settings,
+        )
+        return {str(log.topic_partition): log for log in logs}
+
+
+def _tell_missing(topics: list[str], found: set[str]) -> int:
     """Tell which topics were named and have no log there; returns how many."""
-    missing = sorted(set(request.topics) - found)
+    missing = sorted(set(topics) - found)
     for topic in missing:
         report_error(TopicNotInDirs(topic))
     return len(missing)
 
 
-def clean_now(request: CompactRequest) -> int:
-    """Clean logs; returns the exit code."""
+def clean_directory(directory: str, request: CompactRunRequest) -> int:
+    """Clean logs of a directory; returns the exit code."""
     check_format(request.output)
     if request.in_place == (request.out is not None):
         raise RunWhere(
             "--dir needs one of --in-place and --out DIR", "--out leaves the directory as it is"
         )
-    chosen = _choose(request)
-    target = request.directory
+    log_dir = find_log_dir(RealFiles(), directory)
+    chosen = _choose(log_dir, request.topics, request.match, request.settings)
+    _tell_settings()
+    target = directory
     if request.out is None:
         topics = counted(len(chosen.topics), "topic")
-        question = f"clean {topics} in {os.path.abspath(request.directory)}"
+        question = f"clean {topics} in {os.path.abspath(directory)}"
         confirm(question, yes=request.yes, can_be_tried=False)
     else:
         target = request.out
-        copy_directory(RealFiles(), request.directory, target, lock_file.is_held)
-    settings = CleaningSettings(map_bytes=parse_bytes(request.buffer))
-    logs = list(run_compaction(_host(), target, chosen.config_of, chosen.is_wanted, settings))
+        copy_directory(RealFiles(), directory, target, lock_file.is_held)
+    settings = CleaningSettings(map_bytes=parse_bytes(request.buffer or BUFFER))
+    host = DirectoryHost(RealFiles(), *_machine())
+    logs = list(run_compaction(host, target, chosen.config_of, chosen.is_wanted, settings))
     for log in logs:
         if log.fault is not None:
             report_error(log.fault, str(log.topic_partition))
     rows = [
         {
-            **_row(log),
+            **dirty_row(log),
             "passes": log.pass_count,
             "freed_bytes": log.freed_bytes,
             "freed_records": log.freed_records,
@@ -139,17 +211,5 @@ def clean_now(request: CompactRequest) -> int:
     ]
     freed = sum(log.freed_bytes for log in logs)
     say(f"{size_text(freed)} went, of {counted(len(rows), 'partition')}")
-    missing = _tell_missing(request, {log.topic_partition.topic for log in logs})
+    missing = _tell_missing(request.topics, {log.topic_partition.topic for log in logs})
     return end_with(RUN_COLUMNS, rows, request.output, failures=len(logs) - len(rows) + missing)
-
-
-def _row(log: CompactedLog) -> dict[str, Any]:
-    return {
-        **log.topic_partition._asdict(),
-        "size_bytes": log.size_bytes,
-        "first_dirty_offset": log.first_dirty_offset,
-        "first_uncleanable_offset": log.first_uncleanable_offset,
-        "log_end_offset": log.log_end_offset,
-        "cleanable_bytes": log.cleanable_bytes,
-        "dirty_ratio": round(log.dirty_ratio, 4),
-    }

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.broker.host import real_directory_lock
 from engine.errors import EngineError
-from engine.forecast.opened_directory import DirectoryHost
-from engine.forecast.retention_run import RetainedLog, run_retention
-from engine.host import lock_file
 from engine.host.real import RealClock, RealEntropy, RealFiles
-from kctl import exits
 from kctl.asking import confirm, say
 from kctl.commands.retention_settings import log_config, overrides_of
+from kctl.commands.run_where import RunWhere, embedded_cluster
 from kctl.connect import ClusterOptions, connect
-from kctl.embedded import cluster_path
 from kctl.ending import end_with
 from kctl.render import Column, check_format
 from kctl.render.table import size_text
 from kctl.words import counted
+
+if TYPE_CHECKING:
+    from engine.forecast.retention_run import RetainedLog
 
 RUN_COLUMNS = (
     Column("topic", "TOPIC", is_name=True),
@@ -43,17 +41,6 @@ class RunRequest(NamedTuple):
     out: str | None
     yes: bool
     output: str
-
-
-class RunWhere(EngineError):
-    """Options of `run` that do not go together."""
-
-    exit_code = exits.USAGE
-
-    def __init__(self, rule: str, hint: str) -> None:
-        super().__init__(rule)
-        self.rule = rule
-        self.hint = hint
 
 
 class ForeignCluster(EngineError):
@@ -81,6 +68,11 @@ def run_now(options: ClusterOptions, request: RunRequest) -> int:
 
 
 def _run_directory(directory: str, request: RunRequest) -> int:
+    from engine.broker.host import real_directory_lock
+    from engine.forecast.opened_directory import DirectoryHost
+    from engine.forecast.retention_run import run_retention
+    from engine.host import lock_file
+
     files = RealFiles()
     config = log_config(overrides_of(request.settings))
     wanted = set(request.topics)
@@ -122,7 +114,6 @@ def _row(log: RetainedLog) -> dict[str, Any]:
 def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
     """Have the cluster's process look now, and tell which logs start later than before."""
     from engine.cluster import daemon
-    from engine.cluster.data_directory import DataDirectory
     from engine.cluster.requests import Action, ask
     from engine.forecast.cluster_history import log_starts
 
@@ -134,12 +125,9 @@ def _run_embedded(options: ClusterOptions, request: RunRequest) -> int:
     ):
         if given:
             raise RunWhere(f"{name} needs --dir", "a cluster looks at all its topics as they are")
-    data = DataDirectory(RealFiles(), cluster_path(os.environ, None))
     with connect(options) as client:
-        running = data.running()
-        ours = set() if running is None else set(running.brokers.values())
-        brokers = client.brokers_view().brokers.values()
-        if not {f"{host}:{port}" for _, (host, port), *_ in brokers} <= ours:
+        data = embedded_cluster(client)
+        if data is None:
             raise ForeignCluster
         before = log_starts(client)
 

@@ -130,6 +130,7 @@ def show_plan(options: ClusterOptions, request: PlanRequest) -> int:
         for log in logs
     ]
     _tell_sum(forecasts)
+    _tell_compacted(seen.configs)
     if request.upcoming:
         rows = sorted(
             (row for forecast in forecasts for row in _upcoming(forecast)),
@@ -220,6 +221,14 @@ def _tell_sum(forecasts: Sequence[RetentionForecast]) -> None:
     share = f" ({freed * 100 / size:.1f} %)" if size else ""
     logs = counted(len(forecasts), "partition")
     say(f"{about}{size_text(freed)} of {size_text(size)}{share} go now, of {logs}")
+
+
+def _tell_compacted(configs: Mapping[str, LogConfig]) -> None:
+    count = sum(config.is_compacted for config in configs.values())
+    if count:
+        verb = "is" if count == 1 else "are"
+        topics = counted(count, "topic")
+        say(f"{topics} {verb} compacted: `kctl compact plan --exact` tells what that frees")
 
 
 def _row(forecast: RetentionForecast) -> dict[str, Any]:

@@ -79,3 +79,14 @@ def test_sizing_topics(home: Shell) -> None:
     assert "about 0 B of 9.8" in told["kctl retention plan clicks"]
     assert "(40.0 %) go now" in told["kctl retention plan clicks --set retention.ms=3d"]
     assert "2 partitions begin later" in told["kctl retention run"]
+    # What was told to go has gone.
+    exact, ran = told["kctl compact plan users --exact --chart"], told["kctl compact run users"]
+    assert ran.startswith(f"{exact.partition(' of ')[0]} went, of 2 replicas")
+    what_if = told["kctl compact plan clicks --set cleanup.policy=compact --exact"]
+    assert what_if.startswith("about 7.")
+    planned, cleaned = (
+        next(told[line] for line in told if line.startswith(f"kctl compact {verb} --dir"))
+        for verb in ("plan", "run")
+    )
+    freed = planned.splitlines()[1].partition(" of ")[0]
+    assert f"{freed} went, of 1 partition" in cleaned

@@ -84,6 +84,12 @@ TABLE = {
     "retention plan --dir {logs}": (
         "engine.log engine.records engine.wire fastcrc html json tabulate typer"
     ),
+    "retention run": "engine.log engine.records engine.wire html json tabulate typer",
+    "compact status": "engine.log engine.records engine.wire html json tabulate typer",
+    "compact run": "engine.log engine.records engine.wire html json tabulate typer",
+    "compact plan clicks --set cleanup.policy=compact": (
+        "engine.log engine.records engine.wire fastcrc hashlib html json logging tabulate typer"
+    ),
     "compact plan --dir {logs}": (
         "engine.broker engine.log engine.records fastcrc hashlib html json logging tabulate typer"
     ),

@@ -2,7 +2,8 @@
 
 ```
 every log.cleaner.backoff.ms, and when a cleaning has ended
-    as long as fewer than log.cleaner.threads are under way: begin with the dirtiest log
+    as long as fewer than log.cleaner.threads are under way: begin with a log that was asked for,
+    else with the dirtiest
     retention of logs that are compacted: those of compact,delete by time and size too
 a cleaning    see `cleaning.py`; its parts beside the loop run by `LogTasks`, one after the other
 its end       first dirty offset into memory and cleaner-offset-checkpoint, names synced before
@@ -19,8 +20,8 @@ Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError, StorageError
 from engine.host.ports import Clock, Files, SideProcess, SideProcessGone
@@ -108,6 +109,14 @@ class LastCleaning(NamedTuple):
     ended_ms: int
 
 
+class CleaningNow(NamedTuple):
+    """A cleaning under way: what it cleans, and its counts, which grow beside the loop."""
+
+    cleanable: CleanableRange
+    counts: CleaningCounts
+    elapsed_ms: int
+
+
 class _Slice:
     """What a part of a cleaning has come to, beside the loop."""
 
@@ -149,6 +158,8 @@ class LogCleaner:
         self._processes = WorkProcesses(ports.start_process)
         self._under_way: dict[TopicPartition, _Cleaning] = {}
         self._is_stopped = False
+        #: Up to where logs are to be cleaned however dirty they are: they were asked for.
+        self.wanted: dict[TopicPartition, int] = {}
         #: Why partitions are left alone.
         self.uncleanable: dict[TopicPartition, str] = {}
         self.last_cleanings: dict[TopicPartition, LastCleaning] = {}
@@ -157,6 +168,16 @@ class LogCleaner:
     def under_way(self) -> Sequence[TopicPartition]:
         """Return the partitions that are cleaned now."""
         return list(self._under_way)
+
+    def cleanings_now(self) -> dict[TopicPartition, CleaningNow]:
+        """Return how far the cleanings under way are."""
+        now_ms = self._ports.clock.monotonic_ms()
+        return {
+            key: CleaningNow(
+                cleaning.run.cleanable, cleaning.run.counts, now_ms - cleaning.began_ms
+            )
+            for key, cleaning in self._under_way.items()
+        }
 
     def start(self) -> None:
         """Look for dirty logs from now on."""
@@ -194,11 +215,39 @@ class LogCleaner:
         if self._is_stopped:
             return
         while len(self._under_way) < self._config.thread_count:
-            chosen = dirtiest(self.ranges(), lambda key: self._logs.logs[key].config)
+            chosen = self._next()
             if chosen is None:
                 break
             self._begin(chosen)
-        self._delete_old()
+        if self._config.is_enabled:
+            self._delete_old()
+
+    def clean_soon(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Clean logs before all others, however dirty they are, up to what may be cleaned now.
+
+        Also where the cleaner is not enabled. Those that are uncleanable stay so.
+        """
+        now_ms = self._ports.clock.wall_ms()
+        for key in topic_partitions:
+            log = self._logs.logs.get(key)
+            if log is None or not log.config.is_compacted or key in self.uncleanable:
+                continue
+            try:
+                self.wanted[key] = self._range_of(log, now_ms).first_uncleanable_offset
+            except StorageError as error:
+                self._failed(log, error)
+        self._ports.tasks.once(_TASK, 0, self.look)
+
+    def _next(self) -> CleanableRange | None:
+        """Return what is begun with: what was asked for, else the dirtiest."""
+        ranges = self.ranges()
+        for cleanable in ranges:
+            wanted_offset = self.wanted.get(cleanable.topic_partition, -1)
+            if cleanable.cleanable_bytes and cleanable.first_dirty_offset < wanted_offset:
+                return cleanable
+        if not self._config.is_enabled:
+            return None
+        return dirtiest(ranges, lambda key: self._logs.logs[key].config)
 
     def ranges(self) -> list[CleanableRange]:
         """Return what may be cleaned of each log that could be begun with."""
@@ -237,7 +286,8 @@ class LogCleaner:
         ]
 
     def _forget_gone(self) -> None:
-        for known in (self.uncleanable, self.last_cleanings):
+        known: dict[TopicPartition, Any]
+        for known in (self.uncleanable, self.last_cleanings, self.wanted):
             for key in [key for key in known if key not in self._logs.logs]:
                 del known[key]
 
@@ -342,6 +392,9 @@ class LogCleaner:
         if error is not None and is_here:
             # A process that is gone has removed nothing.
             run.discard()
+        is_further = error is None and run.cleanable.first_dirty_offset < run.end_offset
+        if not is_further or run.end_offset >= self.wanted.get(key, 0):
+            self.wanted.pop(key, None)
         if error is None:
             self._note(cleaning)
         elif isinstance(error, CleaningAborted) or not (is_here and run.is_of_use):
@@ -351,7 +404,7 @@ class LogCleaner:
             cleaning_lines.process_gone(key, error)
         else:
             self._failed(cleaning.log, error)
-        if error is None and not self._is_stopped:
+        if (error is None or self.wanted) and not self._is_stopped:
             self._ports.tasks.once(_TASK, 0, self.look)
 
     def _let_go(self, process: SideProcess, error: EngineError | None) -> None:

@@ -10,6 +10,7 @@ from engine.broker.broker import Broker
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.keeper import ClusterKeeper
 from engine.cluster.plan import ClusterPlan
+from engine.cluster.requests import Action, ClusterRequest
 from engine.errors import EngineError
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles
@@ -30,6 +31,7 @@ class Fake:
         self.done: list[tuple[str, int]] = []
         self.failure: EngineError | None = None
         self.brokers: list[Broker] = []
+        self.topics: tuple[str, ...] | None = None
 
     def addresses(self) -> dict[int, str]:
         return {broker_id: f"here:{9091 + broker_id}" for broker_id in self.running}
@@ -44,8 +46,10 @@ class Fake:
         self.done.append(("stop", broker_id))
         self.running.remove(broker_id)
 
-    async def clean_up(self) -> None:
-        self.done.append(("clean up", 0))
+    async def carry_out(self, request: ClusterRequest) -> dict[int, list[dict[str, Any]]]:
+        self.done.append((request.action.value, 0))
+        self.topics = request.topics
+        return {broker_id: [{"broker": broker_id}] for broker_id in sorted(self.running)}
 
     def stop_with_all(self) -> None:
         raise AssertionError
@@ -75,11 +79,12 @@ class Stage:
     def client(self) -> EmbeddedZnodeClient:
         return EmbeddedZnodeClient(self.store, 60_000)
 
-    def ask(self, action: str, broker_id: int | None) -> dict[str, Any]:
+    def ask(self, action: str, broker_id: int | None, *topics: str) -> dict[str, Any]:
         self.number += 1
-        self.data.write_request({"number": self.number, "action": action, "broker": broker_id})
+        request = ClusterRequest(self.number, Action(action), broker_id, topics or None)
+        self.data.write_message(self.data.request_path, request.as_message())
         self.keeper.look()
-        response = self.data.read_response()
+        response = self.data.read_message(self.data.response_path)
         assert response is not None
         assert self.number == response["number"]
         return response
@@ -103,10 +108,15 @@ def test_a_restart_is_a_stop_and_a_start(stage: Stage) -> None:
     assert [("stop", 2), ("start", 2)] == stage.members.done
 
 
-def test_retention_is_for_all_brokers(stage: Stage) -> None:
-    told = stage.ask("retention", None)
+@pytest.mark.parametrize("action", ["retention", "compact", "compaction"])
+def test_what_is_for_all_brokers_tells_what_each_says(stage: Stage, action: str) -> None:
+    told = stage.ask(action, None, "t", "u")
     assert (0, None) == (told["broker"], told["error"])
-    assert [("clean up", 0)] == stage.members.done
+    assert [(action, 0)] == stage.members.done
+    assert ("t", "u") == stage.members.topics
+    assert {"1": [{"broker": 1}], "2": [{"broker": 2}], "3": [{"broker": 3}]} == told["logs"]
+    # Nothing of it is left for the next one.
+    assert {} == stage.ask("restart", 2)["logs"]
 
 
 def test_one_that_does_not_run_is_started_alone(stage: Stage) -> None:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from engine.client.cluster_admin import LogDirView, ReplicaSize
 from engine.client.producing import OutgoingRecord, Producer
 from engine.errors import EngineError
-from engine.forecast.cluster_history import _parts, _times, cluster_histories, log_starts
+from engine.forecast.cluster_history import (
+    _parts,
+    _times,
+    cluster_histories,
+    leaders_sizes,
+    log_starts,
+)
 from engine.forecast.log_history import LogHistory
 from engine.model import TopicPartition
 from tests.unit.broker.memory_cluster import MemoryCluster
@@ -109,3 +118,39 @@ def test_times_are_even_between_oldest_and_newest_and_what_matters_is_among_them
     assert [1005, *range(1010, 1240, 10), 1240] == times
     assert [] == _times(-1, 1000, [5]) == _times(1000, 1000, [1000])
     assert [] != _times(0, 1000, [])
+
+
+def test_records_of_the_first_millisecond_have_a_time() -> None:
+    cluster = MemoryCluster(is_one_process=True)
+    cluster.create_topic(replicas=[(1, 2)])
+    cluster.pass_time(2000)
+    producer = Producer(client_of(cluster, MemoryStreams(cluster)))
+    producer.add(OutgoingRecord("t", None, b"value", timestamp_ms=0, partition=0))
+    producer.flush()
+    cluster.pass_time(1000)
+    assert 0 == history(cluster).first_timestamp_ms
+
+
+def test_few_records_are_taken_apart_one_by_one() -> None:
+    assert [(0, 1), (1, 2), (2, 4)] == [part[:2] for part in _parts(400, 0, 4, [], 90)]
+
+
+def test_a_step_more_than_two_is_taken_apart() -> None:
+    # A step is ten records: what has twice as many stays whole.
+    whole = _parts(2400, 0, 240, [(50, 20)], 90)
+    assert (0, 20) == whole[0][:2]
+    apart = _parts(2400, 0, 240, [(50, 21)], 90)
+    assert [(0, 10), (10, 21)] == [part[:2] for part in apart[:2]]
+
+
+def test_sizes_are_those_of_leaders_that_answer() -> None:
+    first, second, third = (TopicPartition("t", number) for number in range(3))
+    silent = EngineError("silent")
+    own = (ReplicaSize(first, 50, 0, False), ReplicaSize(second, 60, 0, False))
+    future = (ReplicaSize(first, 7, 0, True),)
+    dirs = [
+        LogDirView(path, None, sizes, None, None) for path, sizes in (("a", own), ("b", future))
+    ]
+    told: dict[int, Sequence[LogDirView] | EngineError] = {1: dirs, 2: silent}
+    # Broker 1 leads the first and follows the second.
+    assert ({first: 50}, {second: silent}) == leaders_sizes({first: 1, second: 2, third: 3}, told)

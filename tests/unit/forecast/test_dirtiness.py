@@ -2,56 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
 from pathlib import Path
 from shutil import copytree
 
 import pytest
 
-from engine.broker.host import real_directory_lock
-from engine.config.settings import BrokerSettings
-from engine.config.topic_config import TopicConfig
-from engine.forecast.compaction_run import run_compaction
-from engine.forecast.directory_history import histories
+from engine.forecast.compaction_run import BufferTooSmall
+from engine.forecast.directory_history import first_timestamp_ms, histories
 from engine.forecast.dirtiness import CompactedLog, dirtiness
 from engine.forecast.log_history import LogHistory
-from engine.forecast.opened_directory import DirectoryHost
-from engine.host.memory import ManualClock, SeededEntropy
-from engine.host.real import RealFiles
-from engine.log.cleaner.cleaning_facts import CleaningSettings
-from engine.log.log_config import LogConfig
+from engine.log.compaction_wait import CompactionWait
 from engine.log.log_dir import find_log_dir
-from engine.log.topic_log_config import log_config_of
-from tests.golden_cases import case, case_dir
-
-CASE = case("compact")
-FILES = RealFiles()
-NOW_MS = 1_900_000_000_000
-
-
-def config(**overrides: str) -> LogConfig:
-    told = {"cleanup.policy": "compact", "segment.bytes": "8192", "index.interval.bytes": "512"}
-    told |= {key.replace("_", "."): value for key, value in overrides.items()}
-    return log_config_of(
-        TopicConfig.of(told, BrokerSettings({})), producer_id_expiration_ms=86_400_000
-    )
+from tests.unit.forecast.compacted_dirs import FILES, NOW_MS, cleaned, config, golden_directory
+from tests.unit.log.cleaner.cleaned_logs import batch_of
 
 
 @pytest.fixture
 def directory(tmp_path: Path) -> str:
-    return str(copytree(case_dir("compact") / "before1", tmp_path / "logs"))
+    return golden_directory(tmp_path)
 
 
 def seen(directory: str, *topics: str, **overrides: str) -> list[CompactedLog]:
     log_dir = find_log_dir(FILES, directory)
     return list(dirtiness(FILES, log_dir, config(**overrides), topics.__contains__, NOW_MS))
-
-
-def cleaned(directory: str, *topics: str, map_bytes: int = 1 << 20) -> Iterator[CompactedLog]:
-    clock, entropy = ManualClock(wall_ms=NOW_MS), SeededEntropy(1)
-    host = DirectoryHost(FILES, clock, entropy, real_directory_lock())
-    settings = CleaningSettings(map_bytes=map_bytes)
-    return run_compaction(host, directory, lambda _: config(), topics.__contains__, settings)
 
 
 def history(directory: str) -> LogHistory:
@@ -80,6 +54,33 @@ def test_a_log_is_due_by_its_ratio_or_by_its_age(directory: str) -> None:
 def test_what_is_not_replicated_is_not_cleanable(directory: str) -> None:
     Path(directory, "replication-offset-checkpoint").write_text("0\n1\nkv-keep 0 100\n")
     assert 0 == seen(directory, "kv-keep")[0].cleanable_bytes
+
+
+def test_a_log_says_where_it_ends_and_what_it_waits_for(directory: str) -> None:
+    (log,) = seen(directory, "kv-keep", min_cleanable_dirty_ratio="1")
+    assert (226, CompactionWait.DIRTY_RATIO) == (log.log_end_offset, log.waits_for)
+    (due,) = seen(directory, "kv-keep")
+    assert (226, None) == (due.log_end_offset, due.waits_for)
+
+
+def test_nothing_that_was_looked_at_stays_open(directory: str) -> None:
+    before = os.listdir("/proc/self/fd")
+    assert seen(directory, "kv-keep", "kv-drop", max_compaction_lag_ms="1000")
+    assert before == os.listdir("/proc/self/fd")
+
+
+def test_a_log_without_a_record_has_no_first_time(directory: str) -> None:
+    for path in Path(directory, "kv-keep-0").glob("*.log"):
+        path.write_bytes(b"")
+    assert None is history(directory).first_timestamp_ms
+    folder = next(f for f in find_log_dir(FILES, directory).partitions if f.name == "kv-keep-0")
+    assert -1 == first_timestamp_ms(FILES, folder, folder.files.segments[0].base_offset)
+
+
+def test_a_record_of_the_first_millisecond_is_the_oldest(directory: str) -> None:
+    first = min(Path(directory, "kv-keep-0").glob("*.log"))
+    first.write_bytes(bytes(batch_of([(b"k", b"v")], at_ms=0)))
+    assert 0 == history(directory).first_timestamp_ms
 
 
 def test_a_cleaning_leaves_what_dirtiness_then_tells(directory: str) -> None:
@@ -122,3 +123,8 @@ def test_histories_have_times_of_indexes_tails_and_files(directory: str) -> None
     assert modified_ms == bare.segments[0].largest_timestamp_ms != newest[0]
     assert log.first_timestamp_ms == bare.first_timestamp_ms
     assert log.high_watermark == log.segments[-1].end_offset
+
+
+def test_memory_for_less_than_a_batch_is_told(directory: str) -> None:
+    with pytest.raises(BufferTooSmall, match="24 bytes are too few for the keys of one batch"):
+        list(cleaned(directory, "kv-keep", map_bytes=24))

@@ -78,3 +78,18 @@ def test_in_the_end_a_log_is_a_segment_larger_than_what_is_kept() -> None:
     assert 1300 == steady_bytes(200.0, by_size._replace(retention_ms=10_000))
     assert steady_bytes(None, by_time) is None
     assert steady_bytes(200.0, LogConfig(retention_ms=-1)) is None
+
+
+def test_a_bound_of_no_bytes_is_a_bound() -> None:
+    assert 100 == steady_bytes(
+        None, LogConfig(retention_bytes=0, retention_ms=-1, segment_bytes=100)
+    )
+    assert None is steady_bytes(None, LogConfig(retention_bytes=-1, retention_ms=-1))
+
+
+def test_growth_is_told_by_a_second_and_more() -> None:
+    assert 180 == log((100, 500), (80, 1500), first_ms=500).bytes_per_s
+    assert None is log((100, 500), (80, 1499), first_ms=500).bytes_per_s
+    # Times far from zero are no span.
+    assert None is log((100, 10**12), first_ms=10**12).bytes_per_s
+    assert None is log((100, 5000), first_ms=None).bytes_per_s

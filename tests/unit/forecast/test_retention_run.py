@@ -17,7 +17,7 @@ from engine.forecast.directory_history import histories
 from engine.forecast.opened_directory import DirectoryHost, NoBrokersDirectory
 from engine.forecast.retention_forecast import forecast_retention
 from engine.forecast.retention_run import RetainedLog, run_retention
-from engine.host.memory import ManualClock, SeededEntropy
+from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
 from engine.log.log_dir import find_log_dir
@@ -140,7 +140,20 @@ def test_a_copy_has_all_and_leaves_the_source(directory: str, tmp_path: Path) ->
     assert source == contents(target)
     run(str(target))
     assert source == contents(Path(directory)) != contents(target)
-    with pytest.raises(TargetNotEmpty):
+    with pytest.raises(TargetNotEmpty, match="there is something already"):
         copy_directory(RealFiles(), directory, str(target), lambda _: False)
-    with pytest.raises(DirectoryBusy):
+    with pytest.raises(DirectoryBusy, match="a broker uses this log directory"):
         copy_directory(RealFiles(), directory, str(tmp_path / "other"), lambda _: True)
+
+
+def test_a_copy_outlives_a_power_cut() -> None:
+    files = MemoryFiles()
+    for path, content in (("/a/meta.properties", b"version=0\n"), ("/a/t-0/00.log", b"")):
+        files.make_dir(path.rpartition("/")[0])
+        files.replace_file(path, content)
+    copy_directory(files, "/a", "/b", lambda _: False)
+    found = files.after_crash()
+    assert (["meta.properties", "t-0"], ["00.log"]) == (
+        sorted(found.list_dir("/b")),
+        found.list_dir("/b/t-0"),
+    )

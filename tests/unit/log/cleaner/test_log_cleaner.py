@@ -326,3 +326,93 @@ def test_a_cleaner_that_is_not_enabled_does_not_begin(is_enabled: bool) -> None:
     stage.cleaner.start()
     waiting = [name for name, _, _ in stage.host.tasks.waiting]
     assert is_enabled == ("kafka-log-cleaner" in waiting)
+
+
+def rarely(stage: Stage, *topics: str) -> None:
+    """Have a stage's logs be dirty enough only when nothing of them is clean."""
+    for topic in topics:
+        stage.host.configs[topic] = CONFIG._replace(min_cleanable_dirty_ratio=1.0)
+
+
+def test_what_was_asked_for_is_cleaned_however_dirty_and_first() -> None:
+    stage = Stage()
+    rarely(stage, "t", "u")
+    first, second = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    with_lines = _Began()
+    stage.clean()
+    assert [] == with_lines.partitions()
+    stage.host.configs["t"] = CONFIG
+    stage.logs.reconfigure("t")
+    with_lines = _Began()
+    stage.cleaner.clean_soon([U0])
+    assert {U0: 2} == stage.cleaner.wanted
+    stage.clean()
+    assert [str(U0), str(T0)] == with_lines.partitions()
+    assert ([b"2"], [b"4"]) == (values(first), values(second))
+    assert {} == stage.cleaner.wanted
+
+
+def test_what_was_asked_for_takes_all_the_passes_that_it_needs() -> None:
+    stage = Stage(dedupe_buffer_bytes=24 * 3)
+    rarely(stage, "t")
+    log = stage.logs.get_or_create(T0, is_new=True)
+    for number in range(8):
+        put(log, (b"%d" % (number % 4), b"%d" % number))
+        log.roll(NOW_MS)
+    with_lines = _Began()
+    stage.cleaner.clean_soon([T0])
+    stage.clean()
+    assert [b"4", b"5", b"6", b"7"] == values(log)
+    assert len(with_lines.partitions()) > 1
+    assert {} == stage.cleaner.wanted
+
+
+def test_what_is_not_compacted_or_uncleanable_or_gone_is_not_taken() -> None:
+    stage = Stage()
+    stage.host.configs["u"] = CONFIG._replace(is_compacted=False, is_deleting=True)
+    stage.log(T0, b"1", b"2")
+    stage.log(U0, b"3", b"4")
+    stage.cleaner.uncleanable[T0] = "damaged"
+    stage.cleaner.clean_soon([T0, T1, U0])
+    assert {} == stage.cleaner.wanted
+
+
+def test_what_was_asked_for_is_cleaned_though_another_cannot_be() -> None:
+    stage = Stage()
+    rarely(stage, "t", "u")
+    damaged = stage.log(T0, b"1", b"2")
+    other = stage.log(U0, b"3", b"4")
+    file = stage.host.files.open(next(iter(damaged.segments)).file.path, write=True)
+    # The checksum.
+    file.write_at(17, bytes(4))
+    file.close()
+    stage.cleaner.clean_soon([T0, U0])
+    stage.clean()
+    assert [T0] == list(stage.cleaner.uncleanable)
+    assert [b"4"] == values(other)
+    assert {} == stage.cleaner.wanted
+
+
+def test_a_cleaner_that_is_not_enabled_does_what_it_is_asked_and_no_more() -> None:
+    stage = Stage(is_enabled=False)
+    first, second = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    stage.cleaner.clean_soon([T0])
+    stage.clean()
+    assert ([b"2"], [b"3", b"4"]) == (values(first), values(second))
+
+
+def test_a_cleaning_under_way_is_told_with_its_counts() -> None:
+    stage = Stage()
+    stage.log(T0, b"1", b"2")
+    late = LateTasks(stage)
+    stage.cleaner.look()
+    stage.host.clock.advance(70)
+    now = stage.cleaner.cleanings_now()[T0]
+    assert (0, 2, 70) == (
+        now.cleanable.first_dirty_offset,
+        now.cleanable.first_uncleanable_offset,
+        now.elapsed_ms,
+    )
+    late.run()
+    assert now.counts.read_records == 2
+    assert {} == stage.cleaner.cleanings_now()

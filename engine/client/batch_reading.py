@@ -1,0 +1,94 @@
+"""The batches of a partition as they are stored, in order, up to where transactions are decided.
+
+For who looks at batches and not at records: what they take, which producers wrote them, markers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from engine.client.blocking import KafkaClient
+from engine.client.connection import Call
+from engine.client.fetched_records import AbortedProducer, aborted_of
+from engine.client.metadata import ClusterView
+from engine.client.offsets import READ_COMMITTED
+from engine.errors import EngineError, api_error
+from engine.kafka_errors import NONE
+from engine.limits import FETCH_PARTITION_BYTES_MAX
+from engine.model import TopicPartition
+from engine.records.view import RecordBatch, batches_in
+from engine.wire import messages
+
+#: Batches of magic 2 need Fetch 4; topic ids replace names from 13 on.
+_VERSIONS: Final = (4, 12)
+_WAIT_MS: Final = 500
+_FETCH_BYTES: Final = 8 * FETCH_PARTITION_BYTES_MAX
+
+
+class StoredBatches(NamedTuple):
+    """Batches, each held to its checksum, and the aborted transactions that they may be of."""
+
+    batches: list[RecordBatch]
+    aborted: list[AbortedProducer]
+
+
+def stored_batches(
+    client: KafkaClient, partition: TopicPartition, start_offset: int, end_offset: int
+) -> Iterator[StoredBatches]:
+    """Yield the batches with offsets in [start, end), as long as there are any.
+
+    Errors: those of the leader, and CorruptRecord.
+    """
+    position = start_offset
+    while position < end_offset:
+        row = _fetched(client, partition, position)
+        batches = []
+        for batch in batches_in(memoryview(row.records or b""), allow_partial_tail=True):
+            batch.ensure_valid()
+            if batch.last_offset >= position and batch.base_offset < end_offset:
+                batches.append(batch)
+        if not batches:
+            return
+        position = batches[-1].next_offset
+        yield StoredBatches(batches, aborted_of(row))
+
+
+def _fetched(
+    client: KafkaClient, partition: TopicPartition, position: int
+) -> messages.FetchResponse.PartitionData:
+    request = messages.FetchRequest
+
+    def make_call(_partitions: list[TopicPartition], _view: ClusterView) -> Call:
+        row = request.FetchPartition(
+            partition=partition.partition,
+            fetch_offset=position,
+            partition_max_bytes=_FETCH_BYTES,
+        )
+        message = request(
+            max_wait_ms=_WAIT_MS,
+            min_bytes=1,
+            max_bytes=_FETCH_BYTES,
+            isolation_level=READ_COMMITTED,
+            session_id=0,
+            session_epoch=-1,
+            topics=[request.FetchTopic(topic=partition.topic, partitions=[row])],
+        )
+        return Call("Fetch", message, *_VERSIONS)
+
+    found = client.ask_leaders([partition], make_call, _read)[partition]
+    if isinstance(found, EngineError):
+        raise found
+    return found
+
+
+def _read(
+    response: messages.FetchResponse, _version: int
+) -> dict[TopicPartition, messages.FetchResponse.PartitionData | EngineError]:
+    return {
+        TopicPartition(topic.topic, row.partition_index): row
+        if row.error_code == NONE
+        else api_error(row.error_code)
+        for topic in response.responses
+        for row in topic.partitions
+    }

@@ -1,0 +1,193 @@
+"""What a cleaning would leave of a partition that is read twice: for its keys, then for the rest.
+
+| | |
+|---|---|
+| what stays | the cleaner's own rules: its map, its filter of batches |
+| clean up to | the end of the last batch that lacks an offset: only a cleaning makes holes |
+| producers | those whose last batch is younger than producer.id.expiration.ms |
+
+Source: CMP-1, CMP-4, CMP-5, CMP-7, CMP-8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from engine.client.batch_reading import StoredBatches
+from engine.client.fetched_records import AbortedProducer
+from engine.log.cleaner.batch_filter import BatchFilter, CleaningMoment, opened_records
+from engine.log.cleaner.cleaning_facts import CleaningSettings, ProducerEnd
+from engine.log.cleaner.offset_map import OffsetMap
+from engine.log.cleaner.segment_work import keys_of
+from engine.log.cleaner.transactions import CleanedTransactions
+from engine.log.log_config import LogConfig
+from engine.log.txn_index import AbortedTransaction
+from engine.records.batch import BatchView
+from engine.records.view import RecordBatch
+
+#: Reads the batches of [start, end), again if it is called again.
+ReadBatches = Callable[[int, int], Iterator[StoredBatches]]
+
+
+class TrialRange(NamedTuple):
+    """Offsets: where a log starts, up to where it may be cleaned, where it ends (exclusive)."""
+
+    log_start_offset: int
+    first_uncleanable_offset: int
+    log_end_offset: int
+
+
+class RecordTrial(NamedTuple):
+    """What was read below the first uncleanable offset, and what would be left of it.
+
+    `first_dirty_offset` is up to where the log was cleaned at least, `clean_bytes` are those below;
+    it is above the first uncleanable one where that was estimated too low. `mapped_offset` is below
+    the first uncleanable one where keys did not fit: more would go.
+    """
+
+    first_dirty_offset: int
+    mapped_offset: int
+    clean_bytes: int
+    read_bytes: int
+    kept_bytes: int
+    read_records: int
+    kept_records: int
+
+    @property
+    def dirty_ratio(self) -> float:
+        """Return which share of what may be cleaned was not yet."""
+        return self.dirty_bytes / self.read_bytes if self.read_bytes else 0.0
+
+    @property
+    def dirty_bytes(self) -> int:
+        """Return what may be cleaned and was not yet."""
+        return max(self.read_bytes - self.clean_bytes, 0)
+
+
+def try_records(
+    read: ReadBatches,
+    offsets: TrialRange,
+    config: LogConfig,
+    settings: CleaningSettings,
+    now_ms: int,
+) -> RecordTrial:
+    """Return what a cleaning would leave. Errors: those of reading, CorruptRecord."""
+    first = _KeyReading(offsets, config, settings, now_ms)
+    for stored in read(offsets.log_start_offset, offsets.log_end_offset):
+        first.take(stored)
+    keys = first.finished()
+    moment = CleaningMoment(now_ms, config.delete_retention_ms)
+    aborted = _Aborted()
+    batch_filter = BatchFilter(keys, aborted.transactions, first.producers, moment)
+    read_bytes = kept_bytes = kept_records = 0
+    for stored in read(offsets.log_start_offset, offsets.first_uncleanable_offset):
+        aborted.learn(stored.aborted)
+        for batch in stored.batches:
+            if batch.next_offset > offsets.first_uncleanable_offset:
+                break
+            read_bytes += batch.size_bytes
+            kept = batch_filter.keep(batch)
+            if kept is not None:
+                kept_bytes += len(kept.content)
+                kept_records += kept.record_count
+    return RecordTrial(
+        first.first_dirty_offset,
+        keys.latest_offset + 1,
+        first.clean_bytes,
+        read_bytes,
+        kept_bytes,
+        batch_filter.records_read,
+        kept_records,
+    )
+
+
+class _Aborted:
+    """Aborted transactions as fetches name them, each once."""
+
+    def __init__(self) -> None:
+        self.transactions = CleanedTransactions()
+        self._known: set[AbortedProducer] = set()
+
+    def learn(self, named: list[AbortedProducer]) -> None:
+        new = [producer for producer in named if producer not in self._known]
+        self._known.update(new)
+        # Where it ends is seen by its marker.
+        self.transactions.add_aborted(
+            AbortedTransaction(producer.producer_id, producer.first_offset, -1, -1)
+            for producer in new
+        )
+
+
+class _KeyReading:
+    """The first reading: keys, holes, producers."""
+
+    def __init__(
+        self, offsets: TrialRange, config: LogConfig, settings: CleaningSettings, now_ms: int
+    ) -> None:
+        self._end = offsets.first_uncleanable_offset
+        keys_max = max(self._end - offsets.log_start_offset, 1)
+        self._keys = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
+        self._keys.note_offset(offsets.log_start_offset - 1)
+        self._aborted = _Aborted()
+        self._is_full = False
+        self._oldest_ms = now_ms - config.producer_id_expiration_ms
+        self._next_offset = offsets.log_start_offset
+        self._read_bytes = 0
+        self.producers: dict[int, ProducerEnd] = {}
+        self.first_dirty_offset = offsets.log_start_offset
+        self.clean_bytes = 0
+
+    def take(self, stored: StoredBatches) -> None:
+        self._aborted.learn(stored.aborted)
+        for batch in stored.batches:
+            if isinstance(batch, BatchView) and batch.has_producer_id:
+                self._note_producer(batch)
+            self._note_hole(batch)
+            if batch.next_offset <= self._end:
+                self._map(batch)
+
+    def finished(self) -> OffsetMap:
+        """Return the keys; behind the last record there may have been others."""
+        if not self._is_full:
+            self._keys.note_offset(self._end - 1)
+        return self._keys
+
+    def _note_producer(self, batch: BatchView) -> None:
+        producer_id, epoch = batch.producer_id, batch.producer_epoch
+        if batch.max_timestamp_ms <= self._oldest_ms:
+            self.producers.pop(producer_id, None)
+            return
+        if not batch.is_control:
+            self.producers[producer_id] = ProducerEnd(epoch, batch.last_offset)
+            return
+        known = self.producers.get(producer_id)
+        if known is None or known.epoch != epoch:
+            self.producers[producer_id] = ProducerEnd(epoch, None)
+
+    def _note_hole(self, batch: RecordBatch) -> None:
+        self._read_bytes += batch.size_bytes
+        lacks = isinstance(batch, BatchView) and (
+            batch.record_count <= batch.last_offset - batch.base_offset
+        )
+        if lacks:
+            self.first_dirty_offset, self.clean_bytes = batch.next_offset, self._read_bytes
+        elif batch.base_offset > self._next_offset:
+            self.first_dirty_offset = batch.base_offset
+            self.clean_bytes = self._read_bytes - batch.size_bytes
+        self._next_offset = batch.next_offset
+
+    def _map(self, batch: RecordBatch) -> None:
+        may_go = self._aborted.transactions.may_discard(batch)
+        if self._is_full:
+            return
+        if not may_go and not batch.is_control:
+            opened = opened_records(batch) if isinstance(batch, BatchView) else b""
+            for key, offset in keys_of(batch, opened):
+                if key is None:
+                    continue
+                if self._keys.size >= self._keys.limit:
+                    self._is_full = True
+                    return
+                self._keys.put(key, offset)
+        self._keys.note_offset(batch.last_offset)

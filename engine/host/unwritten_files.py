@@ -1,0 +1,78 @@
+"""Links to somebody else's files, beside which new logs have a length and take no room.
+
+For what is done as always, and whose result is only to be measured: a cleaning of a log. Its new
+segments grow by holes. Whoever reads them finds zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.host.copy_on_write import CopyOnWriteFiles
+from engine.host.ports import Buffer, File
+
+
+class UnwrittenFile:
+    """An open file that grows by what is appended, and keeps none of it."""
+
+    __slots__ = ("_file", "path")
+
+    def __init__(self, file: File) -> None:
+        self.path = file.path
+        self._file = file
+
+    def size_bytes(self) -> int:
+        """Return the size now."""
+        return self._file.size_bytes()
+
+    def read_at(self, position: int, length: int) -> bytes:
+        """Return up to `length` zeros from `position`."""
+        return self._file.read_at(position, length)
+
+    def read_into(self, position: int, buffer: bytearray | memoryview) -> int:
+        """Fill `buffer` with zeros from `position`; returns how many there were."""
+        return self._file.read_into(position, buffer)
+
+    def append(self, buffers: Sequence[Buffer]) -> int:
+        """Grow by all buffers; returns the position of the first byte."""
+        position = self._file.size_bytes()
+        self._file.truncate(position + sum(memoryview(buffer).nbytes for buffer in buffers))
+        return position
+
+    def write_at(self, position: int, buffer: Buffer) -> None:
+        """Grow the file if needed."""
+        end = position + memoryview(buffer).nbytes
+        if end > self._file.size_bytes():
+            self._file.truncate(end)
+
+    def truncate(self, size_bytes: int) -> None:
+        """Cut or grow the file to `size_bytes`."""
+        self._file.truncate(size_bytes)
+
+    def reserve(self, size_bytes: int) -> None:
+        """Take no room."""
+
+    def sync(self) -> None:
+        """Make nothing durable: there is nothing."""
+
+    def fileno(self) -> int | None:
+        """Return None: there is nothing to send."""
+        return None
+
+    def close(self) -> None:
+        """Release the file; closing twice is allowed."""
+        self._file.close()
+
+
+class UnwrittenFiles(CopyOnWriteFiles):
+    """The file system of this machine: links are read, files of one kind of name stay empty."""
+
+    def __init__(self, unwritten_end: str) -> None:
+        """Files whose path ends so are measured and not written."""
+        super().__init__()
+        self._unwritten_end = unwritten_end
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        """Open a file, read-only unless `write`; raises FileMissing unless `create`."""
+        file = super().open(path, write=write, create=create)
+        return UnwrittenFile(file) if write and path.endswith(self._unwritten_end) else file

@@ -1,0 +1,114 @@
+"""How far a broker's cleaner is with its logs, taken from the cleaner and the logs themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from engine.errors import EngineError
+from engine.log.cleaner.cleanable import CleanableRange, cleanable_range
+from engine.log.cleaner.log_cleaner import CleaningNow, LastCleaning, LogCleaner
+from engine.log.cleaner.log_facts import cleanable_log
+from engine.log.compaction_state import (
+    CleaningProgress,
+    CleaningResult,
+    CompactionPhase,
+    LogCompaction,
+)
+from engine.log.compaction_wait import CompactionWait, compaction_wait
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+
+
+class CleanerLogs(NamedTuple):
+    """What is asked of a broker besides its cleaner."""
+
+    logs: Mapping[TopicPartition, LocalLog]
+    first_dirty_offset: Callable[[LocalLog], int | None]
+    high_watermark_of: Callable[[TopicPartition], int]
+
+
+def compaction_states(cleaner: LogCleaner, around: CleanerLogs, now_ms: int) -> list[LogCompaction]:
+    """Return the compacted logs of a broker, in order; changes nothing."""
+    logs = [log for _, log in sorted(around.logs.items()) if log.config.is_compacted]
+    return [_state(cleaner, around, log, now_ms) for log in logs]
+
+
+def _state(cleaner: LogCleaner, around: CleanerLogs, log: LocalLog, now_ms: int) -> LogCompaction:
+    key = log.topic_partition
+    fault = cleaner.uncleanable.get(key)
+    under_way = cleaner.cleanings_now().get(key)
+    cleanable: CleanableRange | None = None
+    waiting: CompactionWait | None = None
+    try:
+        facts = cleanable_log(
+            log,
+            high_watermark=around.high_watermark_of(key),
+            checkpoint_offset=around.first_dirty_offset(log),
+        )
+        cleanable = cleanable_range(facts, log.config, now_ms)
+        waiting = compaction_wait(facts, cleanable, log.config, now_ms)
+    except EngineError as error:
+        # Times of segments are read from files.
+        fault = fault or str(error)
+    return LogCompaction(
+        *key,
+        _phase(cleaner, key, fault, cleanable),
+        log.size_bytes,
+        *_offsets(around, log, cleanable),
+        log.log_end_offset,
+        0 if cleanable is None else cleanable.cleanable_bytes,
+        0.0 if cleanable is None else cleanable.dirty_ratio,
+        cleanable is not None and fault is None and cleanable.may_be_cleaned(log.config),
+        waiting if fault is None else None,
+        fault,
+        None if under_way is None else _progress(under_way),
+        _result(cleaner.last_cleanings.get(key)),
+    )
+
+
+def _phase(
+    cleaner: LogCleaner, key: TopicPartition, fault: str | None, cleanable: CleanableRange | None
+) -> CompactionPhase:
+    if fault is not None:
+        return CompactionPhase.UNCLEANABLE
+    if key in cleaner.under_way:
+        return CompactionPhase.CLEANING
+    if key in cleaner.wanted and cleanable is not None and cleanable.cleanable_bytes:
+        return CompactionPhase.WAITING
+    return CompactionPhase.IDLE
+
+
+def _offsets(
+    around: CleanerLogs, log: LocalLog, cleanable: CleanableRange | None
+) -> tuple[int, int]:
+    if cleanable is not None:
+        return cleanable.first_dirty_offset, cleanable.first_uncleanable_offset
+    known = around.first_dirty_offset(log)
+    first_dirty = log.log_start_offset if known is None else known
+    return first_dirty, first_dirty
+
+
+def _progress(cleaning: CleaningNow) -> CleaningProgress:
+    cleanable, counts = cleaning.cleanable, cleaning.counts
+    # The dirty part is read for its keys first, then all of it for what stays.
+    total = cleanable.cleanable_bytes + cleanable.total_bytes
+    done = counts.map_bytes + counts.read_bytes
+    return CleaningProgress(cleaning.elapsed_ms, min(done, total), total)
+
+
+def _result(last: LastCleaning | None) -> CleaningResult | None:
+    if last is None:
+        return None
+    counts = last.counts
+    return CleaningResult(
+        last.start_offset,
+        last.end_offset,
+        counts.read_bytes,
+        counts.kept_bytes,
+        counts.read_records,
+        counts.kept_records,
+        counts.map_bytes + counts.read_bytes,
+        last.elapsed_ms,
+        last.ended_ms,
+    )

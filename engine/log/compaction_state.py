@@ -1,0 +1,109 @@
+"""How far the cleaner of a broker is with each of its compacted logs.
+
+| state | |
+|---|---|
+| idle | nothing is done with it; `is_due` and `waits_for` say when that changes |
+| waiting | it was asked for, and comes after others |
+| cleaning | `now` says how far |
+| uncleanable | left alone until the broker starts again, for `fault` |
+
+It is told to other processes as JSON: `encode_states`, `decode_states`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from engine.log.compaction_wait import CompactionWait
+
+
+class CompactionPhase(Enum):
+    """What the cleaner does with a log."""
+
+    IDLE = "idle"
+    WAITING = "waiting"
+    CLEANING = "cleaning"
+    UNCLEANABLE = "uncleanable"
+
+
+class CleaningProgress(NamedTuple):
+    """A cleaning under way: bytes read by now of those that it has to read, keys and records."""
+
+    elapsed_ms: int
+    done_bytes: int
+    total_bytes: int
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Return how fast it was until now."""
+        return self.done_bytes * 1000 / max(self.elapsed_ms, 1)
+
+
+class CleaningResult(NamedTuple):
+    """The last cleaning of a log: [start, end) of its offsets, and what it came to."""
+
+    start_offset: int
+    end_offset: int
+    before_bytes: int
+    after_bytes: int
+    before_records: int
+    after_records: int
+    read_bytes: int
+    elapsed_ms: int
+    ended_ms: int
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Return how fast it read, keys and records."""
+        return self.read_bytes * 1000 / max(self.elapsed_ms, 1)
+
+
+class LogCompaction(NamedTuple):
+    """One replica's log as its broker's cleaner sees it; offsets are exclusive at the end."""
+
+    topic: str
+    partition: int
+    phase: CompactionPhase
+    size_bytes: int
+    first_dirty_offset: int
+    first_uncleanable_offset: int
+    log_end_offset: int
+    cleanable_bytes: int
+    dirty_ratio: float
+    is_due: bool
+    waits_for: CompactionWait | None
+    fault: str | None
+    now: CleaningProgress | None
+    last: CleaningResult | None
+
+
+def encode_states(states: Iterable[LogCompaction]) -> list[dict[str, Any]]:
+    """Return states as values of JSON."""
+    return [
+        {
+            **state._asdict(),
+            "phase": state.phase.value,
+            "waits_for": None if state.waits_for is None else state.waits_for.value,
+            "now": None if state.now is None else state.now._asdict(),
+            "last": None if state.last is None else state.last._asdict(),
+        }
+        for state in states
+    ]
+
+
+def decode_states(rows: Sequence[Mapping[str, Any]]) -> list[LogCompaction]:
+    """Return the states that JSON tells; raises KeyError, TypeError and ValueError."""
+    return [
+        LogCompaction(
+            **{
+                **row,
+                "phase": CompactionPhase(row["phase"]),
+                "waits_for": None if row["waits_for"] is None else CompactionWait(row["waits_for"]),
+                "now": None if row["now"] is None else CleaningProgress(**row["now"]),
+                "last": None if row["last"] is None else CleaningResult(**row["last"]),
+            }
+        )
+        for row in rows
+    ]

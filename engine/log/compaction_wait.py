@@ -1,0 +1,45 @@
+"""What a log waits for until a cleaner takes it, beside other logs. Pure.
+
+| its dirty part | it waits for |
+|---|---|
+| is none | nothing |
+| may be cleaned, and has to or is large enough | nothing but its turn |
+| may be cleaned, and is too small a share of the log | min.cleanable.dirty.ratio |
+| is younger than it has to be, from its first segment on | min.compaction.lag.ms |
+| was not replicated, or lies behind the start of an open transaction | last stable offset |
+| lies in the active segment | active segment: its roll, by segment.bytes or segment.ms |
+
+Source: CMP-2, CMP-3; Kafka's LogCleanerManager.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, cleanable_range
+from engine.log.log_config import LogConfig
+
+
+class CompactionWait(Enum):
+    """What keeps a dirty log from being cleaned."""
+
+    DIRTY_RATIO = "min.cleanable.dirty.ratio"
+    LAG = "min.compaction.lag.ms"
+    STABLE = "last stable offset"
+    ACTIVE_SEGMENT = "active segment"
+
+
+def compaction_wait(
+    log: CleanableLog, cleanable: CleanableRange, config: LogConfig, now_ms: int
+) -> CompactionWait | None:
+    """Return what a log waits for, None of one that is clean or due."""
+    if cleanable.first_dirty_offset >= log.log_end_offset or cleanable.may_be_cleaned(config):
+        return None
+    if cleanable.cleanable_bytes:
+        return CompactionWait.DIRTY_RATIO
+    without_lag = cleanable_range(log, config._replace(min_compaction_lag_ms=0), now_ms)
+    if without_lag.cleanable_bytes:
+        return CompactionWait.LAG
+    if without_lag.first_uncleanable_offset < log.segments[-1].base_offset:
+        return CompactionWait.STABLE
+    return CompactionWait.ACTIVE_SEGMENT
