@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from engine.errors import CorruptRecord, EngineError
 from engine.forecast.dirtiness import CompactedLog, compacted_log
 from engine.forecast.opened_directory import DirectoryHost, OpenedDirectory, opened_directory
+from engine.limits import CLEANER_PROCESS_BYTES_MIN
 from engine.log.cleaner.cleanable import CleanableLog, CleanableRange, cleanable_range
 from engine.log.cleaner.cleaning import CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
+from engine.native.clean_records import take_up_cleaner
 
 
 class BufferTooSmall(EngineError):
@@ -75,6 +77,8 @@ def _clean(
     fault = None
     now_ms = host.clock.wall_ms()
     cleanable = _range(opened, log, now_ms)
+    if cleanable.cleanable_bytes >= CLEANER_PROCESS_BYTES_MIN:
+        take_up_cleaner()
     while cleanable.cleanable_bytes and fault is None and passes != passes_max:
         run = CleaningRun(host.files, log, cleanable, settings, now_ms=now_ms)
         try:
