@@ -88,7 +88,7 @@ TABLE = {
     "compact status": "engine.log engine.records engine.wire html json tabulate typer",
     "compact run": "engine.log engine.records engine.wire html json tabulate typer",
     "compact plan clicks --set cleanup.policy=compact": (
-        "engine.log engine.records engine.wire fastcrc hashlib html json logging tabulate typer"
+        "engine.log engine.records engine.wire fastcrc hashlib html json tabulate typer"
     ),
     "compact plan --dir {logs}": (
         "engine.broker engine.log engine.records fastcrc hashlib html json logging tabulate typer"

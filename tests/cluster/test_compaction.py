@@ -112,8 +112,10 @@ def test_a_compacted_topic_shrinks_to_the_last_value_of_each_key(
     assert values == {key: value for _, key, value in found}
     offsets = [offset for offset, _, _ in found]
     assert sorted(offsets) == offsets
-    checkpoint = (cluster.data / "broker-1" / "cleaner-offset-checkpoint").read_text()
-    assert f"{_TOPIC} 0 " in checkpoint
+    checkpoint = cluster.data / "broker-1" / "cleaner-offset-checkpoint"
+    # Written once the new names are durable, a moment after they are there.
+    until(checkpoint.exists)
+    assert f"{_TOPIC} 0 " in checkpoint.read_text()
 
 
 def test_a_topic_begins_to_be_compacted_when_its_policy_changes(cluster: EmbeddedCluster) -> None:

@@ -28,9 +28,7 @@ class CleanerService:
     `on_begin` is called before each of them.
     """
 
-    def __init__(
-        self, files: Files, clock: Clock, on_begin: Callable[[], object] = lambda: None
-    ) -> None:
+    def __init__(self, files: Files, clock: Clock, on_begin: Callable[[], object]) -> None:
         self._files = files
         self._clock = clock
         self._on_begin = on_begin

@@ -27,7 +27,7 @@ class LocalProcess:
     """Answers as the process does; `dies_at` is the changing file operation that it dies before."""
 
     def __init__(self, files: Files, dies_at: int | None = None) -> None:
-        self._service = CleanerService(files, HastyClock())
+        self._service = CleanerService(files, HastyClock(), lambda: None)
         self._files = files
         self._operations_left = dies_at
         self.is_gone = False
