@@ -48,7 +48,7 @@ class RetentionForecast(NamedTuple):
 
     @property
     def left_bytes(self) -> int:
-        """Return what stays for now."""
+        """Return what stays until later."""
         return self.size_bytes - self.freed_bytes
 
 

@@ -122,7 +122,7 @@ class ExecutionNow(NamedTuple):
     @property
     def ended_count(self) -> int:
         """Count the changes that are over."""
-        return sum(now.phase in ENDED for now in self.changes)
+        return sum(change.phase in ENDED for change in self.changes)
 
 
 class ExecutionEnd(NamedTuple):
@@ -433,11 +433,11 @@ class Execution:
     def _elect(self, on_look: Callable[[ExecutionNow], None]) -> None:
         seen = self._now(self._look())
         keys = [
-            now.change.name
-            for now in seen.changes
-            if now.phase is MovePhase.DONE
-            and now.leader != now.change.new_leader
-            and now.change.new_leader == now.change.new_replicas[0]
+            look.change.name
+            for look in seen.changes
+            if look.phase is MovePhase.DONE
+            and look.leader != look.change.new_leader
+            and look.change.new_leader == look.change.new_replicas[0]
         ]
         if keys:
             self._cluster.elect_preferred(keys)

@@ -68,8 +68,22 @@ def test_one_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     assert before == len(os.listdir("/proc/self/fd"))
 
 
+def kill_once_it_speaks(owner: str) -> None:
+    """Kill a program once its side has said something, and wait for the side's own end."""
+    with subprocess.Popen(
+        [sys.executable, "-c", owner],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    ) as started:
+        assert started.stderr is not None
+        started.stderr.readline()
+        started.kill()
+        # The end of what both write to: the side has ended as well.
+        assert b"" == started.stderr.read()
+
+
 def test_it_touches_no_file_once_its_owner_is_killed(tmp_path: Path) -> None:
-    path, root = tmp_path / "file", str(Path(__file__).parents[3])
+    path = tmp_path / "file"
     work = (
         "files = FilesOfOwner(owner_pid()); files.open(PATH, write=True, create=True).close()\n"
         "print(os.getpid(), flush=True, file=sys.stderr)\n"
@@ -79,16 +93,7 @@ def test_it_touches_no_file_once_its_owner_is_killed(tmp_path: Path) -> None:
         "from engine.host.side_process import PipedProcess\n"
         f"PipedProcess({MODULE!r}).ask({work.encode()!r})"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", owner],
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": root},
-    ) as started:
-        assert started.stderr is not None
-        started.stderr.readline()
-        started.kill()
-        # The end of what it writes to: it has ended as well.
-        assert b"" == started.stderr.read()
+    kill_once_it_speaks(owner)
     assert path.exists()
 
 
@@ -99,16 +104,7 @@ def test_an_idle_one_ends_when_its_owner_is_killed() -> None:
         "process.ask(b'print(os.getpid(), flush=True)')\n"
         "__import__('time').sleep(60)"
     )
-    root = str(Path(__file__).parents[3])
-    with subprocess.Popen(
-        [sys.executable, "-c", owner],
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": root},
-    ) as started:
-        assert started.stderr is not None
-        started.stderr.readline()
-        started.kill()
-        assert b"" == started.stderr.read()
+    kill_once_it_speaks(owner)
 
 
 def test_files_are_those_of_the_machine_while_the_owner_is_there(tmp_path: Path) -> None:

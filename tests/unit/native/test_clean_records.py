@@ -24,7 +24,9 @@ from engine.records.builder import BatchBuilder, BatchSettings
 from tests.compiled_walk import compiled_cleaner_here
 
 CODE = compiled_cleaner_here()
-needs_code = pytest.mark.skipif(CODE is None, reason="no compiled code on this machine")
+needs_code = pytest.mark.skipif(
+    CODE is None, reason="compiled code runs on Linux, x86-64 and arm64, and is made by numba"
+)
 SLOTS = 64
 
 
