@@ -11,7 +11,7 @@ No reassignment is under way and no topic is to be deleted (C6, C8).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from engine.broker.broker import Broker
 from engine.controller.context import ControllerContext
@@ -61,7 +61,7 @@ def _partition_unrest(
     following = [i for i in assigned if not _has_given_up(key, history, nodes[i])]
     if state.leader < 0 or set(state.isr) != set(following):
         return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
-    ends = set()
+    ends, is_held = set(), False
     for broker_id in following:
         broker = nodes[broker_id].broker
         if broker is None:
@@ -70,9 +70,18 @@ def _partition_unrest(
         if partition is None or partition.leader_epoch != state.leader_epoch:
             return [f"{key}: {broker_id} does not follow epoch {state.leader_epoch}"]
         ends.add((partition.log.log_end_offset, partition.high_watermark))
-    if len(ends) > 1 or any(end != watermark for end, watermark in ends):
-        return [f"{key}: ends and watermarks {sorted(ends)}"]
-    return []
+        is_held = is_held or (partition.is_under_min_isr and len(following) < len(assigned))
+    return [] if are_even(ends, is_held) else [f"{key}: ends and watermarks {sorted(ends)}"]
+
+
+def are_even(ends: Collection[tuple[int, int]], is_held: bool) -> bool:
+    """Tell whether replicas, by log end and watermark, have the same and all of it is committed.
+
+    Where so many have given up that too few are in sync (`is_held`), no watermark has to rise.
+    Source: HW-7.
+    """
+    log_ends = {end for end, _ in ends}
+    return len(log_ends) == 1 and (is_held or all(end == watermark for end, watermark in ends))
 
 
 def _is_stuck(

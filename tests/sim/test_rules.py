@@ -15,6 +15,7 @@ from engine.sim.clients import passing_kind
 from engine.sim.histories import History
 from engine.sim.logs import epochs_rise
 from engine.sim.phases import watch_phases
+from engine.sim.rest import are_even
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import unreadable_files
 from engine.sim.topics import Topics
@@ -50,6 +51,24 @@ class Noting:
         history = self.histories.setdefault(T0, History("t-0"))
         history.state = PartitionStateNode(isr[0], 0, isr, 1)
         self.topics.look_at(T0, isr)
+
+
+@pytest.mark.parametrize(
+    ("ends", "is_held", "is_rest"),
+    [
+        ({(22, 22)}, False, True),
+        ({(22, 22), (21, 21)}, False, False),
+        ({(22, 22), (22, 20)}, False, False),
+        ({(22, 0)}, False, False),
+        # The others have given up: one alone is below min.insync.replicas, and commits nothing.
+        ({(22, 0)}, True, True),
+        ({(22, 0), (21, 0)}, True, False),
+    ],
+)
+def test_replicas_rest_once_all_have_all_that_can_be_committed(
+    ends: set[tuple[int, int]], is_held: bool, is_rest: bool
+) -> None:
+    assert is_rest is are_even(ends, is_held)
 
 
 @pytest.fixture

@@ -25,7 +25,8 @@ from tests.compiled_walk import compiled_cleaner_here
 
 CODE = compiled_cleaner_here()
 needs_code = pytest.mark.skipif(
-    CODE is None, reason="compiled code runs on Linux, x86-64 and arm64, and is made by numba"
+    CODE is None,
+    reason="compiled code runs on Linux, x86-64 and arm64, and is made by numba",
 )
 SLOTS = 64
 
