@@ -231,6 +231,7 @@ FAULTS: dict[str, tuple[Fault, ...]] = {
     ),
     "two_records": (the_leader_commits_alone,),
     "unclean_election": (always_unclean,),
+    "unseen_loss": (no_divergence,),
     "watermark_truncation": (truncating_to_the_watermark,),
     "zombie_controller": (unguarded_writes, any_controller_is_obeyed),
     "zombie_leader": (unfenced, no_divergence),
