@@ -60,6 +60,13 @@ def partition_of(
     return Partition(LEADER, log, clock or ManualClock(), config=config, **more)
 
 
+def log_of(topic_partition: TopicPartition, config: LogConfig = SMALL) -> LocalLog:
+    """Return an empty log of a partition, on a disk of its own."""
+    log = new_log(config)
+    log.topic_partition = topic_partition
+    return log
+
+
 def leader_of(
     isr: tuple[int, ...] = (1,), clock: ManualClock | None = None, **more: Any
 ) -> Partition:

@@ -11,7 +11,7 @@ from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from tests.unit.log.writing import PARTITION, sent
-from tests.unit.replication.replicas import fetched, leader_of, ports_of
+from tests.unit.replication.replicas import Broker, fetched, leader_of, ports_of
 
 LEADER = ReplicaView(1, "a", 100)
 
@@ -90,6 +90,7 @@ def test_a_fetch_is_answered_with_the_replica_to_read_from_or_with_records() -> 
     ports = ports_of()._replace(nearest=NearestReplica(cache_of(b1="a"), clock))
     manager, partition = ReplicaManager(clock, ports), followed(clock)
     manager.add(partition)
+    assert (True, False) == (manager.sends_elsewhere, Broker().manager.sends_elsewhere)
     partition.append(sent(), 1)
     for rack_id, preferred in (("b", 2), ("a", None)):
         params = FetchParams(

@@ -11,7 +11,6 @@ from engine.kafka_errors import (
     OFFSET_OUT_OF_RANGE,
     UNKNOWN_LEADER_EPOCH,
 )
-from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.fetch_state import FetchPhase, LeaderAnswer
@@ -21,16 +20,10 @@ from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher, Repli
 from engine.replication.replica_manager import ReplicaManager
 from tests.scripts.follower import answers_of, ends_of
 from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, sent
-from tests.unit.replication.replicas import partition_of, ports_of, quota_of, state
+from tests.unit.replication.replicas import log_of, partition_of, ports_of, quota_of, state
 
 BACKOFF_MS = 1000
 OTHER = TopicPartition("t", 1)
-
-
-def _log_of(topic_partition: TopicPartition) -> LocalLog:
-    log = new_log()
-    log.topic_partition = topic_partition
-    return log
 
 
 class Pair:
@@ -206,7 +199,7 @@ def test_an_error_for_the_ends_rests_and_asks_again() -> None:
 @pytest.mark.parametrize("code", [UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, 56, 3])
 def test_a_partition_with_an_error_rests_and_holds_up_no_other(code: int) -> None:
     pair = Pair().begin()
-    other = Partition(2, _log_of(OTHER), pair.clock, is_alive=lambda _id: True)
+    other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
     pair.fetcher.add(OTHER, 5)
@@ -262,6 +255,37 @@ def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behi
     assert 3 == pair.own.log.log_end_offset
 
 
+def test_what_lags_is_left_out_while_a_throttle_holds_it_back() -> None:
+    pair = Pair()
+    quota = quota_of(pair.clock, [PARTITION], 1)
+    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, quota)
+    pair.begin()
+    assert pair.fetcher.next_due_ms() is None
+    given = LeaderAnswer(0, 9, 0, bytes(sent(3)))
+    assert pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, given)])
+    assert {} == pair.fetcher.asked()
+    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
+    pair.clock.advance(11_000)
+    assert [PARTITION] == list(pair.fetcher.asked())
+    assert pair.fetcher.next_due_ms() is None
+
+
+@pytest.mark.parametrize(
+    ("watermark", "bound_per_s", "goes_on"), [(9, 1, False), (9, 1 << 20, True), (3, 1, True)]
+)
+def test_amid_a_round_a_throttle_holds_back_who_lags_alone(
+    watermark: int, bound_per_s: int, goes_on: bool
+) -> None:
+    pair = Pair()
+    quota = quota_of(pair.clock, [PARTITION], bound_per_s)
+    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, quota)
+    spec = pair.begin().fetcher.asked()[PARTITION]
+    given = LeaderAnswer(0, watermark, 0, bytes(sent(3)))
+    following = pair.fetcher.take_given(PARTITION, spec, given)
+    assert 3 == pair.own.log.log_end_offset
+    assert goes_on is (following is not None)
+
+
 def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     pair = Pair().begin()
     asked = pair.fetcher.asked()
@@ -314,7 +338,7 @@ def test_records_that_cannot_follow_drop_the_partition() -> None:
 
 def test_a_full_answer_puts_a_partition_behind_the_others() -> None:
     pair = Pair().begin()
-    other = Partition(2, _log_of(OTHER), pair.clock, is_alive=lambda _id: True)
+    other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
     pair.fetcher.add(OTHER, 5)

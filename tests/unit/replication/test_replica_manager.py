@@ -6,12 +6,14 @@ import pytest
 
 from engine.host.memory import ManualClock
 from engine.host.ports import LogDirOffline
+from engine.host.promise import Promise
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
 from engine.log.segment import Segment
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
+from engine.replication.delayed_delete_records import DeleteRecordsResults
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.effects import HighWatermarkMoved, ProposeIsr
 from engine.replication.partition_types import FetchSpec
@@ -22,6 +24,7 @@ from tests.unit.replication.replicas import (
     FOLLOWER,
     Broker,
     committed,
+    fetched,
     leader_of,
     ports_of,
     state,
@@ -102,6 +105,39 @@ def test_a_produce_times_out_once() -> None:
     broker.fetch(1, FOLLOWER, log_start_offset=0)
     assert [7] == broker.codes()
     assert 1 == broker.partition.high_watermark
+
+
+def deletion_that_waits(broker: Broker, timeout_ms: int) -> Promise[DeleteRecordsResults]:
+    """Delete a record of which the follower has not said that it is gone."""
+    broker.produce(sent(2), 1)
+    broker.manager.perform(fetched(broker.partition, 2))
+    deletion = broker.manager.delete_records({PARTITION: 1}, timeout_ms)
+    assert isinstance(deletion, Promise)
+    return deletion
+
+
+def test_a_deletion_times_out() -> None:
+    broker = Broker((1, 2))
+    deletion = deletion_that_waits(broker, 100)
+    broker.pass_time(99)
+    assert not deletion.is_kept
+    broker.pass_time(1)
+    (result,) = deletion.result().values()
+    assert result.error is not None
+    assert 7 == result.error.code
+
+
+def test_an_append_that_commits_nothing_is_news_for_fetches_alone() -> None:
+    dead: set[int] = set()
+    broker = Broker((1, 2), is_alive=lambda broker_id: broker_id not in dead)
+    deletion = deletion_that_waits(broker, 1000)
+    broker.fetch(2, FOLLOWER, log_start_offset=0)
+    # Without the followers the deletion is complete, once somebody looks.
+    dead.update((2, 3))
+    assert broker.manager.append_records_usual(PARTITION, sent(), 1) is not None
+    assert (1, False) == (len(broker.fetches), deletion.is_kept)
+    broker.manager.perform(fetched(broker.partition, 3))
+    assert deletion.is_kept
 
 
 def test_acks_that_do_not_exist_are_refused() -> None:
