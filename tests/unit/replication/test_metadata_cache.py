@@ -77,7 +77,7 @@ def test_brokers_that_are_not_told_are_gone() -> None:
 
 def test_partitions_that_have_a_leader_are_counted() -> None:
     cache = filled()
-    cache.update(1, [NODE], {TopicPartition("t", 2): STATE}, {})
+    cache.update(1, [NODE], {TopicPartition("t", 2): STATE}, {"t": ID})
     assert 2 == cache.leader_count()
 
 

@@ -20,7 +20,7 @@ from engine.replication.effects import (
     StopFetching,
 )
 from engine.replication.partition import Partition
-from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
+from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec, ReplicationConfig
 from engine.replication.watermark import Isolation
 from tests.unit.log.writing import (
     NOW_MS,
@@ -159,6 +159,16 @@ def test_a_watermark_waits_for_the_in_sync_set() -> None:
     assert () == fetched(partition, 0)
     assert (HighWatermarkMoved(PARTITION, 2),) == fetched(partition, 2)
     assert partition.enough_replicas_reached(2).is_reached
+
+
+def test_a_copied_log_takes_no_records() -> None:
+    partition = leader_of()
+    partition.config = ReplicationConfig(is_read_only=True)
+    with pytest.raises(ApiError, match="read-only") as error:
+        partition.append(sent(), 1)
+    assert 44 == code_of(error)
+    assert partition.append_usual(sent()) is None
+    assert 0 == partition.log.log_end_offset
 
 
 def test_a_repeated_batch_moves_nothing_and_requires_its_own_offset() -> None:
