@@ -16,7 +16,7 @@ def test_an_empty_log_that_starts_amid_a_batch_takes_it_whole_and_keeps_its_star
     assert (2, 3) == (log.log_start_offset, log.log_end_offset)
 
 
-@pytest.mark.parametrize("start", [4, 9])
+@pytest.mark.parametrize("start", [3, 9])
 def test_an_empty_log_takes_no_batch_that_ends_before_its_start(start: int) -> None:
     log = new_log()
     log.restart_at(start, NOW_MS)
