@@ -177,9 +177,15 @@ class Broker:
         self.clock = ManualClock()
         self.proposed: list[ProposeIsr] = []
         self.fetching = NotedFetching()
+        self.moving = NotedMoving()
+        self.deadlines: list[int] = []
         self.known: set[TopicPartition] = set()
         ports = ports_of(
-            is_known=self.known.__contains__, proposed=self.proposed, fetching=self.fetching
+            is_known=self.known.__contains__,
+            proposed=self.proposed,
+            fetching=self.fetching,
+            moving=self.moving,
+            deadlines=self.deadlines,
         )
         self.manager = ReplicaManager(self.clock, ports)
         self.partition = leader_of(isr, self.clock, **more)

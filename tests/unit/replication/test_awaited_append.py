@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from engine.host.promise import Promise
+from engine.limits import NEWEST_BATCH_BYTES_MAX
+from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.isr import InSyncSet
@@ -93,3 +95,20 @@ def test_the_newest_batch_is_kept_as_the_log_has_it_for_who_reads_it_next() -> N
     assert newest is not None
     assert (2, 4, broker.partition.leader_epoch) == newest[:3]
     assert newest.data == log.read(2, 1 << 20).read()
+
+
+def test_neither_a_repetition_nor_a_large_batch_is_kept_as_the_newest() -> None:
+    partition = leader_of((1, 2), log_config=LogConfig())
+    value = b"v" * (NEWEST_BATCH_BYTES_MAX - 100)
+    largest = sent_by(5, 0, value=value + b"v" * (NEWEST_BATCH_BYTES_MAX - len(sent(value=value))))
+    assert NEWEST_BATCH_BYTES_MAX == len(largest)
+    for batch, first_offset in (
+        (largest, 0),
+        (sent(value=value + b"v" * 200), 0),
+        (sent(), 2),
+        (largest, 2),
+    ):
+        assert partition.append_usual(memoryview(bytearray(batch))) is not None
+        assert partition.newest is not None
+        assert first_offset == partition.newest.first_offset
+    assert 3 == partition.log.log_end_offset

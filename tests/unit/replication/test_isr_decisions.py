@@ -113,6 +113,14 @@ def test_an_order_that_comes_again_leaves_what_is_in_flight() -> None:
     assert ((1,), None, 1) == (*partition.in_sync, partition.partition_epoch)
 
 
+@pytest.mark.parametrize(("epoch", "partition_epoch"), [(0, 1), (1, 0)])
+def test_a_newer_order_ends_what_is_in_flight(epoch: int, partition_epoch: int) -> None:
+    partition, _ = shrinking()
+    newer = state((1, 2), replicas=(1, 2, 3), epoch=epoch, partition_epoch=partition_epoch)
+    partition.become_leader(newer)
+    assert ((1, 2), None) == partition.in_sync
+
+
 def test_an_order_that_comes_again_ends_the_wait_of_one_that_was_refused() -> None:
     partition, proposal = shrinking()
     partition.on_isr_decided(proposal, IsrDecision(INVALID_REQUEST))
