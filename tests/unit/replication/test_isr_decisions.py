@@ -43,6 +43,12 @@ def test_a_granted_set_is_committed_and_moves_the_watermark() -> None:
     assert ((1,), None, 7) == (*partition.in_sync, partition.partition_epoch)
 
 
+def test_a_set_that_the_controller_has_already_is_granted_in_the_epoch_that_it_has() -> None:
+    partition, proposal = shrinking()
+    partition.on_isr_decided(proposal, IsrDecision(0, (1,), 0, 0))
+    assert ((1,), None, 0) == (*partition.in_sync, partition.partition_epoch)
+
+
 def test_a_set_granted_to_a_topic_that_had_the_name_before_is_not_taken() -> None:
     partition, proposal = shrinking()
     former = proposal._replace(topic_id=bytes(range(16)))

@@ -5,6 +5,7 @@ Source: PUR-5, PUR-7.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,10 +13,21 @@ import pytest
 from engine.broker.leader_fetcher import LeaderFetcher
 from engine.host.promise import Promise
 from engine.model import TopicPartition
+from engine.replication.delayed_fetch import FetchResults
+from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch
+from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.standing_fetch import LeaderSide, NearStandingFetch
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
-from tests.unit.log.writing import sent
+from tests.unit.log.writing import PARTITION, fill, new_log, sent
+from tests.unit.replication.replicas import (
+    FOLLOWER,
+    Broker,
+    fetched,
+    partition_of,
+    state,
+)
 
 T1 = TopicPartition("t", 1)
 
@@ -184,3 +196,74 @@ def test_deleted_records_are_seen_gone_by_whom_the_follower_tells(rounds: Rounds
     assert deleted.is_kept
     assert [2] == [result.low_watermark for result in deleted.result().values()]
     assert 0 == rounds.count
+
+
+class Standing:
+    """A leader of one partition, and a follower's fetch that stands there."""
+
+    def __init__(self, broker: Broker, spec: FetchSpec, params: FetchParams = FOLLOWER) -> None:
+        self.given: list[LeaderAnswer] = []
+        promise = broker.manager.fetch(params, [(PARTITION, spec)], self._stand)
+        assert isinstance(promise, Promise)
+        self.promise: Promise[FetchResults] = promise
+
+    def _stand(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+    ) -> NearStandingFetch:
+        self.leader = leader
+        self.fetch = NearStandingFetch(deadline_ms, params, waiting, leader, self._give)
+        return self.fetch
+
+    def _give(
+        self,
+        _fetch: NearStandingFetch,
+        _key: TopicPartition,
+        _spec: FetchSpec,
+        answer: LeaderAnswer,
+    ) -> None:
+        self.given.append(answer)
+
+
+def test_a_partition_that_is_not_here_ends_the_fetch_of_who_took_it() -> None:
+    standing = Standing(Broker((1, 2)), FetchSpec(0, 1 << 20, 0))
+    standing.leader.took(standing.fetch, TopicPartition("other", 0), FetchSpec(1, 1 << 20, 0))
+    assert standing.promise.is_kept
+
+
+def test_a_follower_that_is_assigned_no_more_is_told_so() -> None:
+    broker, spec = Broker((1, 2)), FetchSpec(0, 1 << 20, 0)
+    standing = Standing(broker, spec)
+    broker.partition.become_leader(state((1,), replicas=(1, 3), partition_epoch=1))
+    standing.leader.took(standing.fetch, PARTITION, spec)
+    assert [75] == [result.error.code for _, result in standing.promise.result() if result.error]
+
+
+def test_a_follower_that_took_no_records_completes_a_deletion_with_its_start() -> None:
+    broker = Broker((1, 2), is_alive=lambda broker_id: broker_id != 3)
+    broker.produce(sent(2), 1)
+    broker.manager.perform(fetched(broker.partition, 2))
+    spec = FetchSpec(2, 1 << 20, 0, 0, 0)
+    standing = Standing(broker, spec)
+    deletion = broker.manager.delete_records({PARTITION: 1}, 1000)
+    assert isinstance(deletion, Promise)
+    standing.leader.took(standing.fetch, PARTITION, spec._replace(log_start_offset=1))
+    assert [1] == [result.low_watermark for result in deletion.result().values()]
+
+
+def test_a_follower_whose_log_has_parted_does_not_stand() -> None:
+    log = new_log()
+    fill(log, [1], epoch=1)
+    fill(log, [1], epoch=3)
+    partition = partition_of(log=log)
+    partition.become_leader(state((1, 2), epoch=4))
+    broker = Broker((1, 2))
+    leader = Standing(broker, FetchSpec(0, 1 << 20, 0)).leader
+    broker.manager.add(partition)
+    for epoch, is_parted in ((3, False), (2, True)):
+        waiting = {PARTITION: FetchSpec(2, 1 << 20, 4, epoch)}
+        fetch = NearStandingFetch(100, FOLLOWER, waiting, leader, lambda *_: None)
+        assert is_parted is fetch.can_complete()
