@@ -10,6 +10,7 @@ from engine.kafka_errors import (
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
     UNKNOWN_LEADER_EPOCH,
+    kafka_error,
 )
 from engine.model import TopicPartition
 from engine.naming import uuid_text
@@ -171,7 +172,9 @@ def test_a_start_amid_a_batch_brings_the_batch_whole() -> None:
 @pytest.mark.parametrize(
     ("ends", "end"), [(LeaderEnds(0, 0, 1), 1), (LeaderEnds(0, 0, 3), 2), (LeaderEnds(0, 0, 2), 2)]
 )
-def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(ends: LeaderEnds, end: int) -> None:
+def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(
+    ends: LeaderEnds, end: int, caplog: pytest.LogCaptureFixture
+) -> None:
     pair = Pair()
     fill(pair.own.log, [1, 1])
     pair.begin().answer(OFFSET_OUT_OF_RANGE)
@@ -181,6 +184,47 @@ def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(ends: LeaderEnds, en
     pair.fetcher.ends_taken(asked, {PARTITION: ends})
     assert end == pair.own.log.log_end_offset
     assert end == pair.fetcher.asked()[PARTITION].fetch_offset
+    leader_range = f"its leader's range {ends.start_offset} to {ends.end_offset}"
+    assert f"{PARTITION} ends at 2, out of {leader_range}" == caplog.messages[0]
+
+
+def test_ends_that_come_late_are_passed_over() -> None:
+    pair = Pair()
+    fill(pair.own.log, [1, 1])
+    asked = pair.begin().answer(OFFSET_OUT_OF_RANGE).fetcher.ends_asked()
+    pair.fetcher.ends_taken(asked, {PARTITION: LeaderEnds(0, 0, 2)})
+    shorter = {PARTITION: LeaderEnds(0, 0, 1)}
+    pair.fetcher.ends_taken(asked, shorter)
+    pair.own.become_follower(state((1, 2), epoch=6))
+    pair.fetcher.add(PARTITION, 6)
+    pair.answer(OFFSET_OUT_OF_RANGE).fetcher.ends_taken(asked, shorter)
+    assert 2 == pair.own.log.log_end_offset
+    assert FetchPhase.TRUNCATING is pair.fetcher.states[PARTITION].phase
+    pair.fetcher.remove(PARTITION)
+    pair.fetcher.ends_taken({PARTITION: 6}, shorter)
+    assert ({}, 2) == (pair.fetcher.states, pair.own.log.log_end_offset)
+
+
+def test_ends_for_a_replica_that_is_here_no_more_drop_the_partition() -> None:
+    pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
+    pair.replicas.remove(PARTITION)
+    pair.fetcher.ends_taken(pair.fetcher.ends_asked(), {PARTITION: LeaderEnds(0, 0, 1)})
+    assert {} == pair.fetcher.states
+
+
+def test_partitions_whose_leader_gave_no_answer_rest() -> None:
+    pair = Pair().begin()
+    pair.fetcher.unreached([OTHER, PARTITION])
+    assert {} == pair.fetcher.asked()
+    pair.clock.advance(BACKOFF_MS)
+    assert [PARTITION] == list(pair.fetcher.asked())
+
+
+def test_an_answer_that_was_not_asked_for_is_passed_over() -> None:
+    pair = Pair().begin()
+    assert not pair.fetcher.taken({}, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    assert 0 == pair.own.log.log_end_offset
+    assert pair.fetcher.taken({}, [(OTHER, LeaderAnswer(0))]), "nobody follows it"
 
 
 def test_an_error_for_the_ends_rests_and_asks_again() -> None:
@@ -197,13 +241,18 @@ def test_an_error_for_the_ends_rests_and_asks_again() -> None:
 
 
 @pytest.mark.parametrize("code", [UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, 56, 3])
-def test_a_partition_with_an_error_rests_and_holds_up_no_other(code: int) -> None:
+def test_a_partition_with_an_error_rests_and_holds_up_no_other(
+    code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     pair = Pair().begin()
     other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
     pair.fetcher.add(OTHER, 5)
     pair.answer(code)
+    reason = kafka_error(code).name
+    assert [f"{PARTITION} is not fetched for a while: {reason}"] == caplog.messages
     assert [OTHER] == list(pair.fetcher.asked())
     assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
     pair.clock.advance(BACKOFF_MS)
@@ -316,7 +365,9 @@ def test_a_log_tells_the_id_of_its_topic() -> None:
     assert {PARTITION.topic: bytes(15) + b"1"} == pair.fetcher.topic_ids([PARTITION])
 
 
-def test_records_with_a_wrong_checksum_are_asked_for_again() -> None:
+def test_records_with_a_wrong_checksum_are_asked_for_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     pair = Pair().begin()
     bad = bytearray(sent(1))
     bad[-1] ^= 1
@@ -324,15 +375,17 @@ def test_records_with_a_wrong_checksum_are_asked_for_again() -> None:
     assert (0, {}) == (pair.own.log.log_end_offset, pair.fetcher.asked())
     pair.clock.advance(BACKOFF_MS)
     assert 0 == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert caplog.messages[0].startswith(f"what was fetched of {PARTITION} is refused: ")
 
 
-def test_records_that_cannot_follow_drop_the_partition() -> None:
+def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCaptureFixture) -> None:
     pair = Pair()
     fill(pair.own.log, [3])
     pair.begin()
     answer = LeaderAnswer(0, 0, 0, bytes(sent(1)))
     pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, answer)])
     assert {} == pair.fetcher.states
+    assert caplog.messages[0].startswith(f"{PARTITION} is fetched no more in this epoch: ")
     assert 3 == pair.own.log.log_end_offset
 
 
