@@ -278,8 +278,8 @@ def test_committed_records_end_at_the_first_open_transaction() -> None:
 
 def test_a_follower_that_is_not_assigned_is_refused() -> None:
     partition = leader_of((1, 2))
-    stranger = FetchParams(replica_id=9, isolation=Isolation.LOG_END)
-    for epoch, code in ((None, 6), (0, 75)):
+    for replica_id, epoch, code in ((9, None, 6), (9, 0, 75), (0, 0, 75)):
+        stranger = FetchParams(replica_id, isolation=Isolation.LOG_END)
         spec = FetchSpec(0, 100, current_leader_epoch=epoch)
         with pytest.raises(ApiError) as error:
             partition.read(stranger, spec, 100, at_least_one_batch=True)

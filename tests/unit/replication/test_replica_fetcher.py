@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
-from engine.host.memory import ManualClock
+from engine.host.memory import ManualClock, MemoryFiles
+from engine.host.ports import LogDirOffline
 from engine.kafka_errors import (
     FENCED_LEADER_EPOCH,
     NOT_LEADER_OR_FOLLOWER,
@@ -20,7 +23,7 @@ from engine.replication.partition import Partition
 from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher, ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager
 from tests.scripts.follower import answers_of, ends_of
-from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, sent
+from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, open_log, sent
 from tests.unit.replication.replicas import log_of, partition_of, ports_of, quota_of, state
 
 BACKOFF_MS = 1000
@@ -141,6 +144,33 @@ def test_a_log_without_epochs_is_cut_to_its_watermark_first() -> None:
     pair.own.high_watermark = 2
     pair.begin()
     assert 2 == pair.own.log.log_end_offset
+
+
+def test_a_disk_that_fails_as_a_log_is_cut_is_told_and_the_partition_not_followed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pair = Pair()
+    files, told = MemoryFiles(), list[LogDirOffline]()
+    own = Partition(2, open_log(files)[0], pair.clock, is_alive=lambda _id: True)
+    fill(own.log, [2, 3])
+    own.log.epochs.clear()
+    replicas = ReplicaManager(pair.clock, ports_of(offline=told))
+    replicas.add(own)
+    fetcher = ReplicaFetcher(FollowerLogs(replicas), pair.clock, quota_of(pair.clock))
+    own.become_follower(state((1, 2), epoch=5))
+    files.fail("truncate", errno.EIO)
+    fetcher.add(PARTITION, 5)
+    assert ({}, 1) == (fetcher.states, len(told))
+    assert caplog.messages[-1].startswith(f"{PARTITION} is fetched no more in this epoch: ")
+
+
+def test_what_was_asked_is_not_all_that_is_followed_once_a_partition_goes() -> None:
+    pair = Pair().begin()
+    pair.fetcher.asked()
+    pair.fetcher.remove(OTHER)
+    assert pair.fetcher.is_as_asked
+    pair.fetcher.remove(PARTITION)
+    assert not pair.fetcher.is_as_asked
 
 
 def test_below_the_leaders_start_all_goes() -> None:

@@ -228,6 +228,21 @@ class Standing:
         self.given.append(answer)
 
 
+def test_a_partition_that_goes_ends_the_fetch_that_stands() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, FetchSpec(0, 1 << 20, 0))
+    broker.manager.remove(PARTITION)
+    assert [3] == [result.error.code for _, result in standing.promise.result() if result.error]
+
+
+def test_a_leader_that_leads_no_more_ends_the_fetch_that_stands() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, FetchSpec(0, 1 << 20, 0))
+    change = broker.partition.become_follower(state((2, 1), leader=2, partition_epoch=1))
+    broker.manager.perform(change.effects)
+    assert [6] == [result.error.code for _, result in standing.promise.result() if result.error]
+
+
 def test_a_partition_that_is_not_here_ends_the_fetch_of_who_took_it() -> None:
     standing = Standing(Broker((1, 2)), FetchSpec(0, 1 << 20, 0))
     standing.leader.took(standing.fetch, TopicPartition("other", 0), FetchSpec(1, 1 << 20, 0))
