@@ -7,7 +7,6 @@ import pytest
 from engine.host.memory import ManualClock
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
-from engine.log.segment import Segment
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
@@ -15,6 +14,7 @@ from tests.unit.log.writing import PARTITION, sent
 from tests.unit.replication.replicas import (
     CONSUMER,
     FOLLOWER,
+    borrowed_segments,
     partition_of,
     ports_of,
     quota_of,
@@ -43,27 +43,10 @@ class Reading:
         return results
 
 
-@pytest.fixture
-def borrowed(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
-    """Return the segments whose files are lent, as they are at any time."""
-    lent: list[Segment] = []
-    borrow, give_back = Segment.borrow, Segment.give_back
-
-    def noting(segment: Segment) -> None:
-        lent.append(segment)
-        borrow(segment)
-
-    def striking(segment: Segment) -> None:
-        lent.remove(segment)
-        give_back(segment)
-
-    monkeypatch.setattr(Segment, "borrow", noting)
-    monkeypatch.setattr(Segment, "give_back", striking)
-    return lent
-
-
-def test_a_batch_that_is_cut_is_left_out_and_its_file_given_back(borrowed: list[Segment]) -> None:
-    reading = Reading()
+def test_a_batch_that_is_cut_is_left_out_and_its_file_given_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    borrowed, reading = borrowed_segments(monkeypatch), Reading()
     reading.partition.high_watermark = 1
     params = CONSUMER._replace(max_bytes=len(LARGE) + 2 * SENDFILE_BYTES_MIN)
     results = reading.read(params, 2)
@@ -72,9 +55,9 @@ def test_a_batch_that_is_cut_is_left_out_and_its_file_given_back(borrowed: list[
 
 
 def test_what_a_throttle_holds_back_is_left_out_and_its_file_given_back(
-    borrowed: list[Segment],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reading = Reading(bound_per_s=1)
+    borrowed, reading = borrowed_segments(monkeypatch), Reading(bound_per_s=1)
     reading.quota.record(PARTITION, 1 << 20)
     assert [0] == [result.size_bytes for _, result in reading.read(FOLLOWER._replace(replica_id=3))]
     assert [] == borrowed

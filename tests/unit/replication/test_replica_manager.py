@@ -10,7 +10,6 @@ from engine.host.promise import Promise
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
-from engine.log.segment import Segment
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
 from engine.replication.delayed_delete_records import DeleteRecordsResults
@@ -24,6 +23,7 @@ from tests.unit.replication.replicas import (
     FOLLOWER,
     REJECTED,
     Broker,
+    borrowed_segments,
     committed,
     fetched,
     leader_of,
@@ -397,28 +397,15 @@ def test_old_fetches_get_a_cut_batch() -> None:
 
 
 def test_a_fetch_that_waits_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    borrowed = 0
-
-    def count(name: str, step: int) -> None:
-        original = getattr(Segment, name)
-
-        def counted(segment: Segment) -> None:
-            nonlocal borrowed
-            borrowed += step
-            original(segment)
-
-        monkeypatch.setattr(Segment, name, counted)
-
-    count("borrow", 1)
-    count("give_back", -1)
+    borrowed = borrowed_segments(monkeypatch)
     broker = Broker(log_config=LogConfig())
     broker.produce(sent(value=b"v" * SENDFILE_BYTES_MIN))
     broker.fetch(0, CONSUMER._replace(min_bytes=1 << 20))
-    assert ([], 0) == (broker.fetches, borrowed)
+    assert ([], []) == (broker.fetches, borrowed)
     broker.pass_time(500)
-    assert 1 == borrowed
+    assert 1 == len(borrowed)
     assert [0] == bases_of(broker.fetches[0])
-    assert 0 == borrowed
+    assert [] == borrowed
 
 
 def test_a_follower_that_catches_up_is_proposed_to_the_controller() -> None:

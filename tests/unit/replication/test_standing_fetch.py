@@ -6,12 +6,15 @@ Source: PUR-5, PUR-7.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
 from engine.broker.leader_fetcher import LeaderFetcher
 from engine.host.promise import Promise
+from engine.limits import SENDFILE_BYTES_MIN
+from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.fetch_state import LeaderAnswer
@@ -24,6 +27,7 @@ from tests.unit.log.writing import PARTITION, fill, new_log, sent
 from tests.unit.replication.replicas import (
     FOLLOWER,
     Broker,
+    borrowed_segments,
     fetched,
     partition_of,
     state,
@@ -226,6 +230,55 @@ class Standing:
         answer: LeaderAnswer,
     ) -> None:
         self.given.append(answer)
+
+
+LACKING_ALL = FetchSpec(0, 1 << 20, 0, 0, 0)
+
+
+def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, LACKING_ALL)
+    broker.produce(sent(), 1)
+    broker.produce(sent(2), 1)
+    assert [len(sent())] == [len(answer.records) for answer in standing.given]
+    standing.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    assert 1 == broker.partition.high_watermark
+    standing.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=3))
+    assert (3, 2) == (broker.partition.high_watermark, len(standing.given))
+    assert not standing.promise.is_kept
+    standing.fetch.took(PARTITION, None)
+    assert standing.promise.is_kept
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(LACKING_ALL._replace(last_fetched_epoch=None), id="of no epoch yet"),
+        pytest.param(LACKING_ALL._replace(fetch_offset=9), id="beyond the end"),
+    ],
+)
+def test_who_is_not_in_the_leaders_epoch_or_log_is_answered_with_all(spec: FetchSpec) -> None:
+    broker = Broker((1, 2))
+    fetch = partial(NearStandingFetch, 100, FOLLOWER, {PARTITION: spec})
+    leader = Standing(broker, LACKING_ALL).leader
+    broker.partition.append(sent(), 1)
+    given: list[LeaderAnswer] = []
+    assert fetch(leader, lambda *answer: given.append(answer[-1])).look(PARTITION)
+    assert [] == given
+
+
+def test_what_is_given_is_counted_and_its_file_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    borrowed = borrowed_segments(monkeypatch)
+    broker = Broker((1, 2), log_config=LogConfig())
+    standing = Standing(broker, LACKING_ALL)
+    batch = sent(value=b"v" * SENDFILE_BYTES_MIN)
+    broker.partition.append(batch, 1)
+    broker.quota.bound_per_s = 1
+    assert not broker.quota.is_exceeded
+    assert not standing.fetch.look(PARTITION)
+    assert [len(batch)] == [len(answer.records) for answer in standing.given]
+    assert broker.quota.is_exceeded
+    assert [] == borrowed
 
 
 def test_a_partition_that_goes_ends_the_fetch_that_stands() -> None:
