@@ -576,9 +576,13 @@ class LocalLog:
         self._flush.note_new_names()
 
     def rename_directory(self, directory: str) -> None:
-        """Follow the directory to its new name, after it was renamed."""
+        """Rename the directory, once nothing is owed to the disk under its old name.
+
+        Raises the StorageError of what was owed, or of the rename; the name is the old one then.
+        """
         self._truncation.settle()
-        self.directory = self._flush.directory = self._lines.directory = directory
+        self._flush.rename(directory)
+        self.directory = self._lines.directory = directory
         self.snapshots.directory = self.epochs.directory = directory
         for segment in self.segments:
             segment.directory = directory

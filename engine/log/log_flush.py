@@ -13,6 +13,7 @@ Source: LOG-11; Kafka's UnifiedLog.flush and LocalLog.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
 
 from engine.errors import StorageError
 from engine.host.ports import Files
@@ -30,6 +31,7 @@ class LogFlush:
         "_files",
         "_has_new_names",
         "_hooks",
+        "_naming",
         "_segments",
         "_snapshots",
         "directory",
@@ -50,6 +52,8 @@ class LogFlush:
     ) -> None:
         """`end_offset` is asked for the log's end (exclusive)."""
         self._files = files
+        #: Held while the directory has its name looked up or changed.
+        self._naming = Lock()
         self.directory = directory
         self._segments = segments
         self._snapshots = snapshots
@@ -103,9 +107,16 @@ class LogFlush:
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_names(self) -> None:
-        """Make the names in the log's folder durable."""
-        self._has_new_names = False
-        self._files.sync_dir(self.directory)
+        """Make the names in the log's folder durable. May run beside the loop."""
+        with self._naming:
+            self._has_new_names = False
+            self._files.sync_dir(self.directory)
+
+    def rename(self, directory: str) -> None:
+        """Rename the log's folder; nobody who syncs its names beside the loop finds it gone."""
+        with self._naming:
+            self._files.rename(self.directory, directory)
+            self.directory = directory
 
     def _sync(self, segments: Iterable[Segment], snapshots: Sequence[int]) -> None:
         active = self._segments.active

@@ -401,11 +401,11 @@ class LogManager:
     def _set_aside(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:
         """Rename a log that is out of the maps already, and forget it; returns its new path."""
         path = f"{home.path}/{self._name(log.topic_partition, kind)}"
-        self._files.rename(log.directory, path)
-        del self._home[log.directory]
+        directory = log.directory
+        log.rename_directory(path)
+        del self._home[directory]
         home.cleaner_points.forget(log.topic_partition)
         home.forget_high_watermark(log.topic_partition)
-        log.rename_directory(path)
         log.close_files()
         return path
 
@@ -414,10 +414,10 @@ class LogManager:
         self._checkpoint(home)
 
     def _rename(self, log: LocalLog, home: LogDirectory, path: str) -> None:
-        self._files.rename(log.directory, path)
-        self._files.sync_dir(home.path)
-        del self._home[log.directory]
+        directory = log.directory
         log.rename_directory(path)
+        self._files.sync_dir(home.path)
+        del self._home[directory]
         self._home[path] = home
 
     def _name(self, key: TopicPartition, kind: DirectoryKind) -> str:

@@ -54,10 +54,10 @@ class CommittedKeys:
         """Take note that a replica lost writes, perhaps tombstones that are gone elsewhere."""
         self._lost_ms = now_ms
 
-    def records(self) -> Iterator[KeyedRecord]:
-        """Yield all records that were ever committed, in the order of the log."""
+    def records(self, start: int = 0) -> Iterator[KeyedRecord]:
+        """Yield what was ever committed, from an offset on, in the order of the log."""
         for records in self._records.values():
-            yield from records
+            yield from (record for record in records if record.offset >= start)
 
     def left_of(self, batch: BatchView, committed: BatchId | None) -> Sequence[KeyedRecord] | None:
         """Return the records of a batch of a log; None if cleaning leaves no such batch.

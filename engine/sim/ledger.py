@@ -189,12 +189,13 @@ class Ledger:
 
     def _check_records(self, partition: TopicPartition, content: bytes) -> None:
         found: dict[str, list[int]] = {}
-        keys = self._invariants.history(partition).keys
-        # What each replica still has of a compacted topic is looked at before.
+        keys, start = self._invariants.history(partition).keys, self.start_of(partition)
+        # What each replica still has of a compacted topic is looked at before. Of producers whose
+        # records are all below its start a log that is loaded anew knows nothing.
         written = (
             numbers(content)
             if keys is None
-            else ((r.offset, r.producer, r.number) for r in keys.records())
+            else ((r.offset, r.producer, r.number) for r in keys.records(start))
         )
         for _, name, number in written:
             found.setdefault(name, []).append(number)
@@ -202,7 +203,6 @@ class Ledger:
             if key != partition:
                 continue
             there = found.get(name, [])
-            start = self._invariants.history(partition).start
             owed = {number for number, offset in accepted.items() if offset >= start or not start}
             missing = sorted(owed - set(there))
             if missing:

@@ -45,6 +45,13 @@ def history() -> History:
     return made
 
 
+def test_what_retention_may_have_deleted_is_not_counted(history: History) -> None:
+    keys = history.keys
+    assert keys is not None
+    assert list(range(END)) == [record.offset for record in keys.records()]
+    assert [3, 4, 5] == [record.offset for record in keys.records(3)]
+
+
 @pytest.mark.parametrize("left", [range(END), (1, 2, 3, 4, 5), (3, 4, 5), (0, 3, 4, 5)])
 def test_outdated_records_may_be_gone_or_not(history: History, left: tuple[int, ...]) -> None:
     assert "" == history.fault_of(log_of(*left), END, EARLY_MS)

@@ -7,7 +7,6 @@ once, and are given a tombstone later.
 from __future__ import annotations
 
 import random
-import threading
 import time
 from collections import deque
 from typing import Any, NamedTuple
@@ -15,15 +14,14 @@ from typing import Any, NamedTuple
 from confluent_kafka import KafkaError, Message, Producer
 
 from tests.soak.keyed_partition import KeyedPartition, value_of
+from tests.soak.sending_thread import Pace, SendingThread
 
 _HOT_KEYS = 200
 _ONCE_MAX = 100
 _ONCE_SHARE = 0.15
 _TOMBSTONE_SHARE = 0.1
-_BURST = 12
-_PAUSE_S = 0.03
+_PACE = Pace(burst=12, pause_s=0.03, flush_s=120.0)
 _POLL_S = 0.002
-_FLUSH_S = 120.0
 NUMBER = "n"
 
 
@@ -45,11 +43,7 @@ class KeyedWriter:
         self._random = random.Random(seed)
         self._once: deque[bytes] = deque()
         self._producer = Producer(self._settings(address))
-        self._runs = threading.Event()
-        self._idle = threading.Event()
-        self._is_ended = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._thread = SendingThread(f"{partition.place}", self._producer, self._send, _PACE)
 
     def _settings(self, address: str) -> dict[str, Any]:
         settings: dict[str, Any] = {
@@ -75,34 +69,17 @@ class KeyedWriter:
 
     def resume(self) -> None:
         """Write on."""
-        self._idle.clear()
-        self._runs.set()
+        self._thread.resume()
 
     def settle(self) -> None:
         """Send nothing new, and wait until everything that was sent is acknowledged."""
-        self._runs.clear()
-        assert self._idle.wait(_FLUSH_S), f"{self.partition.place}: not paused"
-        left = self._producer.flush(_FLUSH_S)
-        assert (left, self.errors) == (0, []), (self.partition.place, left, self.errors[:3])
+        self._thread.settle()
+        assert not self.errors, (self.partition.place, self.errors[:3])
 
     def end(self) -> None:
         """Settle and end the thread."""
         self.settle()
-        self._is_ended = True
-        self._runs.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._is_ended:
-            if not self._runs.is_set():
-                self._idle.set()
-                self._producer.poll(0)
-                self._runs.wait(_POLL_S)
-                continue
-            for _ in range(_BURST):
-                self._send()
-            self._producer.poll(0)
-            time.sleep(_PAUSE_S)
+        self._thread.end()
 
     def _next_key(self) -> tuple[bytes, bool]:
         """Return a key, and whether it is to be deleted."""

@@ -7,16 +7,15 @@ from its writer and number, so that a reader can tell every record that was neve
 from __future__ import annotations
 
 import random
-import threading
-import time
 from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from tests.soak.sending_thread import Pace, SendingThread
+
 _WORDS = [random.Random(n).randbytes(40) for n in range(16)]
-_PAUSE_S = 0.002
-_BURST = 40
-_FLUSH_S = 60.0
+_PACE = Pace(burst=40, pause_s=0.002, flush_s=60.0)
+_POLL_S = 0.002
 
 
 class Place(NamedTuple):
@@ -86,46 +85,25 @@ class Writer:
                 **kind.settings(),
             }
         )
-        self._runs = threading.Event()
-        self._is_ended = False
-        self._idle = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._thread = SendingThread(name, self._producer, self._send, _PACE)
 
     def resume(self) -> None:
         """Write on."""
-        self._idle.clear()
-        self._runs.set()
+        self._thread.resume()
 
     def pause(self) -> None:
         """Send nothing new; what was sent is still sent again until it is acknowledged."""
-        self._runs.clear()
+        self._thread.pause()
 
     def settle(self) -> None:
         """Wait until everything that was sent is acknowledged."""
-        self._runs.clear()
-        assert self._idle.wait(_FLUSH_S), f"{self.name} was not paused"
-        assert self._producer.flush(_FLUSH_S) == 0, f"{self.name}: records without an answer"
+        self._thread.settle()
         assert not self.errors, f"{self.name}: {self.errors[:3]}"
 
     def end(self) -> None:
         """Settle and end the thread."""
         self.settle()
-        self._is_ended = True
-        self._runs.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._is_ended:
-            if not self._runs.is_set():
-                self._idle.set()
-                self._producer.poll(0)
-                self._runs.wait(_PAUSE_S)
-                continue
-            for _ in range(_BURST):
-                self._send()
-            self._producer.poll(0)
-            time.sleep(_PAUSE_S)
+        self._thread.end()
 
     def _send(self) -> None:
         entry = Entry(self.name, self.sent)
@@ -137,7 +115,7 @@ class Writer:
                 on_delivery=lambda error, message: self._answered(entry, error, message),
             )
         except BufferError:
-            self._producer.poll(_PAUSE_S)
+            self._producer.poll(_POLL_S)
             return
         self.sent += 1
 

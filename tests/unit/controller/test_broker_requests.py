@@ -107,6 +107,21 @@ def test_isrs_that_are_refused(isr: list[int], changes: dict[str, int], code: in
     assert (1, (1, 2), 0) == cluster.leader_isr_epoch("t")
 
 
+@pytest.mark.parametrize(
+    ("isr", "leader_recovery_state", "code"),
+    [([1], 1, 0), ([1, 2], 1, 42), ([1, 2], 0, 0)],
+)
+def test_a_leader_that_recovers_is_alone_in_its_isr(
+    isr: list[int], leader_recovery_state: int, code: int
+) -> None:
+    cluster = three_in_sync()
+    leaderships, key = cluster.controller.context.leaderships, TopicPartition("t", 0)
+    recovering = leaderships[key].state._replace(leader_recovery_state=1)
+    leaderships[key] = leaderships[key]._replace(state=recovering)
+    answer = alter(cluster, isr, leader_recovery_state=leader_recovery_state)
+    assert code == answer.error_code
+
+
 def test_a_stale_broker_and_an_unknown_topic_are_refused() -> None:
     cluster = three_in_sync()
     assert 77 == send_alter(cluster, 3, broker_epoch=1).error_code

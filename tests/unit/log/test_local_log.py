@@ -574,9 +574,8 @@ def test_a_topic_id_is_written_and_found_again() -> None:
     assert open_log(files)[0].topic_id == "8K4IcCorRNC2tJ_T-wo19A"
 
 
-def test_a_log_follows_its_directory_to_another_name() -> None:
+def test_a_log_whose_directory_is_renamed_goes_on() -> None:
     files, log = filled()
-    files.rename(DIR, "/data/u-0")
     log.rename_directory("/data/u-0")
     log.append_as_leader(sent(20), 7, NOW_MS)
     log.close(NOW_MS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Thread
+
 from engine.host.memory import MemoryFiles
 from engine.log.producer_snapshot import read_producer_snapshot
 from tests.unit.log.hooks import hooks_of
@@ -46,3 +49,38 @@ def test_a_recovery_point_follows_a_cut_down_and_never_rises_above_the_end() -> 
     for work in tasks.held:
         work()
     assert 10 == log.recovery_point
+
+
+class RenamingFiles(MemoryFiles):
+    """A disk on which somebody else looks for a folder amid its renaming."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.looks: list[Callable[[], None]] = []
+        self.synced_paths: list[str] = []
+        self.looking: list[Thread] = []
+
+    def rename(self, source: str, target: str) -> None:
+        self.looking = [Thread(target=look) for look in self.looks]
+        for thread in self.looking:
+            thread.start()
+            # Time to look at the old name, where nothing keeps it from that.
+            thread.join(0.05)
+        super().rename(source, target)
+
+    def sync_dir(self, path: str) -> None:
+        self.synced_paths.append(path)
+        super().sync_dir(path)
+
+
+def test_names_that_are_synced_beside_a_renaming_are_those_of_the_new_folder() -> None:
+    files, tasks = RenamingFiles(), HeldTasks()
+    log, _ = open_log(files, SMALL, hooks_of(tasks))
+    log.append_as_leader(sent_by(1, 0, 10), 0, NOW_MS)
+    log.roll(NOW_MS)
+    files.looks = list(tasks.held)
+    files.synced_paths.clear()
+    log.rename_directory("/data/u-0")
+    for thread in files.looking:
+        thread.join()
+    assert ["/data/u-0"] == files.synced_paths

@@ -18,6 +18,7 @@ from engine.log.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_P
 from engine.model import TopicPartition
 from tests.unit.log.logs import batch, name_of
 from tests.unit.log.managing import CLUSTER, T0, T1, U0, A, B, Host
+from tests.unit.log.test_local_log import HeldTasks
 from tests.unit.log.writing import NOW_MS, SMALL, batches_of, fill
 
 
@@ -275,6 +276,20 @@ def test_a_deleted_log_is_renamed_and_removed_later() -> None:
     assert manager.get_or_create(T0, is_new=True, directory=A).log_end_offset == 0
     host.tasks.run_waiting()
     assert names(host, A) == ["t-0"]
+
+
+def test_a_log_that_was_cut_a_moment_ago_is_deleted() -> None:
+    host = Host()
+    host.tasks = HeldTasks()
+    manager = host.started(dirs=[A])
+    log = manager.get_or_create(T0, is_new=True)
+    fill(log, [5, 5])
+    log.truncate_to(5, NOW_MS)
+    assert [T0] == manager.delete([T0])
+    for work in host.tasks.held:
+        work()
+    assert [] == host.offline
+    assert T0 not in manager.logs
 
 
 def test_a_deleted_log_leaves_no_watermark_to_a_topic_that_takes_its_name_over() -> None:

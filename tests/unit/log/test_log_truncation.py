@@ -147,3 +147,24 @@ def test_a_log_whose_tasks_run_at_once_is_durable_at_once() -> None:
     files.sync_everything()
     log.truncate_to(5, NOW_MS)
     assert 5 == open_log(files.after_crash())[0].log_end_offset
+
+
+def test_a_log_is_renamed_once_its_cut_is_durable() -> None:
+    stage = Stage()
+    stage.log.truncate_to(12, NOW_MS)
+    stage.log.rename_directory("/data/u-0")
+    assert [12] == stage.checkpoints
+    stage.run_held()
+    assert ([], [12]) == (stage.failures, stage.checkpoints)
+    assert "/data/u-0" == stage.log.directory
+
+
+def test_a_log_whose_cut_could_not_be_made_durable_keeps_its_name() -> None:
+    stage = Stage()
+    before = stage.log.directory
+    stage.log.truncate_to(12, NOW_MS)
+    stage.files.fail("sync", errno.EIO, times=99)
+    with pytest.raises(LogDirOffline):
+        stage.log.rename_directory("/data/u-0")
+    assert stage.files.exists(before)
+    assert before == stage.log.directory
