@@ -250,6 +250,15 @@ def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
     assert standing.promise.is_kept
 
 
+def test_the_batch_that_was_appended_last_is_given_as_it_was_kept() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, LACKING_ALL)
+    assert broker.manager.append_records_usual(PARTITION, sent(), 1) is not None
+    assert broker.partition.newest is not None
+    assert [broker.partition.newest.data] == [answer.records for answer in standing.given]
+    assert broker.partition.newest.data is standing.given[0].records
+
+
 @pytest.mark.parametrize(
     "spec",
     [
