@@ -15,13 +15,15 @@ from engine.broker.leader_fetcher import LeaderFetcher
 from engine.host.promise import Promise
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
+from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch
+from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
-from engine.replication.standing_fetch import LeaderSide, NearStandingFetch
+from engine.replication.standing_fetch import LeaderSide, NearStandingFetch, SessionStandingFetch
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 from tests.unit.log.writing import PARTITION, fill, new_log, sent
 from tests.unit.replication.replicas import (
@@ -344,3 +346,71 @@ def test_a_follower_whose_log_has_parted_does_not_stand() -> None:
         waiting = {PARTITION: FetchSpec(2, 1 << 20, 4, epoch)}
         fetch = NearStandingFetch(100, FOLLOWER, waiting, leader, lambda *_: None)
         assert is_parted is fetch.can_complete()
+
+
+class Session:
+    """A follower of another process, whose session's fetch stands and is answered."""
+
+    def __init__(self, *moved: TopicPartition, is_current: bool = True) -> None:
+        self.broker = Broker((1, 2), log_config=LogConfig())
+        self.answers: list[int] = []
+        self.is_current = is_current
+        leader = Standing(self.broker, LACKING_ALL).leader
+        self.fetch = SessionStandingFetch(
+            100, FOLLOWER, {PARTITION: LACKING_ALL}, leader, self._respond, moved
+        )
+
+    def _respond(
+        self, _fetch: SessionStandingFetch, _partition: Partition, records: bytes | FetchSlice
+    ) -> bool:
+        size = len(records) if isinstance(records, bytes) else records.size_bytes
+        if self.is_current:
+            self.answers.append(size)
+        return self.is_current
+
+    def append(self, batch: memoryview) -> bool:
+        """Append a batch; tells whether that ends the fetch."""
+        self.broker.partition.append(memoryview(bytearray(batch)), 1)
+        return self.fetch.look(PARTITION)
+
+
+def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
+    session, size = Session(PARTITION), len(sent())
+    session.broker.quota.bound_per_s = 1
+    assert not session.fetch.may_ask(PARTITION)
+    for _ in range(2):
+        assert not session.append(sent())
+    assert ([size], True) == (session.answers, session.broker.quota.is_exceeded)
+    assert session.fetch.may_ask(PARTITION)
+    assert not session.fetch.may_ask(TopicPartition("other", 0))
+    session.fetch.ask(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    assert [size, size] == session.answers
+    assert 1 == session.broker.partition.high_watermark
+    session.fetch.ask(PARTITION, LACKING_ALL._replace(fetch_offset=2))
+    assert ([size, size], 2) == (session.answers, session.broker.partition.high_watermark)
+    assert not session.fetch.is_completed
+
+
+@pytest.mark.parametrize(
+    ("moved", "is_current"),
+    [
+        pytest.param((TopicPartition("other", 0),), True, id="others moved too"),
+        pytest.param((), False, id="the session is another by now"),
+    ],
+)
+def test_what_is_not_one_partitions_news_ends_a_sessions_fetch(
+    moved: tuple[TopicPartition, ...], is_current: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(*moved, is_current=is_current)
+    borrowed = borrowed_segments(monkeypatch)
+    assert session.append(sent(value=b"v" * SENDFILE_BYTES_MIN))
+    assert ([], []) == (session.answers, borrowed)
+
+
+def test_a_partition_that_was_looked_at_without_news_of_records_has_moved() -> None:
+    session = Session()
+    other = TopicPartition("other", 0)
+    assert not session.fetch.look(PARTITION)
+    session.fetch.look(other)
+    assert session.append(sent())
+    assert [] == session.answers
