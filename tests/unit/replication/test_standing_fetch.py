@@ -252,6 +252,16 @@ def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
     assert standing.promise.is_kept
 
 
+def test_what_a_follower_cannot_be_given_once_it_took_ends_the_fetch() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, LACKING_ALL)
+    broker.produce(sent(), 1)
+    broker.produce(sent(), 1)
+    following = LACKING_ALL._replace(fetch_offset=1, last_fetched_epoch=None)
+    standing.fetch.took(PARTITION, following)
+    assert (1, True) == (len(standing.given), standing.promise.is_kept)
+
+
 def test_the_batch_that_was_appended_last_is_given_as_it_was_kept() -> None:
     broker = Broker((1, 2))
     standing = Standing(broker, LACKING_ALL)
