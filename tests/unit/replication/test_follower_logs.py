@@ -86,3 +86,8 @@ def test_a_log_is_read_and_changed_as_a_follower_of_its_epoch_alone() -> None:
     assert [None] * 3 == found(EPOCH + 1)
     follower.replicas.remove(PARTITION)
     assert [None] * 3 == found(EPOCH + 1)
+
+
+def test_a_step_that_is_none_stops_the_fetcher() -> None:
+    with pytest.raises(AssertionError):
+        Follower().logs.perform(PARTITION, EPOCH, "not a step")  # type: ignore[arg-type]
