@@ -444,6 +444,14 @@ def test_a_stop_answers_everything() -> None:
     assert (1, 1) == (len(broker.produced), len(broker.fetches))
 
 
+def test_a_stop_answers_deletions_too() -> None:
+    broker = Broker((1, 2))
+    deletion = deletion_that_waits(broker, 1000)
+    assert (1000, 1) == (broker.manager.next_deadline_ms(), broker.manager.delayed_delete_count)
+    broker.manager.stop()
+    assert [7] == [result.error.code for result in deletion.result().values() if result.error]
+
+
 def test_watermarks_are_there_for_the_checkpoint() -> None:
     broker = Broker()
     broker.produce(sent(3))
