@@ -447,7 +447,7 @@ def test_a_stop_answers_everything() -> None:
 def test_a_stop_answers_deletions_too() -> None:
     broker = Broker((1, 2))
     deletion = deletion_that_waits(broker, 1000)
-    assert (1000, 1) == (broker.manager.next_deadline_ms(), broker.manager.delayed_delete_count)
+    assert 1 == broker.manager.delayed_delete_count
     broker.manager.stop()
     assert [7] == [result.error.code for result in deletion.result().values() if result.error]
 
