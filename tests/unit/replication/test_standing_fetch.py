@@ -361,13 +361,15 @@ def test_a_follower_whose_log_has_parted_does_not_stand() -> None:
 class Session:
     """A follower of another process, whose session's fetch stands and is answered."""
 
-    def __init__(self, *moved: TopicPartition, is_current: bool = True) -> None:
+    def __init__(
+        self, *moved: TopicPartition, is_current: bool = True, spec: FetchSpec = LACKING_ALL
+    ) -> None:
         self.broker = Broker((1, 2), log_config=LogConfig())
         self.answers: list[int] = []
         self.is_current = is_current
         leader = Standing(self.broker, LACKING_ALL).leader
         self.fetch = SessionStandingFetch(
-            100, FOLLOWER, {PARTITION: LACKING_ALL}, leader, self._respond, moved
+            100, FOLLOWER, {PARTITION: spec}, leader, self._respond, moved
         )
 
     def _respond(
@@ -399,6 +401,17 @@ def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
     session.fetch.ask(PARTITION, LACKING_ALL._replace(fetch_offset=2))
     assert ([size, size], 2) == (session.answers, session.broker.partition.high_watermark)
     assert not session.fetch.is_completed
+
+
+def test_what_had_no_room_in_an_answer_comes_with_the_next() -> None:
+    size = len(sent())
+    spec = LACKING_ALL._replace(max_bytes=size)
+    session = Session(spec=spec)
+    session.broker.partition.append(sent(), 1)
+    assert not session.append(sent())
+    assert [size] == session.answers
+    session.fetch.ask(PARTITION, spec._replace(fetch_offset=1))
+    assert [size, size] == session.answers
 
 
 @pytest.mark.parametrize(
