@@ -252,8 +252,18 @@ def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
     assert standing.promise.is_kept
 
 
+def test_what_came_meanwhile_is_given_though_another_holds_the_watermark() -> None:
+    broker = Broker((1, 2, 3))
+    standing = Standing(broker, LACKING_ALL)
+    broker.produce(sent(), 1)
+    broker.produce(sent(), 1)
+    standing.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    assert (2, 0) == (len(standing.given), broker.partition.high_watermark)
+    assert not standing.promise.is_kept
+
+
 def test_what_a_follower_cannot_be_given_once_it_took_ends_the_fetch() -> None:
-    broker = Broker((1, 2))
+    broker = Broker((1, 2, 3))
     standing = Standing(broker, LACKING_ALL)
     broker.produce(sent(), 1)
     broker.produce(sent(), 1)
