@@ -137,6 +137,17 @@ def test_a_follower_that_says_where_its_log_starts_completes_a_deletion() -> Non
     assert [(None, 1)] == [tuple(result) for result in deletion.result().values()]
 
 
+def test_an_append_that_commits_its_records_is_news_for_a_deletion_too() -> None:
+    dead: set[int] = set()
+    broker = Broker((1, 2), is_alive=lambda broker_id: broker_id not in dead)
+    deletion = deletion_that_waits(broker, 1000)
+    dead.update((2, 3))
+    assert () == committed(broker.partition, (1,), 0, 1)
+    assert not deletion.is_kept
+    assert broker.manager.append_records_usual(PARTITION, sent(), 1) is not None
+    assert deletion.is_kept
+
+
 def test_an_append_that_commits_nothing_is_news_for_fetches_alone() -> None:
     dead: set[int] = set()
     broker = Broker((1, 2), is_alive=lambda broker_id: broker_id not in dead)
