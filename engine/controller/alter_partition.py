@@ -13,13 +13,19 @@ Per partition the first row that holds decides:
 | is from a recovering leader and has others in ISR | INVALID_REQUEST |
 | would set a recovered leader back to recovering | INVALID_REQUEST |
 | has a broker in ISR that is not alive | INELIGIBLE_REPLICA (before v2 OPERATION_NOT_ATTEMPTED) |
+| has a broker in ISR that is not assigned | the same |
 | else | written; the leader epoch stays, the partition epoch rises |
 
-Source: REPL-6, ZN:isr-change, ISR-6, KIP-497, KIP-841; KafkaController.tryProcessAlterPartition.
+Source: REPL-6, R13, ZN:isr-change, ISR-6, KIP-497, KIP-841;
+KafkaController.tryProcessAlterPartition.
+Differs: Kafka's with znodes takes a broker that is not assigned. What a leader asked for before a
+move was cancelled may come when another controller knows nothing of the move, and its replica is
+gone.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -64,6 +70,7 @@ class Proposal(NamedTuple):
 def judge(
     proposal: Proposal,
     current: PartitionLeadership | None,
+    assigned: Collection[int],
     context: ControllerContext,
     version: int,
 ) -> PartitionLeadership | int | None:
@@ -86,7 +93,7 @@ def judge(
             INVALID_REQUEST,
         ),
         (
-            not all(context.is_live(replica) for replica in proposal.isr),
+            not all(context.is_live(member) and member in assigned for member in proposal.isr),
             INELIGIBLE_REPLICA if version >= _TOPIC_IDS_SINCE else OPERATION_NOT_ATTEMPTED,
         ),
     )
@@ -134,7 +141,8 @@ class AlterPartition:
         results: StateResults = {}
         for partition, proposal in proposals.items():
             current = self._context.leaderships.get(partition)
-            verdict = judge(proposal, current, self._context, version)
+            assigned = self._context.assignment(partition).replicas
+            verdict = judge(proposal, current, assigned, self._context, version)
             if isinstance(verdict, int):
                 codes[partition] = verdict
             elif verdict is not None:

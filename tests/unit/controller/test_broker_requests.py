@@ -122,6 +122,14 @@ def test_a_leader_that_recovers_is_alone_in_its_isr(
     assert code == answer.error_code
 
 
+@pytest.mark.parametrize(("version", "code"), [(3, 107), (1, 55)])
+def test_who_is_not_assigned_does_not_join(version: int, code: int) -> None:
+    cluster = Cluster(3)
+    cluster.create_topic("t", (1, 2))
+    assert code == alter(cluster, [1, 2, 3], version=version).error_code
+    assert (1, (1, 2), 0) == cluster.leader_isr_epoch("t")
+
+
 def test_a_stale_broker_and_an_unknown_topic_are_refused() -> None:
     cluster = three_in_sync()
     assert 77 == send_alter(cluster, 3, broker_epoch=1).error_code
