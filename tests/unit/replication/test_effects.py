@@ -108,13 +108,14 @@ def test_a_new_role_goes_on_with_a_move_to_another_directory() -> None:
     assert [PARTITION] == broker.moving.resumed
 
 
-def test_a_moved_log_start_answers_a_follower_whose_offset_it_has_passed() -> None:
-    broker = Broker((1, 2))
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_moved_log_start_answers_a_follower_whose_offset_it_has_passed(is_alive: bool) -> None:
+    broker = Broker((1, 2), is_alive=lambda _broker_id: is_alive)
     broker.produce(sent(3), 1)
     broker.manager.perform(fetched(broker.partition, 3))
     broker.fetch(0, FOLLOWER._replace(min_bytes=1 << 20), last_fetched_epoch=0)
     assert [] == broker.fetches
-    broker.manager.perform(broker.partition.delete_records_before(2).effects)
+    broker.manager.delete_records({PARTITION: 2}, 1000)
     assert [1] == [result.error.code for _, result in broker.fetches[0] if result.error]
 
 
