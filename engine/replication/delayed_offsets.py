@@ -84,5 +84,4 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
             self._results[topic_partition] = self._results[topic_partition]._replace(
                 error=timed_out
             )
-        self._required.clear()
         return self._results

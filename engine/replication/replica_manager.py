@@ -78,7 +78,6 @@ _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
 
 T = TypeVar("T")
-Waiting = TypeVar("Waiting", DelayedProduce, DelayedDeleteRecords)
 
 
 class ReplicaManager:
@@ -221,7 +220,6 @@ class ReplicaManager:
         results: ProduceResults = {}
         required: dict[TopicPartition, int] = {}
         effects: list[Effect] = []
-        is_too_few = False
         partitions = self._partitions
         must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
         for topic_partition, batches in entries.items():
@@ -233,9 +231,8 @@ class ReplicaManager:
                 if required_acks == ACKS_ALL:
                     enough = partition.enough_replicas_reached(required_offset)
                     # With one replica in sync nothing is left to wait for.
-                    if not enough.is_reached or enough.isr_count < enough.min_isr_count:
+                    if not enough.is_reached:
                         required[topic_partition] = required_offset
-                        is_too_few = is_too_few or enough.is_reached
             except (ApiError, StorageError) as failure:
                 results[topic_partition] = self._failed_append(topic_partition, failure)
                 continue
@@ -249,11 +246,8 @@ class ReplicaManager:
             return results
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         produce = DelayedProduce(deadline_ms, results, required, self.find)
-        if is_too_few:
-            self._await_offsets(self._produces, produce, required)
-        else:
-            # Each has just been looked at, and nothing has happened since.
-            self._watch_produce(produce, required)
+        # Each has just been looked at, and nothing has happened since.
+        self._watch_produce(produce, required)
         self.perform(effects)
         return produce.promise
 
@@ -308,17 +302,6 @@ class ReplicaManager:
                 self.perform((HighWatermarkMoved(topic_partition, watermark),))
             else:
                 self.perform((LogEndMoved(topic_partition, partition.log.log_end_offset),))
-
-    def _await_offsets(
-        self,
-        purgatory: Purgatory[Waiting],
-        operation: Waiting,
-        required: Mapping[TopicPartition, int],
-    ) -> None:
-        if purgatory.try_complete_else_watch(operation, required):
-            operation.keep()
-        else:
-            self._ports.on_waiting(operation.deadline_ms)
 
     def _failed_append(
         self, topic_partition: TopicPartition, failure: ApiError | StorageError
@@ -470,7 +453,9 @@ class ReplicaManager:
             return results
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         deletion = DelayedDeleteRecords(deadline_ms, results, required, self.find)
-        self._await_offsets(self._deletes, deletion, required)
+        # Each has just been looked at here too.
+        self._deletes.watch(deletion, required)
+        self._ports.on_waiting(deadline_ms)
         self.perform(effects)
         return deletion.promise
 

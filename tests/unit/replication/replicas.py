@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pytest
+
 from engine.host.memory import ManualClock
 from engine.host.ports import LogDirOffline
 from engine.host.promise import Promise
 from engine.kafka_errors import INELIGIBLE_REPLICA
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
+from engine.log.segment import Segment
 from engine.model import TopicPartition
 from engine.replication.delayed_fetch import FetchResults
 from engine.replication.delayed_produce import ProduceResult
@@ -58,6 +61,13 @@ def partition_of(
     log = log or new_log(log_config)
     more.setdefault("is_alive", lambda _broker_id: True)
     return Partition(LEADER, log, clock or ManualClock(), config=config, **more)
+
+
+def log_of(topic_partition: TopicPartition, config: LogConfig = SMALL) -> LocalLog:
+    """Return an empty log of a partition, on a disk of its own."""
+    log = new_log(config)
+    log.topic_partition = topic_partition
+    return log
 
 
 def leader_of(
@@ -155,6 +165,24 @@ def ports_of(
     )
 
 
+def borrowed_segments(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
+    """Return the segments whose files are lent, as they are at any time from now on."""
+    borrowed: list[Segment] = []
+    borrow, give_back = Segment.borrow, Segment.give_back
+
+    def noting(segment: Segment) -> None:
+        borrowed.append(segment)
+        borrow(segment)
+
+    def striking(segment: Segment) -> None:
+        borrowed.remove(segment)
+        give_back(segment)
+
+    monkeypatch.setattr(Segment, "borrow", noting)
+    monkeypatch.setattr(Segment, "give_back", striking)
+    return borrowed
+
+
 def when_there(answer: Any, take: Callable[[Any], object]) -> None:
     """Take an answer, at once or when its promise is kept."""
     if isinstance(answer, Promise):
@@ -170,9 +198,17 @@ class Broker:
         self.clock = ManualClock()
         self.proposed: list[ProposeIsr] = []
         self.fetching = NotedFetching()
+        self.moving = NotedMoving()
+        self.deadlines: list[int] = []
         self.known: set[TopicPartition] = set()
+        self.quota = quota_of(self.clock, [PARTITION])
         ports = ports_of(
-            is_known=self.known.__contains__, proposed=self.proposed, fetching=self.fetching
+            is_known=self.known.__contains__,
+            proposed=self.proposed,
+            fetching=self.fetching,
+            moving=self.moving,
+            deadlines=self.deadlines,
+            leader_quota=self.quota,
         )
         self.manager = ReplicaManager(self.clock, ports)
         self.partition = leader_of(isr, self.clock, **more)

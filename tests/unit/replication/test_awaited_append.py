@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-
 from engine.host.promise import Promise
+from engine.limits import NEWEST_BATCH_BYTES_MAX
+from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
 from engine.replication.delayed_produce import ProduceResult, ProduceResults
 from engine.replication.isr import InSyncSet
 from tests.unit.log.writing import PARTITION, sent, sent_by
-from tests.unit.replication.replicas import FOLLOWER, Broker
+from tests.unit.replication.replicas import FOLLOWER, Broker, leader_of, log_of
 
 
 def append(broker: Broker, batches: memoryview | None = None) -> Promise[ProduceResults]:
@@ -25,6 +25,8 @@ def test_it_waits_until_the_followers_have_it() -> None:
     promise = append(broker)
     # The fetch that waited has been told.
     assert (False, 1) == (promise.is_kept, len(broker.fetches))
+    broker.fetch(1, FOLLOWER, log_start_offset=0)
+    assert not promise.is_kept
     broker.fetch(2, FOLLOWER, log_start_offset=0)
     assert {PARTITION: ProduceResult(None, 0, -1, 0)} == promise.result()
 
@@ -60,12 +62,21 @@ def test_what_the_log_refuses_is_refused() -> None:
     assert 45 == result.error.code
 
 
-@pytest.mark.parametrize(
-    "key", [TopicPartition("other", 0), TopicPartition("__consumer_offsets", 0)]
-)
-def test_nothing_is_appended_where_only_the_other_way_knows_the_answer(key: TopicPartition) -> None:
+def test_what_is_not_here_is_for_the_other_way_to_refuse() -> None:
+    append_usual = Broker((1, 2)).manager.awaited_append.append_usual
+    assert append_usual(TopicPartition("other", 0), sent(), 100) is None
+
+
+def test_only_who_is_allowed_appends_to_an_internal_topic() -> None:
     broker = Broker((1, 2))
-    assert broker.manager.awaited_append.append_usual(key, sent(), 100) is None
+    key = TopicPartition("__consumer_offsets", 0)
+    internal = leader_of((1, 2), broker.clock, log=log_of(key))
+    broker.manager.add(internal)
+    append_usual = broker.manager.awaited_append.append_usual
+    assert append_usual(key, sent(), 100) is None
+    assert 0 == internal.log.log_end_offset
+    assert isinstance(append_usual(key, sent(), 100, is_internal_allowed=True), Promise)
+    assert 1 == internal.log.log_end_offset
 
 
 def test_nothing_is_appended_without_followers_or_with_too_few_in_sync() -> None:
@@ -84,3 +95,20 @@ def test_the_newest_batch_is_kept_as_the_log_has_it_for_who_reads_it_next() -> N
     assert newest is not None
     assert (2, 4, broker.partition.leader_epoch) == newest[:3]
     assert newest.data == log.read(2, 1 << 20).read()
+
+
+def test_neither_a_repetition_nor_a_large_batch_is_kept_as_the_newest() -> None:
+    partition = leader_of((1, 2), log_config=LogConfig())
+    value = b"v" * (NEWEST_BATCH_BYTES_MAX - 100)
+    largest = sent_by(5, 0, value=value + b"v" * (NEWEST_BATCH_BYTES_MAX - len(sent(value=value))))
+    assert NEWEST_BATCH_BYTES_MAX == len(largest)
+    for batch, first_offset in (
+        (largest, 0),
+        (sent(value=value + b"v" * 200), 0),
+        (sent(), 2),
+        (largest, 2),
+    ):
+        assert partition.append_usual(memoryview(bytearray(batch))) is not None
+        assert partition.newest is not None
+        assert first_offset == partition.newest.first_offset
+    assert 3 == partition.log.log_end_offset

@@ -77,7 +77,8 @@ def test_a_partition_counts_up_to_its_own_limit() -> None:
 
 def test_the_wait_of_a_consumer_ends_with_exactly_the_bytes_that_it_waits_for() -> None:
     partition = leader_of()
-    waiting = WaitingPartition(PARTITION, FetchSpec(0, 1 << 20), partition.log.locate(0))
+    partition.append(sent(), 1)
+    waiting = WaitingPartition(PARTITION, FetchSpec(1, 1 << 20), partition.log.locate(1))
     enough, more = (
         UsualDelayedFetch(
             100,

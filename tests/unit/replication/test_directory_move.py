@@ -10,7 +10,7 @@ from engine.log.segment import Segment
 from engine.replication.directory_move import CopyFrom, DirectoryMove, TakePlace, move_step
 from engine.replication.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt
 from engine.replication.partition_types import EpochEnd
-from tests.unit.log.writing import fill, new_log, sent
+from tests.unit.log.writing import batches_of, fill, new_log, sent
 from tests.unit.replication.replicas import leader_of, state
 
 
@@ -91,3 +91,37 @@ def test_a_start_that_rises_amid_the_copy_is_followed() -> None:
     while move.step(1, 0) is not None:
         partition.delete_records_before(min(5, future.log_end_offset))
     assert (5, 8) == (future.log_start_offset, future.log_end_offset)
+
+
+def test_a_future_log_that_parted_below_the_fork_loses_all_that_is_its_own() -> None:
+    partition, future = leader_of(), new_log()
+    fill(partition.log, [1] * 4, epoch=1)
+    fill(partition.log, [1] * 2, epoch=4)
+    fill(future, [1] * 2, epoch=1)
+    fill(future, [1] * 4, epoch=3)
+    move = DirectoryMove(partition, future)
+    assert 0 == move.step(1 << 20, 0)
+    assert (2, 1) == (future.log_end_offset, future.latest_epoch)
+    assert 0 < (move.step(1 << 20, 0) or 0)
+    assert batches_of(partition.log) == batches_of(future)
+
+
+def test_a_longer_future_log_without_epochs_is_cut_to_the_logs_end() -> None:
+    partition, future = leader_of(), new_log()
+    fill(partition.log, [1] * 4)
+    fill(future, [1] * 6)
+    future.epochs.clear()
+    move = DirectoryMove(partition, future)
+    assert 0 == move.step(1 << 20, 0)
+    assert 4 == future.log_end_offset
+    assert move.step(1 << 20, 0) is None
+
+
+def test_a_future_log_that_ends_where_the_log_begins_may_have_parted_too() -> None:
+    partition, future = leader_of(), new_log()
+    fill(partition.log, [1] * 6, epoch=1)
+    partition.high_watermark = 6
+    partition.delete_records_before(5)
+    fill(future, [1] * 5, epoch=7)
+    assert 0 == DirectoryMove(partition, future).step(1 << 20, 0)
+    assert (5, 5, None) == (future.log_start_offset, future.log_end_offset, future.latest_epoch)

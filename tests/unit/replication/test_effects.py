@@ -100,6 +100,25 @@ def test_a_new_role_answers_everything() -> None:
     assert [FetchFrom(PARTITION, 2, 1)] == broker.fetching.orders
 
 
+def test_a_new_role_goes_on_with_a_move_to_another_directory() -> None:
+    broker = Broker((1, 2))
+    broker.manager.perform([HighWatermarkMoved(PARTITION, 0)])
+    assert [] == broker.moving.resumed
+    broker.manager.perform([RoleChanged(PARTITION, 1)])
+    assert [PARTITION] == broker.moving.resumed
+
+
+@pytest.mark.parametrize("is_alive", [True, False])
+def test_a_moved_log_start_answers_a_follower_whose_offset_it_has_passed(is_alive: bool) -> None:
+    broker = Broker((1, 2), is_alive=lambda _broker_id: is_alive)
+    broker.produce(sent(3), 1)
+    broker.manager.perform(fetched(broker.partition, 3))
+    broker.fetch(0, FOLLOWER._replace(min_bytes=1 << 20), last_fetched_epoch=0)
+    assert [] == broker.fetches
+    broker.manager.delete_records({PARTITION: 2}, 1000)
+    assert [1] == [result.error.code for _, result in broker.fetches[0] if result.error]
+
+
 def test_a_partition_without_a_leader_is_fetched_from_nobody() -> None:
     broker = Broker((1, 2))
     change = broker.partition.become_follower(state((2, 1), leader=-1, epoch=1))
@@ -107,9 +126,9 @@ def test_a_partition_without_a_leader_is_fetched_from_nobody() -> None:
     assert ([], [PARTITION]) == (broker.fetching.orders, broker.fetching.stopped)
 
 
-def test_a_partition_that_goes_is_not_fetched_any_more() -> None:
+def test_a_partition_that_goes_is_neither_fetched_nor_moved_any_more() -> None:
     broker = Broker((1, 2))
     other = TopicPartition("other", 0)
     broker.manager.remove(PARTITION)
     broker.manager.mark_offline(other)
-    assert [PARTITION, other] == broker.fetching.stopped
+    assert [PARTITION, other] == broker.fetching.stopped == broker.moving.stopped

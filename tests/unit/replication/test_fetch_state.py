@@ -110,6 +110,11 @@ def test_a_delay_ends_with_its_time_and_with_an_answer() -> None:
     )
 
 
+@pytest.mark.parametrize(("lag", "is_caught_up"), [(None, False), (1, False), (0, True)])
+def test_who_is_known_to_lack_nothing_is_caught_up(lag: int | None, is_caught_up: bool) -> None:
+    assert is_caught_up is START.behind(OWN, lag).is_caught_up
+
+
 def test_phases_follow_on_those_of_the_table() -> None:
     assert set(FetchPhase) == set(PREVIOUS_PHASES)
     truncating = START.entering(FetchPhase.TRUNCATING)

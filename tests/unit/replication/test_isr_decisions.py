@@ -43,6 +43,12 @@ def test_a_granted_set_is_committed_and_moves_the_watermark() -> None:
     assert ((1,), None, 7) == (*partition.in_sync, partition.partition_epoch)
 
 
+def test_a_set_that_the_controller_has_already_is_granted_in_the_epoch_that_it_has() -> None:
+    partition, proposal = shrinking()
+    partition.on_isr_decided(proposal, IsrDecision(0, (1,), 0, 0))
+    assert ((1,), None, 0) == (*partition.in_sync, partition.partition_epoch)
+
+
 def test_a_set_granted_to_a_topic_that_had_the_name_before_is_not_taken() -> None:
     partition, proposal = shrinking()
     former = proposal._replace(topic_id=bytes(range(16)))
@@ -111,6 +117,14 @@ def test_an_order_that_comes_again_leaves_what_is_in_flight() -> None:
     assert partition.in_sync.is_in_flight
     partition.on_isr_decided(proposal, IsrDecision(0, (1,), 0, 1))
     assert ((1,), None, 1) == (*partition.in_sync, partition.partition_epoch)
+
+
+@pytest.mark.parametrize(("epoch", "partition_epoch"), [(0, 1), (1, 0)])
+def test_a_newer_order_ends_what_is_in_flight(epoch: int, partition_epoch: int) -> None:
+    partition, _ = shrinking()
+    newer = state((1, 2), replicas=(1, 2, 3), epoch=epoch, partition_epoch=partition_epoch)
+    partition.become_leader(newer)
+    assert ((1, 2), None) == partition.in_sync
 
 
 def test_an_order_that_comes_again_ends_the_wait_of_one_that_was_refused() -> None:

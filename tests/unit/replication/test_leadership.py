@@ -20,7 +20,7 @@ from engine.replication.replica_manager import ReplicaManager
 from tests.unit.log.writing import sent
 from tests.unit.replication.replicas import ports_of
 
-T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
+T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
 LEAD = PartitionState(1, 5, (1,), 0, (1,))
 ID, OTHER_ID = "A" * 22, "B" * 21 + "A"
 
@@ -110,7 +110,7 @@ def test_an_older_controller_is_refused() -> None:
     stage = Stage()
     stage.leadership.admit(3)
     stage.leadership.admit(3)
-    with pytest.raises(StaleControllerEpoch) as refused:
+    with pytest.raises(StaleControllerEpoch, match="epoch 2, the latest is 3") as refused:
         stage.leadership.admit(2)
     assert refused.value.code == 11
 
@@ -186,6 +186,7 @@ def test_a_disk_that_fails_amid_an_order_is_told_to_the_broker() -> None:
     stage.files.fail("sync", errno.EIO, path_end="leader-epoch-checkpoint.tmp")
     assert [56] == stage.lead(T0, epoch=6)
     assert ["/a"] == [failure.path[:2] for failure in stage.failed]
+    assert stage.replicas.is_offline(T0)
 
 
 def test_new_settings_reach_the_partitions_of_their_topic() -> None:
@@ -227,3 +228,25 @@ def test_the_log_of_an_earlier_topic_is_set_aside_and_the_partition_served(
     assert line.startswith(f"Log for partition t-0 is marked as stray and renamed to /a/{stray}")
     assert former_id in line
     assert OTHER_ID in line
+
+
+def test_the_empty_log_comes_into_the_directory_of_the_one_that_is_set_aside() -> None:
+    first, former_id = Stage(), "C" * 21 + "A"
+    first.lead(T0, T1, T2, topic_id=former_id)
+    first.leadership.stop({T1: StopOrder(5, True)})
+    first.logs.stop()
+    stage = Stage(first.files)
+    assert stage.lead(T0, topic_id=OTHER_ID) == [0]
+    # The other directory has no log at all.
+    assert {"/a/t-0", "/a/t-2"} == {log.directory for log in stage.logs.logs.values()}
+
+
+def test_an_order_that_names_no_topic_id_leaves_the_log_as_it_is() -> None:
+    first = Stage()
+    first.lead(T0, topic_id=OTHER_ID)
+    first.logs.get_or_create(T0).append_as_leader(sent(3), 5, 0)
+    first.logs.stop()
+    stage = Stage(first.files)
+    assert stage.lead(T0) == [0]
+    log = stage.replicas.find(T0).log
+    assert (3, OTHER_ID) == (log.log_end_offset, log.topic_id)

@@ -52,6 +52,10 @@ def test_what_is_told_again_behind_later_news_is_passed_over() -> None:
     for late in (STATE, later._replace(isr=(1, 2), partition_epoch=3)):
         cache.update(1, [NODE], {key: late}, {"t": ID}, is_full=True)
         assert later == cache.partition(key)
+    # Brokers go and come without a new epoch.
+    offline = later._replace(offline_replicas=(1,))
+    cache.update(1, [NODE], {key: offline}, {"t": ID})
+    assert offline == cache.partition(key)
     # Another topic of the same name begins anew.
     cache.update(1, [NODE], {key: STATE}, {"t": bytes(16)})
     assert STATE == cache.partition(key)
@@ -69,6 +73,22 @@ def test_brokers_that_are_not_told_are_gone() -> None:
     cache.update(None, [], {}, {})
     assert not cache.is_alive(1)
     assert cache.controller_id is None
+
+
+def test_partitions_that_have_a_leader_are_counted() -> None:
+    cache = filled()
+    cache.update(1, [NODE], {TopicPartition("t", 2): STATE}, {"t": ID})
+    assert 2 == cache.leader_count()
+
+
+def test_clients_are_told_of_this_broker_while_no_controller_told_of_any() -> None:
+    cache = MetadataCache(1, "cluster")
+    assert [] == list(cache.brokers_to_tell())
+    cache.own = NODE
+    assert [NODE] == list(cache.brokers_to_tell())
+    other = NODE._replace(broker_id=2)
+    cache.update(2, [other], {}, {})
+    assert [other] == list(cache.brokers_to_tell())
 
 
 def test_every_update_raises_the_version() -> None:

@@ -11,7 +11,7 @@ from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from tests.unit.log.writing import PARTITION, sent
-from tests.unit.replication.replicas import fetched, leader_of, ports_of
+from tests.unit.replication.replicas import Broker, fetched, leader_of, ports_of
 
 LEADER = ReplicaView(1, "a", 100)
 
@@ -85,11 +85,23 @@ def test_of_two_that_have_as_much_the_one_caught_up_last_is_read_from() -> None:
     assert 2 == NearestReplica(cache, clock).preferred(partition, client, 0)
 
 
+def test_a_consumer_that_knows_another_epoch_is_sent_nowhere() -> None:
+    clock = ManualClock()
+    ports = ports_of()._replace(nearest=NearestReplica(cache_of(b1="a"), clock))
+    manager = ReplicaManager(clock, ports)
+    manager.add(followed(clock))
+    params = FetchParams(max_wait_ms=0, client=CLIENT, is_leader_required=False)
+    results = manager.fetch(params, [(PARTITION, FetchSpec(0, 100, current_leader_epoch=7))])
+    assert isinstance(results, list)
+    assert [75] == [result.error.code for _, result in results if result.error]
+
+
 def test_a_fetch_is_answered_with_the_replica_to_read_from_or_with_records() -> None:
     clock = ManualClock()
     ports = ports_of()._replace(nearest=NearestReplica(cache_of(b1="a"), clock))
     manager, partition = ReplicaManager(clock, ports), followed(clock)
     manager.add(partition)
+    assert (True, False) == (manager.sends_elsewhere, Broker().manager.sends_elsewhere)
     partition.append(sent(), 1)
     for rack_id, preferred in (("b", 2), ("a", None)):
         params = FetchParams(

@@ -20,7 +20,7 @@ from engine.replication.effects import (
     StopFetching,
 )
 from engine.replication.partition import Partition
-from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
+from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec, ReplicationConfig
 from engine.replication.watermark import Isolation
 from tests.unit.log.writing import (
     NOW_MS,
@@ -161,6 +161,16 @@ def test_a_watermark_waits_for_the_in_sync_set() -> None:
     assert partition.enough_replicas_reached(2).is_reached
 
 
+def test_a_copied_log_takes_no_records() -> None:
+    partition = leader_of()
+    partition.config = ReplicationConfig(is_read_only=True)
+    with pytest.raises(ApiError, match="read-only") as error:
+        partition.append(sent(), 1)
+    assert 44 == code_of(error)
+    assert partition.append_usual(sent()) is None
+    assert 0 == partition.log.log_end_offset
+
+
 def test_a_repeated_batch_moves_nothing_and_requires_its_own_offset() -> None:
     partition = leader_of()
     partition.append(sent_by(7, 0, 2), -1)
@@ -205,6 +215,45 @@ def test_consumers_read_to_the_watermark_and_followers_to_the_end() -> None:
     assert 0 == size_read(partition, 2)
 
 
+@pytest.mark.parametrize("isolation", Isolation)
+@pytest.mark.parametrize("leader_epoch", [None, 0])
+@pytest.mark.parametrize("offset", [1, 4, 5])
+def test_a_usual_read_finds_what_a_read_does(
+    offset: int, leader_epoch: int | None, isolation: Isolation
+) -> None:
+    partition = leader_of()
+    for count in (1, 2, 2):
+        partition.append(sent(count), 1)
+    partition.delete_records_before(1)
+    spec = FetchSpec(offset, 1 << 20, leader_epoch)
+    usual = partition.read_usual(spec, 1 << 20, isolation)
+    read = partition.read(FetchParams(isolation=isolation), spec, 1 << 20, at_least_one_batch=True)
+    assert usual is not None
+    assert read.records is not None
+    assert (read.records.read(), *read[1:4]) == usual
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(FetchSpec(0, 1 << 20), id="below the start"),
+        pytest.param(FetchSpec(6, 1 << 20), id="above the end"),
+        pytest.param(FetchSpec(1, 1 << 20, 1), id="another epoch"),
+        pytest.param(FetchSpec(1, 1 << 20, 0, 0), id="a log that may have parted"),
+    ],
+)
+def test_a_usual_read_leaves_to_a_read_what_it_may_refuse(spec: FetchSpec) -> None:
+    partition = leader_of()
+    partition.append(sent(1), 1)
+    partition.append(sent(4), 1)
+    partition.delete_records_before(1)
+    assert partition.read_usual(spec, 1 << 20, Isolation.HIGH_WATERMARK) is None
+    usual = FetchSpec(1, 1 << 20)
+    assert partition.read_usual(usual, 1 << 20, Isolation.HIGH_WATERMARK) is not None
+    partition.become_follower(state((2, 1), leader=2, epoch=1))
+    assert partition.read_usual(usual, 1 << 20, Isolation.HIGH_WATERMARK) is None
+
+
 @pytest.mark.parametrize("offset", [-1, 5])
 def test_offsets_outside_of_the_log_are_refused(offset: int) -> None:
     partition = leader_of()
@@ -229,8 +278,8 @@ def test_committed_records_end_at_the_first_open_transaction() -> None:
 
 def test_a_follower_that_is_not_assigned_is_refused() -> None:
     partition = leader_of((1, 2))
-    stranger = FetchParams(replica_id=9, isolation=Isolation.LOG_END)
-    for epoch, code in ((None, 6), (0, 75)):
+    for replica_id, epoch, code in ((9, None, 6), (9, 0, 75), (0, 0, 75)):
+        stranger = FetchParams(replica_id, isolation=Isolation.LOG_END)
         spec = FetchSpec(0, 100, current_leader_epoch=epoch)
         with pytest.raises(ApiError) as error:
             partition.read(stranger, spec, 100, at_least_one_batch=True)
@@ -250,6 +299,17 @@ def test_a_follower_whose_log_parted_is_told_where() -> None:
     assert partition.find_divergence(FetchSpec(4, 100, last_fetched_epoch=3)) is None
     with pytest.raises(ApiError) as error:
         partition.find_divergence(FetchSpec(0, 100, last_fetched_epoch=9))
+    assert 1 == code_of(error)
+
+
+def test_a_log_parts_from_none_that_ends_at_its_start_and_knows_none_below() -> None:
+    partition = leader_of()
+    partition.append(sent(2), 1)
+    partition.append(sent(2), 1)
+    partition.delete_records_before(2)
+    assert partition.find_divergence(FetchSpec(2, 100, last_fetched_epoch=0)) is None
+    with pytest.raises(ApiError) as error:
+        partition.find_divergence(FetchSpec(1, 100, last_fetched_epoch=0))
     assert 1 == code_of(error)
 
 
@@ -276,9 +336,10 @@ def test_a_new_leader_names_no_end_before_its_watermark_is_in_its_epoch() -> Non
     fill(log, [4])
     partition = partition_of(log=log, high_watermark=2)
     partition.become_leader(state((1, 2), epoch=1))
-    with pytest.raises(ApiError) as error:
-        partition.offset_for_timestamp(LATEST, Isolation.HIGH_WATERMARK)
-    assert 78 == code_of(error)
+    for timestamp_ms in (LATEST, NOW_MS + 3):
+        with pytest.raises(ApiError) as error:
+            partition.offset_for_timestamp(timestamp_ms, Isolation.HIGH_WATERMARK)
+        assert 78 == code_of(error)
     earliest = partition.offset_for_timestamp(EARLIEST, Isolation.HIGH_WATERMARK)
     assert earliest is not None
     assert 0 == earliest.offset
@@ -324,6 +385,15 @@ def test_a_follower_that_caught_up_is_proposed_and_holds_the_watermark_at_once()
     assert () == fetched(partition, 3)
     assert 2 == partition.high_watermark
     assert (HighWatermarkMoved(PARTITION, 3),) == fetched(partition, 3, 3)
+
+
+def test_a_follower_joins_a_new_leader_where_its_epoch_began() -> None:
+    log = new_log()
+    fill(log, [4])
+    partition = partition_of(log=log, high_watermark=2)
+    partition.become_leader(state((1, 2), replicas=(1, 2, 3), epoch=1))
+    assert () == fetched(partition, 3, 3)
+    assert (ProposeIsr(PARTITION, (1, 2, 3), 1, 0),) == fetched(partition, 4, 3)
 
 
 def test_a_dead_follower_does_not_join() -> None:
@@ -402,6 +472,7 @@ def test_a_follower_takes_the_leaders_watermark_within_its_log() -> None:
     assert (HighWatermarkMoved(PARTITION, 1),) == effects
     _, effects = follower.append_as_follower(memoryview(b""), 2, 1)
     assert (HighWatermarkMoved(PARTITION, 2), LogStartMoved(PARTITION, 1)) == effects
+    assert () == follower.append_as_follower(memoryview(b""), 2, 1)[1]
     follower.truncate_to(0)
     assert 0 == follower.high_watermark
 
@@ -410,6 +481,7 @@ def test_deleting_records_raises_the_start_up_to_the_watermark() -> None:
     partition = leader_of()
     partition.append(sent(), -1)
     partition.append(sent(), -1)
+    assert (0, 0, ()) == partition.delete_records_before(0)
     done = partition.delete_records_before(1)
     assert (1, 1, (LogStartMoved(PARTITION, 1),)) == done
     assert (2, 2, (LogStartMoved(PARTITION, 2),)) == partition.delete_records_before(-1)

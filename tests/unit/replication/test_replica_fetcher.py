@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
-from engine.host.memory import ManualClock
+from engine.host.memory import ManualClock, MemoryFiles
+from engine.host.ports import LogDirOffline
 from engine.kafka_errors import (
     FENCED_LEADER_EPOCH,
     NOT_LEADER_OR_FOLLOWER,
     OFFSET_OUT_OF_RANGE,
     UNKNOWN_LEADER_EPOCH,
+    kafka_error,
 )
-from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.fetch_state import FetchPhase, LeaderAnswer
@@ -20,17 +23,11 @@ from engine.replication.partition import Partition
 from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher, ReplicaFetcherConfig
 from engine.replication.replica_manager import ReplicaManager
 from tests.scripts.follower import answers_of, ends_of
-from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, sent
-from tests.unit.replication.replicas import partition_of, ports_of, quota_of, state
+from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, open_log, sent
+from tests.unit.replication.replicas import log_of, partition_of, ports_of, quota_of, state
 
 BACKOFF_MS = 1000
 OTHER = TopicPartition("t", 1)
-
-
-def _log_of(topic_partition: TopicPartition) -> LocalLog:
-    log = new_log()
-    log.topic_partition = topic_partition
-    return log
 
 
 class Pair:
@@ -149,6 +146,33 @@ def test_a_log_without_epochs_is_cut_to_its_watermark_first() -> None:
     assert 2 == pair.own.log.log_end_offset
 
 
+def test_a_disk_that_fails_as_a_log_is_cut_is_told_and_the_partition_not_followed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pair = Pair()
+    files, told = MemoryFiles(), list[LogDirOffline]()
+    own = Partition(2, open_log(files)[0], pair.clock, is_alive=lambda _id: True)
+    fill(own.log, [2, 3])
+    own.log.epochs.clear()
+    replicas = ReplicaManager(pair.clock, ports_of(offline=told))
+    replicas.add(own)
+    fetcher = ReplicaFetcher(FollowerLogs(replicas), pair.clock, quota_of(pair.clock))
+    own.become_follower(state((1, 2), epoch=5))
+    files.fail("truncate", errno.EIO)
+    fetcher.add(PARTITION, 5)
+    assert ({}, 1) == (fetcher.states, len(told))
+    assert caplog.messages[-1].startswith(f"{PARTITION} is fetched no more in this epoch: ")
+
+
+def test_what_was_asked_is_not_all_that_is_followed_once_a_partition_goes() -> None:
+    pair = Pair().begin()
+    pair.fetcher.asked()
+    pair.fetcher.remove(OTHER)
+    assert pair.fetcher.is_as_asked
+    pair.fetcher.remove(PARTITION)
+    assert not pair.fetcher.is_as_asked
+
+
 def test_below_the_leaders_start_all_goes() -> None:
     pair = Pair()
     fill(pair.led.log, [2, 2, 2])
@@ -178,7 +202,9 @@ def test_a_start_amid_a_batch_brings_the_batch_whole() -> None:
 @pytest.mark.parametrize(
     ("ends", "end"), [(LeaderEnds(0, 0, 1), 1), (LeaderEnds(0, 0, 3), 2), (LeaderEnds(0, 0, 2), 2)]
 )
-def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(ends: LeaderEnds, end: int) -> None:
+def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(
+    ends: LeaderEnds, end: int, caplog: pytest.LogCaptureFixture
+) -> None:
     pair = Pair()
     fill(pair.own.log, [1, 1])
     pair.begin().answer(OFFSET_OUT_OF_RANGE)
@@ -188,6 +214,47 @@ def test_above_the_leaders_end_it_is_cut_to_that_or_goes_on(ends: LeaderEnds, en
     pair.fetcher.ends_taken(asked, {PARTITION: ends})
     assert end == pair.own.log.log_end_offset
     assert end == pair.fetcher.asked()[PARTITION].fetch_offset
+    leader_range = f"its leader's range {ends.start_offset} to {ends.end_offset}"
+    assert f"{PARTITION} ends at 2, out of {leader_range}" == caplog.messages[0]
+
+
+def test_ends_that_come_late_are_passed_over() -> None:
+    pair = Pair()
+    fill(pair.own.log, [1, 1])
+    asked = pair.begin().answer(OFFSET_OUT_OF_RANGE).fetcher.ends_asked()
+    pair.fetcher.ends_taken(asked, {PARTITION: LeaderEnds(0, 0, 2)})
+    shorter = {PARTITION: LeaderEnds(0, 0, 1)}
+    pair.fetcher.ends_taken(asked, shorter)
+    pair.own.become_follower(state((1, 2), epoch=6))
+    pair.fetcher.add(PARTITION, 6)
+    pair.answer(OFFSET_OUT_OF_RANGE).fetcher.ends_taken(asked, shorter)
+    assert 2 == pair.own.log.log_end_offset
+    assert FetchPhase.TRUNCATING is pair.fetcher.states[PARTITION].phase
+    pair.fetcher.remove(PARTITION)
+    pair.fetcher.ends_taken({PARTITION: 6}, shorter)
+    assert ({}, 2) == (pair.fetcher.states, pair.own.log.log_end_offset)
+
+
+def test_ends_for_a_replica_that_is_here_no_more_drop_the_partition() -> None:
+    pair = Pair().begin().answer(OFFSET_OUT_OF_RANGE)
+    pair.replicas.remove(PARTITION)
+    pair.fetcher.ends_taken(pair.fetcher.ends_asked(), {PARTITION: LeaderEnds(0, 0, 1)})
+    assert {} == pair.fetcher.states
+
+
+def test_partitions_whose_leader_gave_no_answer_rest() -> None:
+    pair = Pair().begin()
+    pair.fetcher.unreached([OTHER, PARTITION])
+    assert {} == pair.fetcher.asked()
+    pair.clock.advance(BACKOFF_MS)
+    assert [PARTITION] == list(pair.fetcher.asked())
+
+
+def test_an_answer_that_was_not_asked_for_is_passed_over() -> None:
+    pair = Pair().begin()
+    assert not pair.fetcher.taken({}, [(PARTITION, LeaderAnswer(0, 7, 0, bytes(sent(3))))])
+    assert 0 == pair.own.log.log_end_offset
+    assert pair.fetcher.taken({}, [(OTHER, LeaderAnswer(0))]), "nobody follows it"
 
 
 def test_an_error_for_the_ends_rests_and_asks_again() -> None:
@@ -204,13 +271,18 @@ def test_an_error_for_the_ends_rests_and_asks_again() -> None:
 
 
 @pytest.mark.parametrize("code", [UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER, 56, 3])
-def test_a_partition_with_an_error_rests_and_holds_up_no_other(code: int) -> None:
+def test_a_partition_with_an_error_rests_and_holds_up_no_other(
+    code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     pair = Pair().begin()
-    other = Partition(2, _log_of(OTHER), pair.clock, is_alive=lambda _id: True)
+    other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
     pair.fetcher.add(OTHER, 5)
     pair.answer(code)
+    reason = kafka_error(code).name
+    assert [f"{PARTITION} is not fetched for a while: {reason}"] == caplog.messages
     assert [OTHER] == list(pair.fetcher.asked())
     assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
     pair.clock.advance(BACKOFF_MS)
@@ -262,6 +334,37 @@ def test_what_a_leader_gives_amid_a_round_is_appended_and_the_next_fetch_is_behi
     assert 3 == pair.own.log.log_end_offset
 
 
+def test_what_lags_is_left_out_while_a_throttle_holds_it_back() -> None:
+    pair = Pair()
+    quota = quota_of(pair.clock, [PARTITION], 1)
+    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, quota)
+    pair.begin()
+    assert pair.fetcher.next_due_ms() is None
+    given = LeaderAnswer(0, 9, 0, bytes(sent(3)))
+    assert pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, given)])
+    assert {} == pair.fetcher.asked()
+    assert pair.clock.monotonic_ms() + BACKOFF_MS == pair.fetcher.next_due_ms()
+    pair.clock.advance(11_000)
+    assert [PARTITION] == list(pair.fetcher.asked())
+    assert pair.fetcher.next_due_ms() is None
+
+
+@pytest.mark.parametrize(
+    ("watermark", "bound_per_s", "goes_on"), [(9, 1, False), (9, 1 << 20, True), (3, 1, True)]
+)
+def test_amid_a_round_a_throttle_holds_back_who_lags_alone(
+    watermark: int, bound_per_s: int, goes_on: bool
+) -> None:
+    pair = Pair()
+    quota = quota_of(pair.clock, [PARTITION], bound_per_s)
+    pair.fetcher = ReplicaFetcher(FollowerLogs(pair.replicas), pair.clock, quota)
+    spec = pair.begin().fetcher.asked()[PARTITION]
+    given = LeaderAnswer(0, watermark, 0, bytes(sent(3)))
+    following = pair.fetcher.take_given(PARTITION, spec, given)
+    assert 3 == pair.own.log.log_end_offset
+    assert goes_on is (following is not None)
+
+
 def test_a_replica_that_leads_now_is_changed_no_more() -> None:
     pair = Pair().begin()
     asked = pair.fetcher.asked()
@@ -292,7 +395,9 @@ def test_a_log_tells_the_id_of_its_topic() -> None:
     assert {PARTITION.topic: bytes(15) + b"1"} == pair.fetcher.topic_ids([PARTITION])
 
 
-def test_records_with_a_wrong_checksum_are_asked_for_again() -> None:
+def test_records_with_a_wrong_checksum_are_asked_for_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     pair = Pair().begin()
     bad = bytearray(sent(1))
     bad[-1] ^= 1
@@ -300,21 +405,23 @@ def test_records_with_a_wrong_checksum_are_asked_for_again() -> None:
     assert (0, {}) == (pair.own.log.log_end_offset, pair.fetcher.asked())
     pair.clock.advance(BACKOFF_MS)
     assert 0 == pair.fetcher.asked()[PARTITION].fetch_offset
+    assert caplog.messages[0].startswith(f"what was fetched of {PARTITION} is refused: ")
 
 
-def test_records_that_cannot_follow_drop_the_partition() -> None:
+def test_records_that_cannot_follow_drop_the_partition(caplog: pytest.LogCaptureFixture) -> None:
     pair = Pair()
     fill(pair.own.log, [3])
     pair.begin()
     answer = LeaderAnswer(0, 0, 0, bytes(sent(1)))
     pair.fetcher.taken(pair.fetcher.asked(), [(PARTITION, answer)])
     assert {} == pair.fetcher.states
+    assert caplog.messages[0].startswith(f"{PARTITION} is fetched no more in this epoch: ")
     assert 3 == pair.own.log.log_end_offset
 
 
 def test_a_full_answer_puts_a_partition_behind_the_others() -> None:
     pair = Pair().begin()
-    other = Partition(2, _log_of(OTHER), pair.clock, is_alive=lambda _id: True)
+    other = Partition(2, log_of(OTHER), pair.clock, is_alive=lambda _id: True)
     other.become_follower(state((1, 2), epoch=5))
     pair.replicas.add(other)
     pair.fetcher.add(OTHER, 5)

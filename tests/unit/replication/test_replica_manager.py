@@ -6,13 +6,14 @@ import pytest
 
 from engine.host.memory import ManualClock
 from engine.host.ports import LogDirOffline
+from engine.host.promise import Promise
 from engine.limits import SENDFILE_BYTES_MIN
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
-from engine.log.segment import Segment
 from engine.model import TopicPartition
 from engine.records.batch import BatchView
-from engine.replication.delayed_fetch import FetchResults
+from engine.replication.delayed_delete_records import DeleteRecordsResults
+from engine.replication.delayed_fetch import FetchResults, WaitingPartition
 from engine.replication.effects import HighWatermarkMoved, ProposeIsr
 from engine.replication.partition_types import FetchSpec
 from engine.replication.replica_manager import ReplicaManager
@@ -20,10 +21,15 @@ from tests.unit.log.writing import PARTITION, sent, sent_by
 from tests.unit.replication.replicas import (
     CONSUMER,
     FOLLOWER,
+    REJECTED,
     Broker,
+    borrowed_segments,
     committed,
+    fetched,
     leader_of,
+    log_of,
     ports_of,
+    quota_of,
     state,
     when_there,
 )
@@ -104,6 +110,68 @@ def test_a_produce_times_out_once() -> None:
     assert 1 == broker.partition.high_watermark
 
 
+def deletion_that_waits(broker: Broker, timeout_ms: int) -> Promise[DeleteRecordsResults]:
+    """Delete a record of which the follower has not said that it is gone."""
+    broker.produce(sent(2), 1)
+    broker.manager.perform(fetched(broker.partition, 2))
+    deletion = broker.manager.delete_records({PARTITION: 1}, timeout_ms)
+    assert isinstance(deletion, Promise)
+    return deletion
+
+
+def test_a_deletion_times_out() -> None:
+    broker = Broker((1, 2))
+    deletion = deletion_that_waits(broker, 100)
+    broker.pass_time(99)
+    assert not deletion.is_kept
+    broker.pass_time(1)
+    (result,) = deletion.result().values()
+    assert result.error is not None
+    assert 7 == result.error.code
+
+
+def test_a_follower_that_says_where_its_log_starts_completes_a_deletion() -> None:
+    broker = Broker((1, 2), is_alive=lambda broker_id: broker_id != 3)
+    deletion = deletion_that_waits(broker, 1000)
+    broker.fetch(2, FOLLOWER, log_start_offset=1)
+    assert [(None, 1)] == [tuple(result) for result in deletion.result().values()]
+
+
+def test_an_append_that_commits_its_records_is_news_for_a_deletion_too() -> None:
+    dead: set[int] = set()
+    broker = Broker((1, 2), is_alive=lambda broker_id: broker_id not in dead)
+    deletion = deletion_that_waits(broker, 1000)
+    dead.update((2, 3))
+    assert () == committed(broker.partition, (1,), 0, 1)
+    assert not deletion.is_kept
+    assert broker.manager.append_records_usual(PARTITION, sent(), 1) is not None
+    assert deletion.is_kept
+
+
+def test_an_append_that_commits_nothing_is_news_for_fetches_alone() -> None:
+    dead: set[int] = set()
+    broker = Broker((1, 2), is_alive=lambda broker_id: broker_id not in dead)
+    deletion = deletion_that_waits(broker, 1000)
+    broker.fetch(2, FOLLOWER, log_start_offset=0)
+    # Without the followers the deletion is complete, once somebody looks.
+    dead.update((2, 3))
+    broker.fetch(0, CONSUMER._replace(max_wait_ms=0))
+    assert not deletion.is_kept
+    broker.fetches.clear()
+    assert broker.manager.append_records_usual(PARTITION, sent(), 1) is not None
+    assert (1, False) == (len(broker.fetches), deletion.is_kept)
+    broker.manager.perform(fetched(broker.partition, 3))
+    assert deletion.is_kept
+
+
+@pytest.mark.parametrize("acks", [-1, 0, 1])
+def test_a_lone_leader_answers_now(acks: int) -> None:
+    manager = Broker().manager
+    assert isinstance(manager.append_records({PARTITION: sent()}, acks, 1000), dict)
+    assert isinstance(manager.delete_records({PARTITION: 1}, 1000), dict)
+    assert manager.next_deadline_ms() is None
+
+
 def test_acks_that_do_not_exist_are_refused() -> None:
     broker = Broker()
     broker.produce(sent(), 2)
@@ -122,6 +190,18 @@ def test_one_partition_fails_alone() -> None:
     assert [6, 56] == broker.codes()[2:]
 
 
+def test_a_partition_is_offline_until_it_is_taken_or_let_go() -> None:
+    broker = Broker()
+    manager = broker.manager
+    manager.mark_offline(PARTITION)
+    assert manager.is_offline(PARTITION)
+    manager.add(broker.partition)
+    assert not manager.is_offline(PARTITION)
+    manager.mark_offline(PARTITION)
+    manager.remove(PARTITION)
+    assert not manager.is_offline(PARTITION)
+
+
 def test_a_refused_batch_is_an_answer() -> None:
     broker = Broker()
     broker.produce(sent_by(7, 0))
@@ -130,6 +210,8 @@ def test_a_refused_batch_is_an_answer() -> None:
     broken[-1] ^= 1
     broker.produce(broken)
     assert [0, 45, 2] == broker.codes()
+    # Of a corrupt batch Kafka does not tell where the log starts.
+    assert [0, 0, -1] == [results[PARTITION].log_start_offset for results in broker.produced]
 
 
 # The usual append: to one partition, without a wait
@@ -167,9 +249,46 @@ def test_nothing_usual_is_appended_that_may_have_to_wait_or_be_refused(acks: int
 
 def test_nothing_usual_is_appended_where_only_the_other_way_knows_the_answer() -> None:
     broker = Broker()
-    internal = TopicPartition("__consumer_offsets", 0)
-    assert broker.manager.append_records_usual(OTHER, sent(), 1) is None
-    assert broker.manager.append_records_usual(internal, sent(), 1) is None
+    key = TopicPartition("__consumer_offsets", 0)
+    internal = leader_of(log=log_of(key))
+    broker.manager.add(internal)
+    append_usual = broker.manager.append_records_usual
+    assert append_usual(OTHER, sent(), 1) is None
+    assert append_usual(key, sent(), 1) is None
+    assert 0 == internal.log.log_end_offset
+    assert append_usual(key, sent(), 1, is_internal_allowed=True) is not None
+
+
+def test_a_usual_append_completes_a_produce_that_a_follower_out_of_the_set_held_up() -> None:
+    broker = Broker((1, 2))
+    alone = state((1,), replicas=(1, 2, 3), partition_epoch=1)
+    broker.partition.become_leader(alone)
+    (proposal,) = fetched(broker.partition, 0, 3)
+    assert isinstance(proposal, ProposeIsr)
+    broker.partition.on_isr_decided(proposal, REJECTED)
+    broker.produce(sent(), timeout_ms=60_000)
+    broker.clock.advance(30_001)
+    assert [] == broker.produced
+    assert broker.manager.append_records_usual(PARTITION, sent(), 1) is not None
+    assert [0] == broker.codes()
+
+
+def test_a_repetition_is_news_for_nobody() -> None:
+    clock = ManualClock()
+    quota = quota_of(clock, [PARTITION], 1)
+    manager = ReplicaManager(clock, ports_of(leader_quota=quota))
+    manager.add(leader_of((1, 2), clock))
+    assert manager.append_records_usual(PARTITION, sent_by(5, 0), 1) is not None
+    quota.record(PARTITION, 5)
+    out_of_sync = FOLLOWER._replace(replica_id=3, max_wait_ms=60_000)
+    fetch = manager.fetch(out_of_sync, [(PARTITION, FetchSpec(0, 1 << 20))])
+    assert isinstance(fetch, Promise)
+    # By now the throttle would let it have the record, if somebody looked.
+    clock.advance(30_000)
+    assert manager.append_records_usual(PARTITION, sent_by(5, 0), 1) is not None
+    assert not fetch.is_kept
+    assert manager.append_records_usual(PARTITION, sent_by(5, 1), 1) is not None
+    assert fetch.is_kept
 
 
 def test_only_coordinators_write_to_internal_topics() -> None:
@@ -221,6 +340,13 @@ def test_a_fetch_that_may_not_wait_is_answered_empty() -> None:
     broker.fetch(0, CONSUMER._replace(max_wait_ms=0))
     broker.fetch_all(CONSUMER, [])
     assert [0, 0] == broker.sizes()
+
+
+def test_a_fetch_that_finds_exactly_enough_is_answered_at_once() -> None:
+    broker = Broker()
+    broker.produce(sent())
+    params = CONSUMER._replace(min_bytes=len(sent()))
+    assert isinstance(broker.manager.fetch(params, [(PARTITION, FetchSpec(0, 1 << 20))]), list)
 
 
 def test_a_fetch_with_an_error_is_answered_at_once() -> None:
@@ -282,28 +408,15 @@ def test_old_fetches_get_a_cut_batch() -> None:
 
 
 def test_a_fetch_that_waits_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    borrowed = 0
-
-    def count(name: str, step: int) -> None:
-        original = getattr(Segment, name)
-
-        def counted(segment: Segment) -> None:
-            nonlocal borrowed
-            borrowed += step
-            original(segment)
-
-        monkeypatch.setattr(Segment, name, counted)
-
-    count("borrow", 1)
-    count("give_back", -1)
+    borrowed = borrowed_segments(monkeypatch)
     broker = Broker(log_config=LogConfig())
     broker.produce(sent(value=b"v" * SENDFILE_BYTES_MIN))
     broker.fetch(0, CONSUMER._replace(min_bytes=1 << 20))
-    assert ([], 0) == (broker.fetches, borrowed)
+    assert ([], []) == (broker.fetches, borrowed)
     broker.pass_time(500)
-    assert 1 == borrowed
+    assert 1 == len(borrowed)
     assert [0] == bases_of(broker.fetches[0])
-    assert 0 == borrowed
+    assert [] == borrowed
 
 
 def test_a_follower_that_catches_up_is_proposed_to_the_controller() -> None:
@@ -340,6 +453,14 @@ def test_a_stop_answers_everything() -> None:
     assert ([7], [0]) == (broker.codes(), broker.sizes())
     broker.pass_time(10_000)
     assert (1, 1) == (len(broker.produced), len(broker.fetches))
+
+
+def test_a_stop_answers_deletions_too() -> None:
+    broker = Broker((1, 2))
+    deletion = deletion_that_waits(broker, 1000)
+    assert 1 == broker.manager.delayed_delete_count
+    broker.manager.stop()
+    assert [7] == [result.error.code for result in deletion.result().values() if result.error]
 
 
 def test_watermarks_are_there_for_the_checkpoint() -> None:
@@ -385,12 +506,10 @@ def test_effects_of_nested_calls_come_behind_those_before() -> None:
 
 
 def test_whoever_keeps_the_timer_is_told_the_deadline_of_what_waits() -> None:
-    clock = ManualClock()
-    told: list[int] = []
-    manager = ReplicaManager(clock, ports_of(deadlines=told))
-    manager.add(leader_of((1, 2), clock))
-    manager.fetch(CONSUMER._replace(max_wait_ms=70), [(PARTITION, FetchSpec(0, 100))])
-    entries = {PARTITION: memoryview(bytearray(sent()))}
-    manager.append_records(entries, -1, 40)
-    now_ms = clock.monotonic_ms()
-    assert told == [now_ms + 70, now_ms + 40]
+    broker = Broker((1, 2))
+    broker.fetch(0, CONSUMER._replace(max_wait_ms=70))
+    broker.produce(sent(), timeout_ms=40)
+    deletion_that_waits(broker, 30)
+    end = WaitingPartition(PARTITION, FetchSpec(3, 100), broker.partition.log.locate(3))
+    broker.manager.wait_usual(20, CONSUMER, end, list)
+    assert [70, 40, 30, 20] == broker.deadlines

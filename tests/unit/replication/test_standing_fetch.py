@@ -5,17 +5,35 @@ Source: PUR-5, PUR-7.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 
 from engine.broker.leader_fetcher import LeaderFetcher
 from engine.host.promise import Promise
+from engine.limits import SENDFILE_BYTES_MIN
+from engine.log.log_config import LogConfig
+from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition
+from engine.replication.delayed_fetch import FetchResults
+from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch
+from engine.replication.partition import Partition
+from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
+from engine.replication.standing_fetch import LeaderSide, NearStandingFetch, SessionStandingFetch
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
-from tests.unit.log.writing import sent
+from tests.unit.log.writing import PARTITION, fill, new_log, sent
+from tests.unit.replication.replicas import (
+    FOLLOWER,
+    Broker,
+    borrowed_segments,
+    fetched,
+    partition_of,
+    state,
+)
 
 T1 = TopicPartition("t", 1)
 
@@ -184,3 +202,248 @@ def test_deleted_records_are_seen_gone_by_whom_the_follower_tells(rounds: Rounds
     assert deleted.is_kept
     assert [2] == [result.low_watermark for result in deleted.result().values()]
     assert 0 == rounds.count
+
+
+class Standing:
+    """A leader of one partition, and a follower's fetch that stands there."""
+
+    def __init__(self, broker: Broker, spec: FetchSpec, params: FetchParams = FOLLOWER) -> None:
+        self.given: list[LeaderAnswer] = []
+        promise = broker.manager.fetch(params, [(PARTITION, spec)], self._stand)
+        assert isinstance(promise, Promise)
+        self.promise: Promise[FetchResults] = promise
+
+    def _stand(
+        self,
+        deadline_ms: int,
+        params: FetchParams,
+        waiting: Mapping[TopicPartition, FetchSpec],
+        leader: LeaderSide,
+    ) -> NearStandingFetch:
+        self.leader = leader
+        self.fetch = NearStandingFetch(deadline_ms, params, waiting, leader, self._give)
+        return self.fetch
+
+    def _give(
+        self,
+        _fetch: NearStandingFetch,
+        _key: TopicPartition,
+        _spec: FetchSpec,
+        answer: LeaderAnswer,
+    ) -> None:
+        self.given.append(answer)
+
+
+LACKING_ALL = FetchSpec(0, 1 << 20, 0, 0, 0)
+
+
+def test_a_follower_in_sync_is_given_one_answer_after_the_other() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, LACKING_ALL)
+    broker.produce(sent(), 1)
+    broker.produce(sent(2), 1)
+    assert [len(sent())] == [len(answer.records) for answer in standing.given]
+    standing.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    assert 1 == broker.partition.high_watermark
+    standing.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=3))
+    assert (3, 2) == (broker.partition.high_watermark, len(standing.given))
+    assert not standing.promise.is_kept
+    standing.fetch.took(PARTITION, None)
+    assert standing.promise.is_kept
+
+
+def test_what_came_meanwhile_is_given_though_another_holds_the_watermark() -> None:
+    broker = Broker((1, 2, 3))
+    standing = Standing(broker, LACKING_ALL)
+    broker.produce(sent(), 1)
+    broker.produce(sent(), 1)
+    standing.fetch.took(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    assert (2, 0) == (len(standing.given), broker.partition.high_watermark)
+    assert not standing.promise.is_kept
+
+
+def test_what_a_follower_cannot_be_given_once_it_took_ends_the_fetch() -> None:
+    broker = Broker((1, 2, 3))
+    standing = Standing(broker, LACKING_ALL)
+    broker.produce(sent(), 1)
+    broker.produce(sent(), 1)
+    following = LACKING_ALL._replace(fetch_offset=1, last_fetched_epoch=None)
+    standing.fetch.took(PARTITION, following)
+    assert (1, True) == (len(standing.given), standing.promise.is_kept)
+
+
+def test_the_batch_that_was_appended_last_is_given_as_it_was_kept() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, LACKING_ALL)
+    assert broker.manager.append_records_usual(PARTITION, sent(), 1) is not None
+    assert broker.partition.newest is not None
+    assert [broker.partition.newest.data] == [answer.records for answer in standing.given]
+    assert broker.partition.newest.data is standing.given[0].records
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param(LACKING_ALL._replace(last_fetched_epoch=None), id="of no epoch yet"),
+        pytest.param(LACKING_ALL._replace(fetch_offset=9), id="beyond the end"),
+    ],
+)
+def test_who_is_not_in_the_leaders_epoch_or_log_is_answered_with_all(spec: FetchSpec) -> None:
+    broker = Broker((1, 2))
+    fetch = partial(NearStandingFetch, 100, FOLLOWER, {PARTITION: spec})
+    leader = Standing(broker, LACKING_ALL).leader
+    broker.partition.append(sent(), 1)
+    given: list[LeaderAnswer] = []
+    assert fetch(leader, lambda *answer: given.append(answer[-1])).look(PARTITION)
+    assert [] == given
+
+
+def test_what_is_given_is_counted_and_its_file_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    borrowed = borrowed_segments(monkeypatch)
+    broker = Broker((1, 2), log_config=LogConfig())
+    standing = Standing(broker, LACKING_ALL)
+    batch = sent(value=b"v" * SENDFILE_BYTES_MIN)
+    broker.partition.append(batch, 1)
+    broker.quota.bound_per_s = 1
+    assert not broker.quota.is_exceeded
+    assert not standing.fetch.look(PARTITION)
+    assert [len(batch)] == [len(answer.records) for answer in standing.given]
+    assert broker.quota.is_exceeded
+    assert [] == borrowed
+
+
+def test_a_partition_that_goes_ends_the_fetch_that_stands() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, FetchSpec(0, 1 << 20, 0))
+    broker.manager.remove(PARTITION)
+    assert [3] == [result.error.code for _, result in standing.promise.result() if result.error]
+
+
+def test_a_leader_that_leads_no_more_ends_the_fetch_that_stands() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, FetchSpec(0, 1 << 20, 0))
+    change = broker.partition.become_follower(state((2, 1), leader=2, partition_epoch=1))
+    broker.manager.perform(change.effects)
+    assert [6] == [result.error.code for _, result in standing.promise.result() if result.error]
+
+
+def test_a_partition_that_is_not_here_ends_the_fetch_of_who_took_it() -> None:
+    standing = Standing(Broker((1, 2)), FetchSpec(0, 1 << 20, 0))
+    standing.leader.took(standing.fetch, TopicPartition("other", 0), FetchSpec(1, 1 << 20, 0))
+    assert standing.promise.is_kept
+
+
+def test_a_follower_that_is_assigned_no_more_is_told_so() -> None:
+    broker, spec = Broker((1, 2)), FetchSpec(0, 1 << 20, 0)
+    standing = Standing(broker, spec)
+    broker.partition.become_leader(state((1,), replicas=(1, 3), partition_epoch=1))
+    standing.leader.took(standing.fetch, PARTITION, spec)
+    assert [75] == [result.error.code for _, result in standing.promise.result() if result.error]
+
+
+def test_a_follower_that_took_no_records_completes_a_deletion_with_its_start() -> None:
+    broker = Broker((1, 2), is_alive=lambda broker_id: broker_id != 3)
+    broker.produce(sent(2), 1)
+    broker.manager.perform(fetched(broker.partition, 2))
+    spec = FetchSpec(2, 1 << 20, 0, 0, 0)
+    standing = Standing(broker, spec)
+    deletion = broker.manager.delete_records({PARTITION: 1}, 1000)
+    assert isinstance(deletion, Promise)
+    standing.leader.took(standing.fetch, PARTITION, spec._replace(log_start_offset=1))
+    assert [1] == [result.low_watermark for result in deletion.result().values()]
+
+
+def test_a_follower_whose_log_has_parted_does_not_stand() -> None:
+    log = new_log()
+    fill(log, [1], epoch=1)
+    fill(log, [1], epoch=3)
+    partition = partition_of(log=log)
+    partition.become_leader(state((1, 2), epoch=4))
+    broker = Broker((1, 2))
+    leader = Standing(broker, FetchSpec(0, 1 << 20, 0)).leader
+    broker.manager.add(partition)
+    for epoch, is_parted in ((3, False), (2, True)):
+        waiting = {PARTITION: FetchSpec(2, 1 << 20, 4, epoch)}
+        fetch = NearStandingFetch(100, FOLLOWER, waiting, leader, lambda *_: None)
+        assert is_parted is fetch.can_complete()
+
+
+class Session:
+    """A follower of another process, whose session's fetch stands and is answered."""
+
+    def __init__(
+        self, *moved: TopicPartition, is_current: bool = True, spec: FetchSpec = LACKING_ALL
+    ) -> None:
+        self.broker = Broker((1, 2), log_config=LogConfig())
+        self.answers: list[int] = []
+        self.is_current = is_current
+        leader = Standing(self.broker, LACKING_ALL).leader
+        self.fetch = SessionStandingFetch(
+            100, FOLLOWER, {PARTITION: spec}, leader, self._respond, moved
+        )
+
+    def _respond(
+        self, _fetch: SessionStandingFetch, _partition: Partition, records: bytes | FetchSlice
+    ) -> bool:
+        size = len(records) if isinstance(records, bytes) else records.size_bytes
+        if self.is_current:
+            self.answers.append(size)
+        return self.is_current
+
+    def append(self, batch: memoryview) -> bool:
+        """Append a batch; tells whether that ends the fetch."""
+        self.broker.partition.append(memoryview(bytearray(batch)), 1)
+        return self.fetch.look(PARTITION)
+
+
+def test_a_session_is_answered_once_for_each_time_that_it_asks() -> None:
+    session, size = Session(PARTITION), len(sent())
+    session.broker.quota.bound_per_s = 1
+    assert not session.fetch.may_ask(PARTITION)
+    for _ in range(2):
+        assert not session.append(sent())
+    assert ([size], True) == (session.answers, session.broker.quota.is_exceeded)
+    assert session.fetch.may_ask(PARTITION)
+    assert not session.fetch.may_ask(TopicPartition("other", 0))
+    session.fetch.ask(PARTITION, LACKING_ALL._replace(fetch_offset=1))
+    assert [size, size] == session.answers
+    assert 1 == session.broker.partition.high_watermark
+    session.fetch.ask(PARTITION, LACKING_ALL._replace(fetch_offset=2))
+    assert ([size, size], 2) == (session.answers, session.broker.partition.high_watermark)
+    assert not session.fetch.is_completed
+
+
+def test_what_had_no_room_in_an_answer_comes_with_the_next() -> None:
+    size = len(sent())
+    spec = LACKING_ALL._replace(max_bytes=size)
+    session = Session(spec=spec)
+    session.broker.partition.append(sent(), 1)
+    assert not session.append(sent())
+    assert [size] == session.answers
+    session.fetch.ask(PARTITION, spec._replace(fetch_offset=1))
+    assert [size, size] == session.answers
+
+
+@pytest.mark.parametrize(
+    ("moved", "is_current"),
+    [
+        pytest.param((TopicPartition("other", 0),), True, id="others moved too"),
+        pytest.param((), False, id="the session is another by now"),
+    ],
+)
+def test_what_is_not_one_partitions_news_ends_a_sessions_fetch(
+    moved: tuple[TopicPartition, ...], is_current: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = Session(*moved, is_current=is_current)
+    borrowed = borrowed_segments(monkeypatch)
+    assert session.append(sent(value=b"v" * SENDFILE_BYTES_MIN))
+    assert ([], []) == (session.answers, borrowed)
+
+
+def test_a_partition_that_was_looked_at_without_news_of_records_has_moved() -> None:
+    session = Session()
+    other = TopicPartition("other", 0)
+    assert not session.fetch.look(PARTITION)
+    session.fetch.look(other)
+    assert session.append(sent())
+    assert [] == session.answers
