@@ -7,6 +7,7 @@
 ```
 
 Source: REPL-14, KIP-113; ReplicaManager.alterReplicaLogDirs, ReplicaAlterLogDirsManager.
+Differs: there are no threads that would have to be ended when nothing moves (SCH-4).
 """
 
 from __future__ import annotations

@@ -97,6 +97,7 @@ class BrokerEvents:
         if new:
             await self._start(new, brokers)
         if bounced:
+            # What it may have lost keeps it out of in-sync sets until it has caught up (R12).
             await self._fail(bounced)
             await self._start(bounced, brokers)
         if dead:

@@ -12,7 +12,7 @@ partition is elected if it is alive and in sync.
 
 The three settings are read when a broker starts, as in Kafka.
 
-Source: CTL-12, ELE-3; KafkaController.checkAndTriggerAutoLeaderRebalance.
+Source: CTL-12, ELE-3, SCH-13; KafkaController.checkAndTriggerAutoLeaderRebalance.
 """  # noqa: E501 - a table
 
 from __future__ import annotations

@@ -21,7 +21,8 @@
 | none stay, last batch of a producer that is known    | an empty batch                         |
 | none stay, else                                      | nothing                                |
 
-Source: CMP-1, CMP-4, CMP-5, CMP-7, CMP-8; Kafka's Cleaner.cleanInto, MemoryRecords.filterTo.
+Source: CMP-1, CMP-4, CMP-5, CMP-7, CMP-8, REPL-13; Kafka's Cleaner.cleanInto,
+MemoryRecords.filterTo.
 Differs: a batch with a wrong checksum is not taken on trust, and ends the cleaning of its log.
 """
 

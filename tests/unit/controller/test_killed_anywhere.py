@@ -1,7 +1,7 @@
 """Whatever the controller was doing when it died, its successor ends it in the same state.
 
 Each story is told once undisturbed. Then it is told again and again, and the controller dies before
-and after each of its writes; what is stored and what the brokers were told must be the same.
+and after each of its writes; what is stored and what the brokers were told must be the same (C7).
 """
 
 from __future__ import annotations
