@@ -110,6 +110,9 @@ def test_an_expired_session_resigns_and_stands_again() -> None:
     assert (True, 2) == (node.controller.is_active, node.controller.epoch)
     assert [1, None, 2] == node.reporter.epochs
     assert (1, (1,), 0) == cluster.leader_isr_epoch("t")
+    # The watches of the session before have gone with it.
+    cluster.create_topic("u", (1,))
+    assert (1, (1,), 0) == cluster.leader_isr_epoch("u")
 
 
 def test_a_deposed_controller_writes_nothing_and_resigns() -> None:
