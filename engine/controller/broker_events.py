@@ -195,7 +195,6 @@ class BrokerEvents:
         others = [other for other in context.live_ids() if other not in broker_ids]
         for broker_id in broker_ids:
             context.live_brokers[broker_id] = brokers[broker_id]
-            context.offline_replicas.pop(broker_id, None)
         machines.send_metadata(others)
         machines.send_all_metadata(broker_ids)
         replicas = context.replicas_on(broker_ids)
