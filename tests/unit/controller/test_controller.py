@@ -6,7 +6,7 @@ import pytest
 
 from engine.controller.guarded_znodes import ControllerMoved
 from engine.controller.request_batch import FULL_UPDATE
-from engine.controller.states import PartitionPhase
+from engine.controller.states import PartitionPhase, ReplicaPhase
 from engine.model import TopicPartition
 from engine.naming import uuid_bytes
 from engine.wire.structs import message_class
@@ -581,8 +581,13 @@ def test_deletion_waits_for_a_dead_broker() -> None:
     cluster.create_topic("t", (1, 2))
     cluster.kill(2)
     delete(cluster, "t")
+    context = cluster.controller.context
     assert cluster.controller.is_queued_for_deletion("t")
     assert cluster.exists("/brokers/topics/t")
+    assert {"t"} == context.ineligible_for_deletion
+    # It is tried again as one that is off, when it is back.
+    (waiting,) = context.replicas_in_phase("t", ReplicaPhase.OFFLINE)
+    assert 2 == waiting.broker_id
     cluster.start(2)
     assert not cluster.exists("/brokers/topics/t")
     assert [] == cluster.failures()

@@ -1,0 +1,44 @@
+"""What registrations of brokers say of where they listen."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.controller.cluster_reader import broker_node
+from engine.replication.metadata_cache import Endpoint
+from engine.znode.json_text import InvalidZnodeValue
+from engine.znode.values import BrokerRegistration
+
+PATH = "/brokers/ids/7"
+
+
+def registered(endpoint: str) -> BrokerRegistration:
+    protocols = {"CLIENTS": "PLAINTEXT", "ODD": "CARRIER_PIGEON"}
+    return BrokerRegistration((endpoint,), protocols, "here", 9092, 1, rack="r1")
+
+
+@pytest.mark.parametrize(
+    ("text", "host"), [("CLIENTS://here:9092", "here"), ("CLIENTS://[::1]:9092", "::1")]
+)
+def test_an_endpoint_has_a_listener_and_an_address(text: str, host: str) -> None:
+    node = broker_node(7, registered(text), PATH)
+    assert (7, (Endpoint("CLIENTS", host, 9092, 0),), "r1") == node
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CLIENTS:here:9092",
+        "CLIENTS://here",
+        "CLIENTS://9092",
+        "CLIENTS://here:",
+        "CLIENTS://here:port",
+        "CLIENTS://here:٩",
+        "ODD://here:9092",
+        "UNKNOWN://here:9092",
+    ],
+)
+def test_what_is_no_endpoint_is_refused(text: str) -> None:
+    with pytest.raises(InvalidZnodeValue) as caught:
+        broker_node(7, registered(text), PATH)
+    assert PATH in str(caught.value)
