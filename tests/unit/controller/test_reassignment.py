@@ -95,7 +95,8 @@ def test_replicas_are_told_at_each_step() -> None:
     }
     assert {1} == {state.leader_epoch for _, _, state in sent}
     told.propose(T0, (1, 2, 3))
-    sent = [(b, k, s) for b, k, s in orders(cluster) if k != "UpdateMetadata"]
+    every = orders(cluster)
+    sent = [(b, k, s) for b, k, s in every if k != "UpdateMetadata"]
     assert [
         (3, "LeaderAndIsr"),  # B3
         (2, "LeaderAndIsr"),
@@ -105,6 +106,10 @@ def test_replicas_are_told_at_each_step() -> None:
         (1, "StopReplica"),  # B5
     ] == [(broker, kind) for broker, kind, _ in sent]
     assert [False, True] == [state.delete_partition for _, _, state in sent[-2:]]
+    # B8
+    assert {(broker_id, "UpdateMetadata") for broker_id in (1, 2, 3)} == {
+        (broker, kind) for broker, kind, _ in every[-3:]
+    }
     # The first StopReplica is collected before the in-sync set shrinks.
     assert [2, 2, 3, 3, 2, 3] == [state.leader_epoch for _, _, state in sent]
     context = cluster.controller.context
