@@ -4,7 +4,7 @@ Phase U, whenever the assignment is not yet the one that is asked for:
 
 | step | does |
 |---|---|
-| U3 | replicas that an earlier request was adding and this one does not want: offline, deleted |
+| U3 | replicas that an earlier request was adding and this one does not want: offline, deleted; another leads if one of them did |
 | U1 | znode of the topic: replicas = target + original, adding = target − original, removing = original − target |
 | U2 | the same in memory |
 
@@ -49,8 +49,9 @@ Differs: U3 is Kafka's third step. Done first, in sync replicas stay assigned on
 controller still finds the replicas to delete if this one dies in between. Nothing is cancelled or
 replaced if that would delete all replicas that are in sync. U1 and B6 replace the partition in what
 is stored, and so keep partitions that were added a moment ago. A partition that never had a leader
-is given one among its new replicas. One partition that cannot be walked
-on does not hold up the others of a failover.
+is given one among its new replicas. One whose leader an earlier request was adding gets
+another; Kafka's may stay without one. One partition that cannot be walked on does not hold up the
+others of a failover.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -187,11 +188,20 @@ class Reassignment:
         if before != assignment:
             # U3
             await self._delete_replicas(partition, unwanted_replicas(before, assignment))
+            await self._replace_lost_leader(partition)
             # U1
             await self._store(partition, assignment)
             # U2
             self._context.assign(partition, assignment)
         self._context.reassigning.add(partition)
+
+    async def _replace_lost_leader(self, partition: TopicPartition) -> None:
+        """Elect a leader where the one of before was not wanted: without it nobody catches up."""
+        leadership = self._context.leaderships.get(partition)
+        if leadership is not None and leadership.state.leader == NO_LEADER:
+            await self._machines.partitions.change(
+                [partition], PartitionPhase.ONLINE, ElectionReason.OFFLINE
+            )
 
     async def _bring_up(self, partition: TopicPartition, assignment: PartitionAssignment) -> None:
         """Let a partition that never had a leader begin among the replicas it is to have."""

@@ -174,6 +174,18 @@ def test_a_new_target_replaces_the_one_that_runs() -> None:
     assert (1, (1, 4)) == cluster.leader_isr_epoch("t")[:2]
 
 
+def test_a_new_target_that_does_not_want_the_leader_gets_another_leader() -> None:
+    cluster, told = started((1, 2), catch_up=False)
+    reassign(cluster, {T0: (3, 4)})
+    told.propose(T0, (1, 2, 3))
+    cluster.kill(1)
+    assert 3 == cluster.state("t").leader
+    assert {T0: (0, None)} == reassign(cluster, {T0: (2, 4)})
+    leader, isr, _ = cluster.leader_isr_epoch("t")
+    assert (2, (2,)) == (leader, isr)
+    assert [] == cluster.failures()
+
+
 def test_partitions_of_one_request_have_each_their_result() -> None:
     cluster, _ = started((1, 2), (2, 1), catch_up=False)
     assert {
