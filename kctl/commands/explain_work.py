@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from string import digits
 from typing import Any
 
 from engine.client.blocking import KafkaClient, topic_failure
@@ -67,7 +68,8 @@ def explain_partition(
         partition = view.partition(key)
         if partition is None:
             count = len(view.topics[key.topic].partitions)
-            raise UnreadableWord("a partition", word, f"{key.topic}:0 to {key.topic}:{count - 1}")
+            named = word.rstrip(digits)  # as far as the number, with the sign that was typed
+            raise UnreadableWord("a partition", word, f"{named}0 to {named}{count - 1}")
         row = _row(client, view, key, partition)
         try:
             stored = StateNodes.of(client, zookeeper, options.timeout_s).read([key]).get(key)

@@ -98,6 +98,7 @@ def test_words_that_name_nothing_are_refused(three: Shell) -> None:
         (("leaders", "list", "nobody"), "UNKNOWN_TOPIC_OR_PARTITION: nobody"),
         (("explain", "partition", "t"), "not a partition: 't'; expected TOPIC:PARTITION"),
         (("explain", "partition", "t:7"), "not a partition: 't:7'; expected t:0 to t:1"),
+        (("explain", "partition", "t-07"), "not a partition: 't-07'; expected t-0 to t-1"),
         (("explain", "partition", "nobody:0"), "UNKNOWN_TOPIC_OR_PARTITION: nobody"),
         (("check", "nobody"), "UNKNOWN_TOPIC_OR_PARTITION: nobody"),
         (("check", "--ignore", "gremlins"), "not a finding: 'gremlins'; expected offline"),
