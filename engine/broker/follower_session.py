@@ -1,4 +1,4 @@
-"""Fetch and ListOffsets as a follower sends them, and what it reads in the responses.
+"""Fetch, ListOffsets, OffsetForLeaderEpoch as a follower sends them, and what it reads in answers.
 
 A follower has one fetch session with each leader, for each of its fetchers (KIP-227):
 
@@ -26,7 +26,11 @@ from engine.model import TopicPartition, new_tuple
 from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.near_fetch import NearFetch
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec
-from engine.replication.replica_fetcher import ReplicaFetcherConfig
+from engine.replication.replica_fetcher import (
+    EpochAnswer,
+    EpochQuestion,
+    ReplicaFetcherConfig,
+)
 from engine.replication.standing_fetch import Give
 from engine.replication.watermark import Isolation
 from engine.wire import messages
@@ -44,6 +48,8 @@ from engine.wire.usual_replica_bytes import (
 _LOWEST_FETCH: Final = 12
 #: The one offset of a partition, and the leader's epoch in the request, need ListOffsets 4.
 _LOWEST_LIST_OFFSETS: Final = 4
+#: The leader's epoch in the request, and the one that an end belongs to in the response.
+_LOWEST_EPOCH_ENDS: Final = 2
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
 _LAST_EPOCH: Final = 0x7FFFFFFF
@@ -338,3 +344,34 @@ def offsets_of(response: messages.ListOffsetsResponse) -> Iterable[tuple[TopicPa
     for topic in response.topics:
         for row in topic.partitions:
             yield TopicPartition(topic.name, row.partition_index), row.error_code, row.offset
+
+
+# Where an epoch of a leader ended
+
+
+def epoch_ends_call(replica_id: int, asked: Mapping[TopicPartition, EpochQuestion]) -> Call:
+    """Return the question where the epochs before gaps ended."""
+    request = messages.OffsetForLeaderEpochRequest
+    topics: dict[str, messages.OffsetForLeaderEpochRequest.OffsetForLeaderTopic] = {}
+    for (name, index), (leader_epoch, gap) in asked.items():
+        topic = topics.setdefault(name, request.OffsetForLeaderTopic(topic=name))
+        topic.partitions.append(
+            request.OffsetForLeaderPartition(
+                partition=index, current_leader_epoch=leader_epoch, leader_epoch=gap.epoch_before
+            )
+        )
+    message = request(replica_id=replica_id, topics=list(topics.values()))
+    return Call("OffsetForLeaderEpoch", message, _LOWEST_EPOCH_ENDS)
+
+
+def epoch_ends_of(
+    response: messages.OffsetForLeaderEpochResponse,
+) -> dict[TopicPartition, EpochAnswer]:
+    """Return what a response says of each partition."""
+    return {
+        TopicPartition(topic.topic, row.partition): EpochAnswer(
+            row.error_code, row.leader_epoch, row.end_offset
+        )
+        for topic in response.topics
+        for row in topic.partitions
+    }

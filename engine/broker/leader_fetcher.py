@@ -3,6 +3,7 @@
 ```
         ┌── nothing due: until the first that rests is ──┐
 _next ──┼── out of range: leader's end, leader's start ──┼─> a later turn: _next
+        ├── an epoch behind a gap: end of the one before ┤
         └── Fetch, the leader waits for records ─────────┘
               └── no leader, connection lost: what was asked rests, a new link with the next round
 ```
@@ -24,6 +25,8 @@ from typing import Any, NamedTuple
 
 from engine.broker.follower_session import (
     FollowerSession,
+    epoch_ends_call,
+    epoch_ends_of,
     leader_end_call,
     leader_start_call,
     offsets_of,
@@ -39,7 +42,7 @@ from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.near_fetch import NearFetched
 from engine.replication.partition_types import FetchSpec
-from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
+from engine.replication.replica_fetcher import EpochQuestion, LeaderEnds, ReplicaFetcher
 from engine.replication.standing_fetch import NearStandingFetch
 from engine.wire import messages
 
@@ -112,18 +115,22 @@ class LeaderFetcher:
     def _next(self) -> None:
         if self._is_closed:
             return
-        ends_asked = self.fetcher.ends_asked()
-        specs = {} if ends_asked else self.fetcher.asked()
-        if not ends_asked and not specs and not self._session.holds_partitions:
+        ends_asked, epochs_asked = self.fetcher.ends_asked(), self.fetcher.epochs_asked()
+        specs = {} if ends_asked or epochs_asked else self.fetcher.asked()
+        asked = ends_asked or epochs_asked or specs
+        if not asked and not self._session.holds_partitions:
             self._rest()
             return
         link = self._link_to_leader()
         if link is None:
             self._session.reset()
-            self._unreached(ends_asked or specs, "it is not known how to reach it")
+            self._unreached(asked, "it is not known how to reach it")
         elif ends_asked:
             end = link.ask(leader_end_call(self._ports.broker_id, ends_asked))
             self._when_there(end, lambda: self._end_is_there(end, ends_asked))
+        elif epochs_asked:
+            epochs = link.ask(epoch_ends_call(self._ports.broker_id, epochs_asked))
+            self._when_there(epochs, lambda: self._epochs_are_there(epochs, epochs_asked))
         else:
             self._asked = specs
             self._usual.begin(specs)
@@ -242,6 +249,18 @@ class LeaderFetcher:
                     error_code=end.error_code or error_code, start_offset=offset
                 )
         self.fetcher.ends_taken(asked, ends)
+        self._next()
+
+    def _epochs_are_there(
+        self,
+        promise: Promise[messages.OffsetForLeaderEpochResponse],
+        asked: Mapping[TopicPartition, EpochQuestion],
+    ) -> None:
+        if promise.error is not None:
+            self._lost(asked, promise.error)
+            return
+        self._reached()
+        self.fetcher.epochs_taken(asked, epoch_ends_of(promise.result()))
         self._next()
 
     # A leader that is not reached

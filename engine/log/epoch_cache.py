@@ -9,12 +9,20 @@ starts   0   87   90          the offsets of their first records   (L4)
 The rules themselves stand beside the file's codec in `leader_epoch_checkpoint.py`. Every method
 that changes something says so, and its caller writes the file: `encode` is the content.
 
+A follower of a cleaned log may find that an epoch's first batch does not follow on the end of its
+own: what was between is cleaned away, and nothing tells how much of it was of which epoch. Such an
+epoch starts where the log ended, until its leader has told where the one before it ended.
+
 Source: REPL-1; Kafka's LeaderEpochFileCache; KIP-101, KIP-279.
+Differs: Kafka has such an epoch start at the first batch that is left. A follower that led the
+epoch before then keeps what it wrote alone between the two, see `fetch_state.py`, rule 7.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
+from typing import NamedTuple
 
 from engine.log.leader_epoch_checkpoint import (
     UNDEFINED_EPOCH,
@@ -27,13 +35,27 @@ from engine.log.leader_epoch_checkpoint import (
 )
 
 
+class EpochGap(NamedTuple):
+    """An epoch whose first batches are cleaned away: where it may start, both ends inclusive.
+
+    Where the leader's `epoch_before` ends, it starts.
+    """
+
+    epoch_before: int
+    epoch: int
+    lowest_start_offset: int
+    highest_start_offset: int
+
+
 class EpochCache:
     """The leader epochs of one log."""
 
-    __slots__ = ("entries", "latest_epoch")
+    __slots__ = ("_highest_starts", "entries", "latest_epoch")
 
     def __init__(self, entries: Iterable[EpochStart] = ()) -> None:
         self.entries: tuple[EpochStart, ...] = ()
+        # The offset of the first batch left, by epoch, of those that start behind a gap.
+        self._highest_starts: dict[int, int] = {}
         #: The newest epoch, −1 without one; batches of the same epoch need no look further.
         self.latest_epoch = UNDEFINED_EPOCH
         for epoch_start in entries:
@@ -45,8 +67,50 @@ class EpochCache:
         assert start_offset >= 0
         return self._become(assigned(self.entries, EpochStart(epoch, start_offset)))
 
+    def assign_behind(self, end_offset: int, epoch: int, first_offset: int) -> None:
+        """Note the epoch of a batch that comes next in a log that ends at `end_offset`.
+
+        Behind a gap the epoch starts where the log ended, or just behind the last one without
+        records; `gap` tells of it.
+        """
+        start_offset = first_offset
+        if self.entries and epoch > self.latest_epoch:
+            start_offset = max(end_offset, self.entries[-1].start_offset + 1)
+        self.assign(epoch, min(start_offset, first_offset))
+        if start_offset < first_offset:
+            self._highest_starts[epoch] = first_offset
+
+    @property
+    def gap(self) -> EpochGap | None:
+        """Return the first epoch of which it is not known where it starts, None without one."""
+        if not self._highest_starts:
+            return None
+        for before, (epoch, start_offset) in pairwise(self.entries):
+            highest = self._highest_starts.get(epoch)
+            if highest is not None:
+                return EpochGap(before.epoch, epoch, start_offset, highest)
+        return None
+
+    def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
+        """Let the epoch of `gap`, which is open, start where its leader says, or as near as can be.
+
+        Tells whether it changed.
+        """
+        del self._highest_starts[gap.epoch]
+        start_offset = min(max(start_offset, gap.lowest_start_offset), gap.highest_start_offset)
+        return self._become(
+            tuple(
+                EpochStart(gap.epoch, start_offset) if entry.epoch == gap.epoch else entry
+                for entry in self.entries
+            )
+        )
+
     def truncate_from_end(self, end_offset: int) -> bool:
-        """Drop epochs that start at or above the log's new end; tells whether it changed."""
+        """Drop epochs that start at or above the log's new end; tells whether it changed.
+
+        What is left behind a gap starts for good where it starts now, as with every cut.
+        """
+        self._highest_starts.clear()
         return self._become(truncated_from_end(self.entries, end_offset))
 
     def truncate_from_start(self, start_offset: int) -> bool:
@@ -54,10 +118,12 @@ class EpochCache:
 
         The epoch of the first record left is moved up to it.
         """
+        self._highest_starts.clear()
         return self._become(truncated_from_start(self.entries, start_offset))
 
     def clear(self) -> bool:
         """Forget everything; tells whether there was something."""
+        self._highest_starts.clear()
         return self._become(())
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from engine.host.ports import Files
 from engine.log import leader_epoch_checkpoint
-from engine.log.epoch_cache import EpochCache
+from engine.log.epoch_cache import EpochCache, EpochGap
 from engine.log.leader_epoch_checkpoint import EpochStart
 
 
@@ -31,6 +31,13 @@ class EpochStore(EpochCache):
     def assign(self, epoch: int, start_offset: int) -> bool:
         """Note where an epoch starts; nothing for one below 0, which a batch may carry."""
         if epoch < 0 or not super().assign(epoch, start_offset):
+            return False
+        self.write()
+        return True
+
+    def close_gap(self, gap: EpochGap, start_offset: int) -> bool:
+        """Let an epoch start where its leader says; tells whether it changed."""
+        if not super().close_gap(gap, start_offset):
             return False
         self.write()
         return True

@@ -339,13 +339,14 @@ class LocalLog:
         return new_tuple(AppendInfo, appended)
 
     def _append_chunk(self, data: memoryview, chunk: ReplicaChunk, now_ms: int) -> None:
-        epochs = self.epochs
+        epochs, end_offset = self.epochs, self.log_end_offset
         for batch in chunk.batches:
             if batch.magic < MAGIC:
                 # Below magic 2 nothing says the epoch: those before would be wrong from here on.
                 epochs.clear()
             elif batch.leader_epoch != epochs.latest_epoch:
-                epochs.assign(batch.leader_epoch, batch.first_offset)
+                epochs.assign_behind(end_offset, batch.leader_epoch, batch.first_offset)
+            end_offset = batch.last_offset + 1
         self._write(chunk.data, chunk.first_offset, chunk.last_offset, chunk.largest, now_ms)
         for batch in chunk.batches:
             if batch.producer_id >= 0:

@@ -23,7 +23,14 @@ from typing import NamedTuple, TypeAlias, assert_never
 from engine.log.local_log import LocalLog
 from engine.log.log_lines import LogStartReason
 from engine.log.log_types import OffsetOutOfRange
-from engine.replication.fetch_state import CutTo, CutWhereParted, OwnLog, RestartAt, cut_offset
+from engine.replication.fetch_state import (
+    CutTo,
+    CutWhereParted,
+    OwnLog,
+    RestartAt,
+    cut_offset,
+    start_behind,
+)
 from engine.replication.fetched_append import append_fetched
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchSpec
@@ -102,10 +109,19 @@ class DirectoryMove:
         finally:
             records.release()
         append_fetched(future, memoryview(content), now_ms)
+        self._close_gaps()
         start = log.log_start_offset
         if future.log_start_offset < start <= future.log_end_offset:
             future.maybe_increment_log_start_offset(start, start, LogStartReason.LEADER_START)
         return len(content)
+
+    def _close_gaps(self) -> None:
+        """Let epochs whose first batches are cleaned away start where they do in the log."""
+        epochs = self.future.epochs
+        while (gap := epochs.gap) is not None:
+            end = self.partition.log.end_offset_for_epoch(gap.epoch_before)
+            end_before = EpochEnd(*end) if end is not None else EpochEnd(-1, -1)
+            epochs.close_gap(gap, start_behind(gap, end_before))
 
 
 def _ends(log: LocalLog) -> OwnLog:

@@ -2,8 +2,9 @@
 
 | phase | comes after | meanwhile |
 |---|---|---|
-| FETCHING | the start, FETCHING, TRUNCATING | it is asked for, except while it is delayed |
+| FETCHING | the start, all three | it is asked for, except while it is delayed |
 | TRUNCATING | FETCHING, TRUNCATING | its leader's start and end are asked for |
+| ASKING_EPOCH | FETCHING | its leader is asked where an epoch ended |
 
 1. Following begins at the end of the own log, in the epoch of its last record (R10). A log without
    epochs cannot say where it parts from the leader's: it is cut to its watermark first.
@@ -15,9 +16,14 @@
    start is above our end: all goes, and the log begins there. (B2) else: go on from our end.
 6. A fenced epoch: the partition is dropped, for the controller's next order says whom to follow.
    Any other error: left alone for replica.fetch.backoff.ms, while the others go on.
+7. Records of a new epoch that do not follow on the end of the log: its leader has cleaned away what
+   was between, and is asked where the epoch before ended. Only then does the next fetch tell it
+   that the records are here: nobody leads, or is in sync, who has the start of an epoch wrong.
 
 Source: PART-9, PART-10, PART-11, REPL-2, REPL-4, R9; Kafka's AbstractFetcherThread of 3.9, with
 truncation by Fetch as it is since inter.broker.protocol.version 2.7.
+Differs: rule 7. Kafka's take the first batch that is left for the start of the epoch. As leaders
+they tell a replica that led the epoch before to keep what it wrote alone below that batch.
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from engine.host.ports import Buffer
 from engine.kafka_errors import FENCED_LEADER_EPOCH, NONE, OFFSET_OUT_OF_RANGE
+from engine.log.epoch_cache import EpochGap
 from engine.model import new_tuple
 from engine.replication.partition_types import EpochEnd
 
@@ -36,12 +43,14 @@ class FetchPhase(Enum):
 
     FETCHING = "fetching"
     TRUNCATING = "truncating"
+    ASKING_EPOCH = "asking epoch"
 
 
 #: From which phases each is reached; None is the start.
 PREVIOUS_PHASES: Final = {
-    FetchPhase.FETCHING: (None, FetchPhase.FETCHING, FetchPhase.TRUNCATING),
+    FetchPhase.FETCHING: (None, *FetchPhase),
     FetchPhase.TRUNCATING: (FetchPhase.FETCHING, FetchPhase.TRUNCATING),
+    FetchPhase.ASKING_EPOCH: (FetchPhase.FETCHING,),
 }
 
 
@@ -130,6 +139,13 @@ class RestartAt(NamedTuple):
     offset: int
 
 
+class CloseGap(NamedTuple):
+    """Let an epoch start where the leader's epoch before it ended, if the leader knew it."""
+
+    gap: EpochGap
+    end_before: EpochEnd
+
+
 class GoOn(NamedTuple):
     """Leave the log as it is, and fetch from its end."""
 
@@ -149,7 +165,7 @@ class Drop(NamedTuple):
 
 
 #: What is done with the own log.
-LogStep: TypeAlias = "AppendFetched | CutWhereParted | CutTo | RestartAt | GoOn"
+LogStep: TypeAlias = "AppendFetched | CutWhereParted | CutTo | RestartAt | CloseGap | GoOn"
 #: What an answer leads to.
 FetchStep: TypeAlias = "LogStep | AskLeaderEnds | Rest | Drop"
 
@@ -179,6 +195,15 @@ def after_leader_ends(own: OwnLog, leader_start_offset: int, leader_end_offset: 
     if leader_start_offset > own.log_end_offset:
         return RestartAt(leader_start_offset)
     return GoOn()
+
+
+def start_behind(gap: EpochGap, end_before: EpochEnd) -> int:
+    """Return where an epoch behind a gap starts, by its leader's word on the one before (rule 7).
+
+    A leader that does not know the epoch before leaves it where the own log ended.
+    """
+    is_known = end_before.leader_epoch == gap.epoch_before
+    return end_before.end_offset if is_known else gap.lowest_start_offset
 
 
 def cut_offset(diverging: EpochEnd, own_epoch_end: EpochEnd | None, own_log_end_offset: int) -> int:

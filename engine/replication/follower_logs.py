@@ -12,10 +12,12 @@ import logging
 from typing import assert_never
 
 from engine.errors import ApiError, StorageError
+from engine.log.epoch_cache import EpochGap
 from engine.model import TopicPartition, new_tuple
 from engine.replication.effects import Effect
 from engine.replication.fetch_state import (
     AppendFetched,
+    CloseGap,
     CutTo,
     CutWhereParted,
     GoOn,
@@ -23,6 +25,7 @@ from engine.replication.fetch_state import (
     OwnLog,
     RestartAt,
     cut_offset,
+    start_behind,
 )
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd
@@ -46,6 +49,11 @@ class FollowerLogs:
         """Return the id of a log's topic, None if it has none or is not here."""
         partition = self._replicas.partitions.get(topic_partition)
         return None if partition is None else partition.log.topic_uuid
+
+    def epoch_gap(self, topic_partition: TopicPartition, leader_epoch: int) -> EpochGap | None:
+        """Return an epoch of a follower's log whose start only the leader knows, None without."""
+        partition = self._find(topic_partition, leader_epoch)
+        return None if partition is None else partition.log.epochs.gap
 
     def begin(self, topic_partition: TopicPartition, leader_epoch: int) -> OwnLog | None:
         """Return a log that is to be followed; one without epochs is cut to its watermark."""
@@ -82,6 +90,8 @@ class FollowerLogs:
             case RestartAt(offset):
                 _log.warning("%s starts anew at its leader's start %d", topic_partition, offset)
                 partition.restart_at(offset)
+            case CloseGap(gap, end_before):
+                partition.log.epochs.close_gap(gap, start_behind(gap, end_before))
             case GoOn():
                 pass
             case _:

@@ -2,8 +2,9 @@
 
 ```
 add ─> asked ──── one request for all that are due ────> taken ── each by its answer ─> own logs
-        ^                                                  │ out of range
-        └── next round <── ends_taken <── leader's ends <──┴─ truncating
+        ^                                                  │ out of range      a new epoch │
+        ├── next round <── ends_taken <── leader's ends <──┴─ truncating       behind a gap│
+        └── next round <── epochs_taken <── end of the leader's epoch before <─────────────┘
 ```
 
 One round at a time: whoever drives it asks the leader what `asked` returns, and brings the answers
@@ -22,14 +23,17 @@ from typing import NamedTuple
 from engine.errors import ApiError, StorageError
 from engine.host.ports import Clock
 from engine.kafka_errors import NONE, kafka_error
+from engine.log.epoch_cache import EpochGap
 from engine.model import TopicPartition, new_tuple
 from engine.replication.fetch_state import (
     AppendFetched,
     AskLeaderEnds,
+    CloseGap,
     Drop,
     FetchPhase,
     FetchState,
     FetchStep,
+    GoOn,
     LeaderAnswer,
     LogStep,
     OwnLog,
@@ -39,7 +43,7 @@ from engine.replication.fetch_state import (
     after_leader_ends,
 )
 from engine.replication.follower_logs import FollowerLogs
-from engine.replication.partition_types import FetchSpec
+from engine.replication.partition_types import EpochEnd, FetchSpec
 from engine.replication.replication_quota import ReplicationQuota
 
 _log = logging.getLogger("kafka.server.ReplicaFetcherThread")
@@ -60,6 +64,21 @@ class LeaderEnds(NamedTuple):
 
     error_code: int
     start_offset: int = -1
+    end_offset: int = -1
+
+
+class EpochQuestion(NamedTuple):
+    """Where the leader's epoch before a gap ended, asked in its own `leader_epoch`."""
+
+    leader_epoch: int
+    gap: EpochGap
+
+
+class EpochAnswer(NamedTuple):
+    """A leader's largest epoch up to the asked one and its end, −1 if unknown, or an error."""
+
+    error_code: int
+    leader_epoch: int = -1
     end_offset: int = -1
 
 
@@ -99,7 +118,8 @@ class ReplicaFetcher:
             return
         if own is not None:
             self.is_as_asked = False
-            self._states[topic_partition] = FetchState.start(leader_epoch, own)
+            start = FetchState.start(leader_epoch, own)
+            self._states[topic_partition] = self._before_fetching(topic_partition, start)
 
     def remove(self, topic_partition: TopicPartition) -> None:
         """Follow a partition no more; it may not have been followed."""
@@ -142,6 +162,20 @@ class ReplicaFetcher:
         """Return the partitions whose leader's start and end are wanted, with their epochs."""
         due = self._due(FetchPhase.TRUNCATING)
         return {topic_partition: state.leader_epoch for topic_partition, state in due.items()}
+
+    def epochs_asked(self) -> dict[TopicPartition, EpochQuestion]:
+        """Return the partitions of which the leader has to tell where an epoch ended (rule 7).
+
+        One that has no such epoch any more, because its log was cut, is fetched on.
+        """
+        questions = {}
+        for topic_partition, state in self._due(FetchPhase.ASKING_EPOCH).items():
+            gap = self._logs.epoch_gap(topic_partition, state.leader_epoch)
+            if gap is None:
+                self._take(topic_partition, GoOn())
+            else:
+                questions[topic_partition] = EpochQuestion(state.leader_epoch, gap)
+        return questions
 
     def _due(self, phase: FetchPhase) -> dict[TopicPartition, FetchState]:
         now_ms = self._clock.monotonic_ms()
@@ -209,6 +243,8 @@ class ReplicaFetcher:
         if own is None:
             return None
         following = self._states[topic_partition]
+        if following.phase is not FetchPhase.FETCHING:
+            return None
         if not following.is_caught_up and self._quota.holds_back(topic_partition):
             return None
         return self._spec(following, own)
@@ -243,6 +279,30 @@ class ReplicaFetcher:
                 self._take(
                     topic_partition, after_leader_ends(own, found.start_offset, found.end_offset)
                 )
+
+    def epochs_taken(
+        self,
+        asked: Mapping[TopicPartition, EpochQuestion],
+        answers: Mapping[TopicPartition, EpochAnswer],
+    ) -> None:
+        """Let epochs start where their leader says (rule 7); one left out rests."""
+        for topic_partition, (leader_epoch, gap) in asked.items():
+            state = self._states.get(topic_partition)
+            if (
+                state is None
+                or state.leader_epoch != leader_epoch
+                or state.phase is not FetchPhase.ASKING_EPOCH
+                or self._logs.epoch_gap(topic_partition, leader_epoch) != gap
+            ):
+                continue
+            answer = answers.get(topic_partition)
+            if answer is None:
+                self._rest(topic_partition)
+            elif answer.error_code != NONE:
+                self._take(topic_partition, after_error(LeaderAnswer(answer.error_code)))
+            else:
+                end_before = EpochEnd(answer.leader_epoch, answer.end_offset)
+                self._take(topic_partition, CloseGap(gap, end_before))
 
     def unreached(self, topic_partitions: Iterable[TopicPartition]) -> None:
         """Let partitions rest whose leader gave no answer."""
@@ -299,8 +359,21 @@ class ReplicaFetcher:
             self._quota.record(topic_partition, len(step.records))
             # Behind the others, so that each has its turn when a response is full.
             del self._states[topic_partition]
-        self._states[topic_partition] = state.behind(own, lag)
+        following = state.behind(own, lag)
+        # No gap without a new epoch.
+        if own.latest_epoch != state.last_fetched_epoch or state.phase is FetchPhase.ASKING_EPOCH:
+            following = self._before_fetching(topic_partition, following)
+        self._states[topic_partition] = following
         return own
+
+    def _before_fetching(
+        self, topic_partition: TopicPartition, following: FetchState
+    ) -> FetchState:
+        """Return the state that asks for an epoch first, if the start of one is not known."""
+        if self._logs.epoch_gap(topic_partition, following.leader_epoch) is None:
+            return following
+        self.is_as_asked = False
+        return following.entering(FetchPhase.ASKING_EPOCH)
 
     def _failed(self, topic_partition: TopicPartition, failure: ApiError | StorageError) -> None:
         """Rest after records that the own log refuses; drop a partition whose log is broken."""

@@ -14,7 +14,12 @@ from engine.replication.fetch_state import LeaderAnswer
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
-from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher
+from engine.replication.replica_fetcher import (
+    EpochAnswer,
+    EpochQuestion,
+    LeaderEnds,
+    ReplicaFetcher,
+)
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.replication_quota import ReplicationQuota
 from engine.replication.watermark import Isolation
@@ -55,6 +60,17 @@ def ends_of(
     return {
         key: LeaderEnds(0, log.log_start_offset, log.log_end_offset) for key, log in logs.items()
     }
+
+
+def epochs_of(
+    leader: ReplicaManager, asked: dict[TopicPartition, EpochQuestion]
+) -> dict[TopicPartition, EpochAnswer]:
+    """Return where epochs of a leader's logs ended."""
+    answers = {}
+    for key, (leader_epoch, gap) in asked.items():
+        end = leader.partitions[key].end_offset_for_epoch(gap.epoch_before, leader_epoch)
+        answers[key] = EpochAnswer(0, *end) if end is not None else EpochAnswer(0)
+    return answers
 
 
 def fetch_once(

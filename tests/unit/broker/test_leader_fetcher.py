@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from engine.broker.leader_fetcher import LeaderFetcher
+from engine.client.errors import Unreachable
 from engine.host.promise import Promise
 from engine.kafka_errors import OFFSET_OUT_OF_RANGE
-from engine.replication.fetch_state import LeaderAnswer
+from engine.log.local_log import LocalLog
+from engine.replication.fetch_state import FetchPhase, LeaderAnswer
 from engine.wire.structs import Struct
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
 from tests.unit.host.listening import Told
+from tests.unit.log.writing import sent
 
 NAME = "kafka.server.ReplicaFetcherThread"
 
@@ -116,3 +119,47 @@ def test_a_watermark_that_was_passed_over_comes_again() -> None:
     fetcher.fetcher.taken(fetcher.fetcher.asked(), [(T0, LeaderAnswer(OFFSET_OUT_OF_RANGE))])
     cluster.pass_time(5000)
     assert 3 == cluster.partition(2).high_watermark
+
+
+@pytest.mark.parametrize("is_one_process", [True, False])
+def test_where_an_epoch_behind_a_gap_starts_is_asked_for(is_one_process: bool) -> None:
+    cluster, _ = followed(is_one_process=is_one_process)
+    led, own = clean_away(cluster)
+    cluster.pass_time(1000)
+    assert 10 == own.log_end_offset
+    assert ((0, 0), (4, 5)) == own.epochs.entries == led.epochs.entries
+    assert 10 == cluster.partition(2).high_watermark
+
+
+def test_a_leader_that_is_lost_before_it_tells_of_an_epoch_is_asked_again() -> None:
+    cluster, fetcher = followed(is_one_process=True)
+    serve = cluster.brokers[1].serve_near
+    failures = [Unreachable("broker", 1, "it is gone")]
+
+    def failing_once(name: str, version: int, request: Struct) -> Promise[Any]:
+        if name == "OffsetForLeaderEpoch" and failures:
+            return Promise.failed(failures.pop())
+        return serve(name, version, request)
+
+    cluster.near[1] = failing_once
+    led, own = clean_away(cluster)
+    cluster.pass_time(800)
+    assert not failures
+    assert FetchPhase.ASKING_EPOCH is fetcher.fetcher.states[T0].phase
+    assert not fetcher._session.holds_partitions
+    cluster.pass_time(1500)
+    assert led.epochs.entries == own.epochs.entries
+    assert 10 == cluster.partition(2).high_watermark
+
+
+def clean_away(cluster: MemoryCluster) -> tuple[LocalLog, LocalLog]:
+    """Have broker 1 clean away all between its first three records and a tenth, of epoch 4.
+
+    Returns its log, in which that epoch starts at 5, and the follower's.
+    """
+    assert 0 == cluster.produce(1, 3).code()
+    cluster.pass_time(1000)
+    led = cluster.partition(1).log
+    led.epochs.assign(4, 5)
+    led.append_as_follower(sent(base_offset=9, leader_epoch=4), 0)
+    return led, cluster.partition(2).log

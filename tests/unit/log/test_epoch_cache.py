@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.host.memory import MemoryFiles
-from engine.log.epoch_cache import EpochCache
+from engine.log.epoch_cache import EpochCache, EpochGap
 from engine.log.epoch_store import EpochStore
 from engine.log.leader_epoch_checkpoint import EpochStart
 
@@ -85,3 +85,79 @@ def test_a_store_writes_every_change_and_nothing_else() -> None:
     assert files.read_bytes("/d/leader-epoch-checkpoint") == b"0\n1\n0 4\n"
     store.clear()
     assert files.read_bytes("/d/leader-epoch-checkpoint") == b"0\n0\n"
+
+
+@pytest.mark.parametrize(
+    ("end_offset", "batch", "entries", "gap"),
+    [
+        (20, (4, 20), ((0, 0), (2, 10), (4, 20)), None),
+        (20, (4, 25), ((0, 0), (2, 10), (4, 20)), EpochGap(2, 4, 20, 25)),
+        # Epoch 2 has no records here yet: it does not go.
+        (10, (4, 15), ((0, 0), (2, 10), (4, 11)), EpochGap(2, 4, 11, 15)),
+        (10, (4, 11), ((0, 0), (2, 10), (4, 11)), None),
+        # Back to an epoch before, as damaged logs may go.
+        (20, (1, 25), ((0, 0), (1, 25)), None),
+    ],
+)
+def test_an_epoch_behind_a_gap_starts_where_the_log_ended(
+    end_offset: int,
+    batch: tuple[int, int],
+    entries: tuple[tuple[int, int], ...],
+    gap: EpochGap | None,
+) -> None:
+    epochs = cache((0, 0), (2, 10))
+    epochs.assign_behind(end_offset, *batch)
+    assert entries == epochs.entries
+    assert gap == epochs.gap
+
+
+def test_the_first_epoch_starts_at_its_first_batch() -> None:
+    epochs = cache()
+    epochs.assign_behind(0, 3, 7)
+    assert (((3, 7),), None) == (epochs.entries, epochs.gap)
+
+
+@pytest.mark.parametrize(("told", "start"), [(22, 22), (20, 20), (25, 25), (19, 20), (26, 25)])
+def test_a_gap_is_closed_within_its_bounds(told: int, start: int) -> None:
+    epochs = cache((2, 10))
+    epochs.assign_behind(20, 4, 25)
+    gap = epochs.gap
+    assert gap is not None
+    assert epochs.close_gap(gap, told) == (start != 20)
+    assert (((2, 10), (4, start)), None) == (epochs.entries, epochs.gap)
+
+
+def test_gaps_come_in_the_order_of_their_epochs() -> None:
+    epochs = cache((2, 10))
+    epochs.assign_behind(20, 4, 25)
+    epochs.assign(5, 30)
+    epochs.assign_behind(40, 6, 45)
+    first = epochs.gap
+    assert first == (2, 4, 20, 25)
+    epochs.close_gap(first, 21)
+    assert epochs.gap == (5, 6, 40, 45)
+
+
+def test_after_a_cut_epochs_start_where_they_do() -> None:
+    for cut in ("truncate_from_end", "truncate_from_start"):
+        epochs = cache((2, 10))
+        epochs.assign_behind(20, 4, 25)
+        getattr(epochs, cut)(22)
+        assert epochs.gap is None
+    epochs = cache((2, 10))
+    epochs.assign_behind(20, 4, 25)
+    epochs.clear()
+    epochs.assign(3, 5)
+    epochs.assign(4, 20)
+    assert epochs.gap is None
+
+
+def test_a_gap_that_is_closed_is_written() -> None:
+    files = MemoryFiles()
+    files.make_dir("/data")
+    epochs = EpochStore(files, "/data", (EpochStart(2, 10),))
+    epochs.assign_behind(20, 4, 25)
+    gap = epochs.gap
+    assert gap is not None
+    assert epochs.close_gap(gap, 22)
+    assert b"0\n2\n2 10\n4 22\n" == files.read_bytes("/data/leader-epoch-checkpoint")

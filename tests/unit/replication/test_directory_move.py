@@ -125,3 +125,16 @@ def test_a_future_log_that_ends_where_the_log_begins_may_have_parted_too() -> No
     fill(future, [1] * 5, epoch=7)
     assert 0 == DirectoryMove(partition, future).step(1 << 20, 0)
     assert (5, 5, None) == (future.log_start_offset, future.log_end_offset, future.latest_epoch)
+
+
+def test_an_epoch_whose_first_batches_are_cleaned_away_starts_where_it_does_in_the_log() -> None:
+    partition, future = leader_of(), new_log()
+    log = partition.log
+    fill(log, [4], epoch=2)
+    log.epochs.assign(5, 6)
+    log.append_as_follower(sent(base_offset=9, leader_epoch=5), 0)
+    move = DirectoryMove(partition, future)
+    while move.step(1 << 20, 0) is not None:
+        pass
+    assert log.epochs.entries == future.epochs.entries
+    assert (2, 6) == future.end_offset_for_epoch(2)

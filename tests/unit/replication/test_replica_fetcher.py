@@ -15,14 +15,22 @@ from engine.kafka_errors import (
     UNKNOWN_LEADER_EPOCH,
     kafka_error,
 )
+from engine.log.epoch_cache import EpochGap
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.fetch_state import FetchPhase, LeaderAnswer
 from engine.replication.follower_logs import FollowerLogs
 from engine.replication.partition import Partition
-from engine.replication.replica_fetcher import LeaderEnds, ReplicaFetcher, ReplicaFetcherConfig
+from engine.replication.partition_types import EpochEnd, FetchSpec
+from engine.replication.replica_fetcher import (
+    EpochAnswer,
+    EpochQuestion,
+    LeaderEnds,
+    ReplicaFetcher,
+    ReplicaFetcherConfig,
+)
 from engine.replication.replica_manager import ReplicaManager
-from tests.scripts.follower import answers_of, ends_of
+from tests.scripts.follower import answers_of, ends_of, epochs_of
 from tests.unit.log.writing import PARTITION, batches_of, fill, new_log, open_log, sent
 from tests.unit.replication.replicas import log_of, partition_of, ports_of, quota_of, state
 
@@ -59,6 +67,8 @@ class Pair:
             self.fetcher.taken(asked, answers_of(self.leader, 2, asked))
             ends = self.fetcher.ends_asked()
             self.fetcher.ends_taken(ends, ends_of(self.leader, ends))
+            epochs = self.fetcher.epochs_asked()
+            self.fetcher.epochs_taken(epochs, epochs_of(self.leader, epochs))
         return self
 
     def answer(self, error_code: int, key: TopicPartition = PARTITION) -> Pair:
@@ -438,3 +448,131 @@ def test_limits_are_those_of_the_settings() -> None:
         FollowerLogs(pair.replicas), pair.clock, quota_of(pair.clock), config
     )
     assert 77 == pair.begin().fetcher.asked()[PARTITION].max_bytes
+
+
+# Epochs whose first batches are cleaned away
+
+#: Where epoch 2 ended at the leader of `cleaned`; what is left of epoch 5 begins at 9.
+EPOCH_END = 5
+GAP = EpochGap(2, 5, 4, 9)
+
+
+def cleaned(epoch: int = 6) -> Pair:
+    """Return a pair whose leader has cleaned away 4, of epoch 2, and 5 to 8, of epoch 5."""
+    pair = Pair(epoch)
+    fill(pair.led.log, [4], epoch=2)
+    pair.led.log.epochs.assign(5, EPOCH_END)
+    pair.led.log.append_as_follower(sent(base_offset=9, leader_epoch=5), 0)
+    return pair.begin()
+
+
+def fetched_once(pair: Pair) -> Pair:
+    asked = pair.fetcher.asked()
+    assert pair.fetcher.taken(asked, answers_of(pair.leader, 2, asked))
+    return pair
+
+
+def test_an_epoch_behind_a_gap_starts_where_its_leader_says() -> None:
+    pair = fetched_once(cleaned())
+    assert FetchPhase.ASKING_EPOCH is pair.fetcher.states[PARTITION].phase
+    assert not pair.fetcher.is_as_asked
+    assert {} == pair.fetcher.asked(), "the leader does not hear of the records yet"
+    assert {} == pair.fetcher.ends_asked()
+    asked = pair.fetcher.epochs_asked()
+    assert {PARTITION: EpochQuestion(6, GAP)} == asked
+    assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "from where the log ended, until then"
+    pair.fetcher.epochs_taken(asked, epochs_of(pair.leader, asked))
+    assert ((2, 0), (5, EPOCH_END)) == pair.own.log.epochs.entries
+    assert 10 == pair.fetcher.asked()[PARTITION].fetch_offset
+    pair.round(2).assert_same()
+
+
+def test_who_wrote_alone_in_the_epoch_before_loses_it_though_the_gap_is_longer() -> None:
+    pair = cleaned().round(3)
+    pair.own.become_leader(state((1, 2), leader=2, replicas=(1, 2), epoch=7))
+    former = FetchSpec(8, 1 << 20, current_leader_epoch=7, last_fetched_epoch=2)
+    assert EpochEnd(2, EPOCH_END) == pair.own.find_divergence(former)
+
+
+def test_each_epoch_behind_a_gap_is_asked_for() -> None:
+    pair = cleaned()
+    log = pair.led.log
+    log.epochs.assign(6, 12)
+    log.append_as_follower(sent(base_offset=14, leader_epoch=6), 0)
+    fetched_once(pair)
+    before = []
+    while asked := pair.fetcher.epochs_asked():
+        before.append(asked[PARTITION].gap.epoch_before)
+        pair.fetcher.epochs_taken(asked, epochs_of(pair.leader, asked))
+    assert [2, 5] == before
+    assert log.epochs.entries == pair.own.log.epochs.entries
+    assert 15 == pair.fetcher.asked()[PARTITION].fetch_offset
+
+
+def test_of_a_leader_that_does_not_know_the_epoch_before_nothing_is_taken() -> None:
+    pair = fetched_once(cleaned())
+    asked = pair.fetcher.epochs_asked()
+    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(0, 1, 8)})
+    assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
+    assert {} == pair.fetcher.epochs_asked()
+    assert 10 == pair.fetcher.asked()[PARTITION].fetch_offset
+
+
+def test_an_error_for_an_epoch_rests_and_asks_again() -> None:
+    pair = fetched_once(cleaned())
+    pair.fetcher.epochs_taken(pair.fetcher.epochs_asked(), {})
+    assert {} == pair.fetcher.epochs_asked()
+    pair.clock.advance(BACKOFF_MS)
+    asked = pair.fetcher.epochs_asked()
+    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(NOT_LEADER_OR_FOLLOWER)})
+    assert FetchPhase.ASKING_EPOCH is pair.fetcher.states[PARTITION].phase
+    pair.clock.advance(BACKOFF_MS)
+    asked = pair.fetcher.epochs_asked()
+    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(FENCED_LEADER_EPOCH)})
+    assert {} == pair.fetcher.states
+
+
+def test_an_epoch_that_was_not_told_is_asked_for_in_the_next_leader_epoch() -> None:
+    pair = fetched_once(cleaned())
+    late = pair.fetcher.epochs_asked()
+    for partition in (pair.led, pair.own):
+        order = state((1, 2), replicas=(1, 2), epoch=7, partition_epoch=1)
+        become = partition.become_leader if partition.is_leader else partition.become_follower
+        become(order)
+    pair.fetcher.add(PARTITION, 7)
+    pair.fetcher.epochs_taken(late, {PARTITION: EpochAnswer(0, 2, 7)})
+    assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries, "an answer that came late"
+    assert {PARTITION: EpochQuestion(7, GAP)} == pair.fetcher.epochs_asked()
+    pair.round()
+    assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1]
+
+
+def test_answers_for_what_is_followed_no_more_are_passed_over() -> None:
+    pair = fetched_once(cleaned())
+    asked = pair.fetcher.epochs_asked()
+    answers = epochs_of(pair.leader, asked)
+    pair.fetcher.epochs_taken(asked, answers)
+    pair.fetcher.epochs_taken(asked, {PARTITION: EpochAnswer(0, 2, 7)})
+    assert (5, EPOCH_END) == pair.own.log.epochs.entries[-1], "the second is passed over"
+    pair.fetcher.remove(PARTITION)
+    pair.fetcher.epochs_taken(asked, answers)
+    assert {} == pair.fetcher.states
+
+
+def test_a_log_that_was_cut_meanwhile_has_nothing_to_ask_for() -> None:
+    pair = fetched_once(cleaned())
+    asked = pair.fetcher.epochs_asked()
+    pair.own.truncate_to(10)
+    pair.fetcher.epochs_taken(asked, epochs_of(pair.leader, asked))
+    assert ((2, 0), (5, 4)) == pair.own.log.epochs.entries
+    assert {} == pair.fetcher.epochs_asked()
+    assert 10 == pair.fetcher.asked()[PARTITION].fetch_offset
+
+
+def test_what_a_leader_gives_amid_a_round_may_lead_to_a_question() -> None:
+    pair = cleaned()
+    asked = pair.fetcher.asked()
+    ((_, answer),) = answers_of(pair.leader, 2, asked)
+    assert pair.fetcher.take_given(PARTITION, asked[PARTITION], answer) is None
+    assert not pair.fetcher.is_as_asked
+    assert [PARTITION] == list(pair.fetcher.epochs_asked())
