@@ -139,10 +139,11 @@ def test_gaps_come_in_the_order_of_their_epochs() -> None:
 
 
 def test_after_a_cut_epochs_start_where_they_do() -> None:
-    for cut in ("truncate_from_end", "truncate_from_start"):
+    for cut, offset in (("truncate_from_end", 22), ("truncate_from_start", 12)):
         epochs = cache((2, 10))
         epochs.assign_behind(20, 4, 25)
-        getattr(epochs, cut)(22)
+        getattr(epochs, cut)(offset)
+        assert 20 == epochs.entries[-1].start_offset
         assert epochs.gap is None
     epochs = cache((2, 10))
     epochs.assign_behind(20, 4, 25)
