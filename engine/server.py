@@ -13,6 +13,9 @@ For each frame:
 Usual frames of the APIs that are asked most go past steps 1 to 5 (`DispatchTable.serve_usual`), if
 the client may do everything.
 
+Whoever connects before `begin` waits, if the server is held until then: a broker that has no epoch
+yet could not tell what is meant for its former life.
+
 A connection with too many open slots is paused until some leave. A fault of a handler itself ends
 the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
 `on_broken` and goes on to whoever turns the loop, who ends the process: what the broker believes is
@@ -78,12 +81,26 @@ class RequestServer:
         self._network = network
         self._clients: dict[ClientConnection, None] = {}
         self._listeners: list[Listener] = []
+        self._is_held = False
+
+    def hold(self) -> None:
+        """Take no request of whoever connects from now on, until `begin`."""
+        self._is_held = True
+
+    def begin(self) -> None:
+        """Serve those that wait, and all who come from now on."""
+        self._is_held = False
+        for client in list(self._clients):
+            client.begin()
 
     def listen(self, host: str, port: int, listener: str, options: ListenOptions) -> Listener:
         """Serve clients on an address, until `close`; the errors are the network's."""
 
         def accept(connection: Connection) -> None:
-            self._clients[ClientConnection(self, connection, listener)] = None
+            client = ClientConnection(self, connection, listener)
+            self._clients[client] = None
+            if self._is_held:
+                connection.pause(PauseReason.OPENING)
 
         opened = self._network.listen(host, port, accept, options)
         self._listeners.append(opened)
@@ -344,6 +361,10 @@ class ClientConnection:
         if len(self._slots) >= OPEN_REQUESTS_PER_CONNECTION_MAX and not self._is_paused:
             self._is_paused = True
             self._connection.pause(PauseReason.SLOTS)
+
+    def begin(self) -> None:
+        """Take what has come while the server was held."""
+        self._connection.resume(PauseReason.OPENING)
 
     def close(self, reason: str) -> None:
         """Close the connection, whatever is owed."""

@@ -4,7 +4,7 @@
 open   1 session with the metadata store, persistent paths, cluster id
        2 its id (configured, or generated and kept in meta.properties), its dynamic settings
        3 logs opened, recovered where the last end was not clean
-       4 listeners bound   5 registered: it has an epoch   6 controller election
+       4 listeners bound   5 registered: it has an epoch   6 controller election, requests served
 stop   7 leaders moved to other brokers, as far as there are any (`controlled_shutdown.py`)
        8 listeners and connections closed   9 the controller module resigns
       10 tasks ended; what waits is let go and its timer stopped, watermarks and recovery points
@@ -158,6 +158,8 @@ class Broker:
         self.live.on_broker(self._settings_changed)
         await self._register()
         self._take_part()
+        # Not before: what the controller sends again may be for a former life, by its epoch.
+        self.server.begin()
         self._shutdown = ShutdownRequests(
             self.live.config, self.metadata_cache, self.peers, self.host.timers, self.host.clock
         )
@@ -285,6 +287,7 @@ class Broker:
             ServerEvents(self.refusals.note, self._faulty, self._broken),
         )
         serve_apis(self.table, self._api_deps())
+        self.server.hold()
         self._closing.add("the listeners", lambda: self.server.close("the broker stops"))
         self.listeners = BrokerListeners(self.host.network, self.server, self.live, self.refusals)
         self.ports = self.listeners.open()

@@ -240,6 +240,8 @@ class PauseReason(IntEnum):
     TLS = 8
     #: It ends behind the responses that are owed.
     CLOSING = 16
+    #: Nobody is served yet.
+    OPENING = 32
 
 
 class Connection(Protocol):

@@ -149,8 +149,9 @@ class RealConnection:
         )
 
     def start(self) -> None:
-        """Begin to take frames."""
-        self._watch()
+        """Begin to take frames, unless whoever was told of the connection has paused it."""
+        if not self._pauses:
+            self._watch()
 
     def _readable(self) -> None:
         """Read once, and answer what can be answered with one write, without another turn."""

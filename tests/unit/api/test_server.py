@@ -14,6 +14,7 @@ from engine.api.exchange import CloseConnection, Exchange
 from engine.errors import InvariantBroken, api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.ports import Connection
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
@@ -43,13 +44,17 @@ class Stage:
         self.server = RequestServer(network, self.clock, table, events)
         table.serve("ApiVersions", self.server.api_versions.handle, Rule.ANYONE)
         table.serve("Heartbeat", self._heartbeat, Rule.PER_RESOURCE, highest=3)
-        port = self.server.listen("here", 0, "PLAINTEXT", Told().options()).port
+        self.network = network
+        self.port = self.server.listen("here", 0, "PLAINTEXT", Told().options()).port
         self.replies: list[bytes] = []
         self.closed: list[str] = []
         self.broken: list[str] = []
-        self.client = network.connect("here", port)
+        self.client = self.connect()
         self.client.on_frame = lambda frame: self.replies.append(bytes(frame))
         self.client.on_close = self.closed.append
+
+    def connect(self) -> Connection:
+        return self.network.connect("here", self.port)
 
     def _fault(self, row: ApiRow, error: Exception) -> None:
         self.faults.append(f"{row.name}: {error}")
@@ -71,15 +76,17 @@ class Stage:
         self.timers.run_until_idle()
 
     def beat(self, number: int, version: int = 3) -> None:
-        request = message_class("HeartbeatRequest")(
-            group_id="g", generation_id=number, member_id="m"
-        )
-        self.send(
-            HEARTBEAT, version, number, message_codec("HeartbeatRequest", version).encode(request)
-        )
+        self.client.send([heartbeat_frame(number, version)])
+        self.timers.run_until_idle()
 
     def numbers(self) -> list[int]:
         return [struct.unpack_from(">i", reply)[0] for reply in self.replies]
+
+
+def heartbeat_frame(number: int, version: int = 3) -> bytes:
+    request = message_class("HeartbeatRequest")(group_id="g", generation_id=number, member_id="m")
+    body = message_codec("HeartbeatRequest", version).encode(request)
+    return request_header_bytes(HEARTBEAT, version, number, "tester") + body
 
 
 def heartbeat_reply(code: int) -> Any:
@@ -247,3 +254,25 @@ def test_a_broken_rule_is_told_and_goes_on_to_who_turns_the_loop(error: Assertio
     with pytest.raises(AssertionError):
         stage.beat(1)
     assert (["Heartbeat: no"], []) == (stage.broken, stage.faults)
+
+
+def test_who_connects_to_a_held_server_is_served_from_its_begin_on() -> None:
+    stage = Stage()
+    stage.server.hold()
+    replies: list[bytes] = []
+    held = stage.connect()
+    held.on_frame = lambda frame: replies.append(bytes(frame))
+    stage.beat(1)
+    assert [1] == stage.numbers(), "who was there before is served"
+    held.send([heartbeat_frame(2)])
+    held.send([heartbeat_frame(3)])
+    stage.timers.run_until_idle()
+    assert [] == replies
+    stage.server.begin()
+    stage.timers.run_until_idle()
+    assert [2, 3] == [struct.unpack_from(">i", reply)[0] for reply in replies]
+    later = stage.connect()
+    later.on_frame = lambda frame: replies.append(bytes(frame))
+    later.send([heartbeat_frame(4)])
+    stage.timers.run_until_idle()
+    assert 3 == len(replies)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -22,10 +22,14 @@ from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryListener, MemoryNetwork, MemoryTimers, MemoryWorkers
 from engine.host.ports import Connection, ListenOptions
+from engine.host.promise import Promise
 from engine.log.log_directory import LogDirectoryLocked
+from engine.wire.headers import API_VERSIONS_KEY, request_header_bytes
 from engine.znode.embedded import EmbeddedZnodeClient
 from engine.znode.errors import ZnodeStoreFailed
 from engine.znode.memory_journal import MemoryJournal
+from engine.znode.model import Operation, OperationResult
+from engine.znode.paths import broker_path
 from engine.znode.store import ZnodeStore
 
 _SESSION_MS = 18_000
@@ -63,6 +67,20 @@ class FailingZnodes(EmbeddedZnodeClient):
         if self.requests == self._fails_at:
             raise ZnodeStoreFailed("the store", "write", "told to fail")
         return super()._live_session()
+
+
+class SlowZnodes(EmbeddedZnodeClient):
+    """Answers a registration when it is told to."""
+
+    def __init__(self, store: ZnodeStore) -> None:
+        super().__init__(store, _SESSION_MS)
+        self.answered: Promise[None] = Promise()
+
+    async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
+        done = await super().multi(operations)
+        if any(operation.path == broker_path(1) for operation in operations):
+            await self.answered
+        return done
 
 
 class Machine:
@@ -302,3 +320,24 @@ def test_nothing_of_a_brokers_timers_runs_after_its_stop() -> None:
     clock.advance(50)
     loop.run_until_idle()
     assert ["soon", "due"] == ran
+
+
+def test_no_request_is_served_before_the_broker_knows_its_epoch() -> None:
+    machine = Machine()
+    znodes = SlowZnodes(machine.store)
+    opening = drive(
+        Broker.open(settings_of(1), machine.host, znodes, {}, on_fatal=machine.fatal.append)
+    )
+    machine.timers.run_until_idle()
+    (listener,) = machine.network.listeners
+    replies: list[bytes] = []
+    client = machine.network.connect("here", listener.port)
+    client.on_frame = lambda frame: replies.append(bytes(frame))
+    client.send([request_header_bytes(API_VERSIONS_KEY, 0, 5, "tester")])
+    machine.timers.run_until_idle()
+    assert not opening.is_kept
+    assert [] == replies
+    znodes.answered.keep(None)
+    machine.timers.run_until_idle()
+    assert opening.result().epoch >= 0
+    assert 1 == len(replies)

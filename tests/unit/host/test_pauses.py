@@ -39,8 +39,9 @@ class Twin(Protocol):
 class MemoryTwin:
     """The twin for tests."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_paused: bool = False) -> None:
         self.taken: list[bytes] = []
+        self._is_paused = is_paused
         self._timers = MemoryTimers(ManualClock())
         network = MemoryNetwork(self._timers)
         listener = network.listen("h", 0, self._accept, Told().options())
@@ -49,6 +50,8 @@ class MemoryTwin:
     def _accept(self, connection: Connection) -> None:
         self.connection = connection
         connection.on_frame = lambda frame: self.taken.append(bytes(frame))
+        if self._is_paused:
+            connection.pause(PauseReason.OPENING)
 
     def send(self, frame: bytes) -> None:
         self._client.send([frame])
@@ -65,8 +68,9 @@ class MemoryTwin:
 class RealTwin:
     """The machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_paused: bool = False) -> None:
         self.taken: list[bytes] = []
+        self._is_paused = is_paused
         self._loop = EventLoop()
         self._network = RealNetwork(self._loop, RealClock())
         self.room = ReceiveBuffers(1 << 28)
@@ -78,6 +82,8 @@ class RealTwin:
     def _accept(self, connection: Connection) -> None:
         self.connection = connection
         connection.on_frame = lambda frame: self.taken.append(bytes(frame))
+        if self._is_paused:
+            connection.pause(PauseReason.OPENING)
 
     def send(self, frame: bytes) -> None:
         self.send_bytes(struct.pack(">i", len(frame)) + frame)
@@ -123,6 +129,21 @@ def test_frames_are_taken_again_when_no_reason_is_left(
     twin.turn()
     twin.send(b"two")
     assert [b"one", b"two"] == twin.taken
+
+
+@pytest.mark.parametrize("network", [MemoryTwin, RealTwin])
+def test_who_is_paused_as_soon_as_it_is_there_is_not_read_until_it_is_resumed(
+    network: Callable[..., Twin],
+) -> None:
+    twin = network(is_paused=True)
+    twin.send(b"one")
+    assert [] == twin.taken
+    if isinstance(twin, RealTwin):
+        assert 0 == twin.room.in_flight_bytes
+    twin.connection.resume(PauseReason.OPENING)
+    twin.turn()
+    assert [b"one"] == twin.taken
+    twin.close()
 
 
 def test_a_reason_counts_once(twin: Twin) -> None:
