@@ -123,7 +123,8 @@ class Partition:
         self.in_sync = InSyncSet(())
         # Whether the controller's answer to the set in flight is still to come.
         self._is_awaited = False
-        #: The progress of the other replicas; empty on a follower (HW-3).
+        #: The progress of the other replicas: those assigned, and a member of the set that a move
+        #: has taken off the list already. Empty on a follower (HW-3).
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
         self.epoch_start_offset: int | None = None
@@ -161,7 +162,8 @@ class Partition:
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
         Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
-        Who missed an epoch knows nothing of followers: another may have had them truncate.
+        Who missed an epoch knows nothing of followers: another may have had them truncate. A member
+        of the set that is not assigned any more holds the watermark: it may still be elected.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
@@ -169,7 +171,8 @@ class Partition:
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
         knows_nobody = is_new_leader or state.leader_epoch > self.leader_epoch + 1
-        others = [id_ for id_ in state.assigned_replicas if id_ != self.broker_id]
+        others = dict.fromkeys((*state.assigned_replicas, *state.isr))
+        others.pop(self.broker_id, None)
         followers = {id_: self.followers.get(id_, FollowerProgress()) for id_ in others}
         effects: list[Effect] = []
         if is_new_epoch:
@@ -490,12 +493,16 @@ class Partition:
         return tuple(effects)
 
     def maybe_shrink_isr(self) -> tuple[Effect, ...]:
-        """Propose to drop the followers that lag; called every half of the lag (ISR-3)."""
+        """Propose to drop the members that lag and those that are not assigned any more.
+
+        Called every half of the lag. Source: ISR-3.
+        """
         if not self.is_leader:
             return ()
+        assigned = self.assigned_replicas
         gone = out_of_sync_replicas(
             self.in_sync,
-            self.followers,
+            {id_: progress for id_, progress in self.followers.items() if id_ in assigned},
             self.log.log_end_offset,
             leader_id=self.broker_id,
             now_ms=self._clock.monotonic_ms(),
@@ -544,6 +551,8 @@ class Partition:
             return ()
         self.in_sync, self._is_awaited = InSyncSet(decision.isr), False
         self.partition_epoch = decision.partition_epoch
+        for replica_id in set(self.followers).difference(self.assigned_replicas, decision.isr):
+            del self.followers[replica_id]
         return self._maybe_move_high_watermark()
 
     def _maybe_move_high_watermark(self) -> tuple[Effect, ...]:

@@ -19,6 +19,7 @@ from engine.replication.effects import (
     RoleChanged,
     StopFetching,
 )
+from engine.replication.errors import NotLeaderOrFollower
 from engine.replication.partition import Partition
 from engine.replication.partition_types import EpochEnd, FetchParams, FetchSpec, ReplicationConfig
 from engine.replication.watermark import Isolation
@@ -394,6 +395,28 @@ def test_a_follower_joins_a_new_leader_where_its_epoch_began() -> None:
     partition.become_leader(state((1, 2), replicas=(1, 2, 3), epoch=1))
     assert () == fetched(partition, 3, 3)
     assert (ProposeIsr(PARTITION, (1, 2, 3), 1, 0),) == fetched(partition, 4, 3)
+
+
+def test_a_member_that_is_assigned_no_more_holds_the_watermark_until_it_is_out_of_the_set() -> None:
+    # The end of a move: the leader is told of the replicas that stay before the set is smaller.
+    partition = leader_of((1, 2, 3))
+    partition.append(sent(2), 1)
+    fetched(partition, 1, 2)
+    partition.become_leader(state((1, 2, 3), replicas=(1, 3), epoch=1))
+    assert (HighWatermarkMoved(PARTITION, 1),) == fetched(partition, 2, 3)
+    change = partition.become_leader(state((1, 3), replicas=(1, 3), epoch=2, partition_epoch=1))
+    assert HighWatermarkMoved(PARTITION, 2) in change.effects
+
+
+def test_a_member_that_is_assigned_no_more_is_proposed_to_leave_and_refused_then() -> None:
+    partition = leader_of((1, 2, 3))
+    fetched(partition, 0, 2)
+    fetched(partition, 0, 3)
+    partition.become_leader(state((1, 2, 3), replicas=(1, 3), epoch=1))
+    assert (ProposeIsr(PARTITION, (1, 3), 1, 0),) == partition.maybe_shrink_isr()
+    committed(partition, (1, 3), 1, 1)
+    with pytest.raises(NotLeaderOrFollower, match="replica 2 is not assigned"):
+        fetched(partition, 0, 2)
 
 
 def test_a_dead_follower_does_not_join() -> None:
