@@ -119,7 +119,9 @@ class Process:
             served = self._finish(opening(self._give_up))
             self._served = served
             try:
-                self._serve(served, partial(on_ready, served), on_look)
+                # Who gave up while it started serves nobody.
+                if self._failure is None:
+                    self._serve(served, partial(on_ready, served), on_look)
             finally:
                 self._finish(served.close())
         finally:

@@ -83,6 +83,7 @@ class SimulatedBroker:
         self._random = random
         self._events = events
         self._is_ending = False
+        self._has_given_up = False
         self._opening: Coroutine[Any, None, Broker] | None = None
         self._buried: list[object] = []
 
@@ -103,7 +104,7 @@ class SimulatedBroker:
         if self.machine.is_running or self._holds:
             return
         timers = self.machine.start()
-        self._is_ending = False
+        self._is_ending = self._has_given_up = False
         timeout_ms = int(self._settings["zookeeper.session.timeout.ms"])
         client = self.client = SimulatedZnodeClient(timers, self._server, timeout_ms)
         settings = BrokerSettings(
@@ -153,10 +154,14 @@ class SimulatedBroker:
         self.broker = opening.result()
         self._events.opened(self)
         self._events.told(self.name, f"is up, epoch {self.broker.epoch}")
+        if self._has_given_up:
+            self.machine.loop.soon(self.stop)
 
     def _gave_up(self, reason: str) -> None:
         self._events.gave_up(self, reason)
-        # As a process does: the broker is stopped as far as that goes.
+        # As a process does: the broker is stopped as far as that goes, after its start at the
+        # earliest.
+        self._has_given_up = True
         self.machine.loop.soon(self.stop)
 
     def _end_after_callback(self) -> None:

@@ -1,0 +1,59 @@
+"""The process that brokers run in: who gives up is stopped, whenever that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from engine.broker.broker import Broker
+from engine.cluster.process import BrokerGaveUp, Process
+from engine.host.promise import Promise
+
+
+class NoBrokers:
+    """Nothing that is served, and whether it was closed."""
+
+    def __init__(self) -> None:
+        self.brokers: Sequence[Broker] = ()
+        self.is_closed = False
+
+    def stop_with_all(self) -> None:
+        """Wait for nobody."""
+
+    async def close(self) -> None:
+        """Take note of it."""
+        self.is_closed = True
+
+
+def test_who_gives_up_while_it_starts_is_stopped_as_soon_as_it_stands() -> None:
+    process, served, ready = Process(), NoBrokers(), list[NoBrokers]()
+
+    async def opening(give_up: Callable[[str], None]) -> NoBrokers:
+        give_up("every log directory is offline")
+        started: Promise[None] = Promise()
+        process.loop.call_at(process.clock.monotonic_ms() + 1, lambda: started.keep(None))
+        await started
+        return served
+
+    def fail_when_ready(served: NoBrokers) -> None:
+        ready.append(served)
+        process.loop.stop()
+
+    with pytest.raises(BrokerGaveUp, match="every log directory is offline"):
+        process.run(opening, fail_when_ready)
+    assert served.is_closed
+    assert [] == ready
+
+
+def test_who_gives_up_while_it_serves_is_stopped() -> None:
+    process, served = Process(), NoBrokers()
+    told: list[Callable[[str], None]] = []
+
+    async def opening(give_up: Callable[[str], None]) -> NoBrokers:
+        told.append(give_up)
+        return served
+
+    with pytest.raises(BrokerGaveUp, match="the disk is gone"):
+        process.run(opening, lambda _served: told[0]("the disk is gone"))
+    assert served.is_closed
