@@ -18,7 +18,7 @@ Differs: times are those of the monotonic clock, so a step of the wall clock shr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -139,8 +139,25 @@ class FollowerProgress(NamedTuple):
         )
 
 
+def followers_of(
+    leader_id: int,
+    assigned_replicas: Iterable[int],
+    isr: Iterable[int],
+    known: Mapping[int, FollowerProgress],
+) -> dict[int, FollowerProgress]:
+    """Return the followers that a leader takes note of, with what is `known` of them.
+
+    Differs: the members of the set are among them when a move has taken them off the assigned
+    replicas. They hold the watermark until they are out of the set, for they may still be elected.
+    """
+    followers = dict.fromkeys((*assigned_replicas, *isr))
+    followers.pop(leader_id, None)
+    return {id_: known.get(id_) or FollowerProgress() for id_ in followers}
+
+
 def out_of_sync_replicas(
     in_sync: InSyncSet,
+    assigned_replicas: Collection[int],
     followers: Mapping[int, FollowerProgress],
     leader_log_end_offset: int,
     *,
@@ -156,7 +173,8 @@ def out_of_sync_replicas(
         for replica_id in in_sync.committed
         if replica_id != leader_id
         and (
-            replica_id not in followers
+            replica_id not in assigned_replicas
+            or replica_id not in followers
             or not followers[replica_id].is_caught_up(
                 leader_log_end_offset, now_ms=now_ms, lag_ms_max=lag_ms_max
             )

@@ -56,6 +56,7 @@ from engine.replication.isr import (
     InSyncSet,
     after_refusal,
     counted_ends,
+    followers_of,
     is_held,
     may_join,
     out_of_sync_replicas,
@@ -123,8 +124,7 @@ class Partition:
         self.in_sync = InSyncSet(())
         # Whether the controller's answer to the set in flight is still to come.
         self._is_awaited = False
-        #: The progress of the other replicas: those assigned, and a member of the set that a move
-        #: has taken off the list already. Empty on a follower (HW-3).
+        #: The progress of the other replicas, see `followers_of`; empty on a follower (HW-3).
         self.followers: dict[int, FollowerProgress] = {}
         #: The log's end when this leader epoch began, None on a follower.
         self.epoch_start_offset: int | None = None
@@ -162,8 +162,7 @@ class Partition:
         The epoch is noted in the log even before it has a record: followers with entries of an
         epoch between must find where to truncate to. Source: PART-3, REPL-1.
         Differs: an order that comes again leaves a set in flight, whose answer tells the new epoch.
-        Who missed an epoch knows nothing of followers: another may have had them truncate. A member
-        of the set that is not assigned any more holds the watermark: it may still be elected.
+        Who missed an epoch knows nothing of followers: another may have had them truncate.
         """
         assert state.leader_id == self.broker_id
         if self._is_stale(state):
@@ -171,9 +170,7 @@ class Partition:
         is_new_leader = not self.is_leader
         is_new_epoch = state.leader_epoch > self.leader_epoch
         knows_nobody = is_new_leader or state.leader_epoch > self.leader_epoch + 1
-        others = dict.fromkeys((*state.assigned_replicas, *state.isr))
-        others.pop(self.broker_id, None)
-        followers = {id_: self.followers.get(id_, FollowerProgress()) for id_ in others}
+        followers = followers_of(self.broker_id, state.assigned_replicas, state.isr, self.followers)
         effects: list[Effect] = []
         if is_new_epoch:
             start, now_ms = self.log.log_end_offset, self._clock.monotonic_ms()
@@ -226,8 +223,7 @@ class Partition:
         )
 
     def _take(self, state: PartitionState) -> None:
-        self.leader_id = state.leader_id
-        self.leader_epoch = state.leader_epoch
+        self.leader_id, self.leader_epoch = state.leader_id, state.leader_epoch
         self.partition_epoch = state.partition_epoch
         self.assigned_replicas = state.assigned_replicas
 
@@ -486,23 +482,20 @@ class Partition:
             progress,
             high_watermark=self.high_watermark,
             epoch_start_offset=self.epoch_start_offset or 0,
-        ) and self._is_alive(replica_id):
+        ) and (replica_id in self.assigned_replicas and self._is_alive(replica_id)):
             effects.append(self._propose(self.in_sync.growing(replica_id)))
         if fetch_offset != before.log_end_offset:
             effects += self._maybe_move_high_watermark()
         return tuple(effects)
 
     def maybe_shrink_isr(self) -> tuple[Effect, ...]:
-        """Propose to drop the members that lag and those that are not assigned any more.
-
-        Called every half of the lag. Source: ISR-3.
-        """
+        """Propose to drop who lags or is not assigned; called every half of the lag (ISR-3)."""
         if not self.is_leader:
             return ()
-        assigned = self.assigned_replicas
         gone = out_of_sync_replicas(
             self.in_sync,
-            {id_: progress for id_, progress in self.followers.items() if id_ in assigned},
+            self.assigned_replicas,
+            self.followers,
             self.log.log_end_offset,
             leader_id=self.broker_id,
             now_ms=self._clock.monotonic_ms(),
@@ -551,8 +544,6 @@ class Partition:
             return ()
         self.in_sync, self._is_awaited = InSyncSet(decision.isr), False
         self.partition_epoch = decision.partition_epoch
-        for replica_id in set(self.followers).difference(self.assigned_replicas, decision.isr):
-            del self.followers[replica_id]
         return self._maybe_move_high_watermark()
 
     def _maybe_move_high_watermark(self) -> tuple[Effect, ...]:

@@ -326,8 +326,6 @@ class Invariants:
         partition = broker.storage.replica_manager.partitions.get(key)
         if partition is None or broker_id in history.lossy:
             return
-        if self.topics.is_leaving(key, broker_id):
-            return
         end = partition.log.log_end_offset
         if end < history.committed_end:
             text = f"{key}: {broker_id} {why} and ends at {end}, committed {history.committed_end}"

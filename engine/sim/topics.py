@@ -186,11 +186,7 @@ class Topics:
                 self._leaving.setdefault(key, set()).update(self.rows[key].removing_replicas)
 
     def is_leaving(self, key: TopicPartition, broker_id: int) -> bool:
-        """Tell whether a replica is on its way out, and all that stay have been in sync.
-
-        Its leader may have been told of those that stay, and wait for them alone, a moment before
-        the state is written without it. Source: RSN-9; `moveReassignedPartitionLeaderIfRequired`.
-        """
+        """Tell whether a replica is on its way out, and all that stay have been in sync."""
         return broker_id in self._leaving.get(key, ())
 
     def check_removal(self, key: TopicPartition, broker_id: int) -> None:

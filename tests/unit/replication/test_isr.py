@@ -48,29 +48,34 @@ def test_a_follower_that_has_what_the_leader_had_was_caught_up_at_its_fetch_befo
 
 
 @pytest.mark.parametrize(
-    ("end", "silent_ms", "dropped"),
-    [(10, 10 * LAG_MS, ()), (9, LAG_MS, ()), (9, LAG_MS + 1, (2,))],
+    ("end", "silent_ms", "assigned", "dropped"),
+    [
+        (10, 10 * LAG_MS, (1, 2), ()),
+        (9, LAG_MS, (1, 2), ()),
+        (9, LAG_MS + 1, (1, 2), (2,)),
+        (10, 0, (1, 3), (2,)),
+    ],
 )
-def test_a_member_drops_when_behind_and_late(
-    end: int, silent_ms: int, dropped: tuple[int, ...]
+def test_a_member_drops_when_behind_and_late_or_not_assigned_any_more(
+    end: int, silent_ms: int, assigned: tuple[int, ...], dropped: tuple[int, ...]
 ) -> None:
     known = {2: FollowerProgress(end, 0, 10, 0, last_caught_up_ms=0)}
     found = out_of_sync_replicas(
-        InSyncSet((1, 2)), known, 10, leader_id=1, now_ms=silent_ms, lag_ms_max=LAG_MS
+        InSyncSet((1, 2)), assigned, known, 10, leader_id=1, now_ms=silent_ms, lag_ms_max=LAG_MS
     )
     assert dropped == found
 
 
 def test_nobody_drops_while_a_change_is_pending() -> None:
     found = out_of_sync_replicas(
-        InSyncSet((1, 2)).growing(3), {}, 10, leader_id=1, now_ms=0, lag_ms_max=LAG_MS
+        InSyncSet((1, 2)).growing(3), (1, 2, 3), {}, 10, leader_id=1, now_ms=0, lag_ms_max=LAG_MS
     )
     assert () == found
 
 
 def test_a_member_without_progress_drops() -> None:
     found = out_of_sync_replicas(
-        InSyncSet((1, 2)), {}, 10, leader_id=1, now_ms=0, lag_ms_max=LAG_MS
+        InSyncSet((1, 2)), (1, 2), {}, 10, leader_id=1, now_ms=0, lag_ms_max=LAG_MS
     )
     assert (2,) == found
 
