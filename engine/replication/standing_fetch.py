@@ -88,15 +88,17 @@ class StandingFetch(DelayedOperation):
         partition, spec = self._waiting[key]
         if self._is_changed(key, partition, spec):
             return True
+        offset, end = spec.fetch_offset, partition.log.log_end_offset
+        is_held_back = self._leader.is_held_back(partition, self.params.replica_id)
         try:
             is_parted = partition.find_divergence(spec) is not None
+            return (
+                is_parted
+                or end < offset
+                or (end > offset and not is_held_back and _has_records_behind(partition, offset))
+            )
         except (ApiError, StorageError):
             return True
-        end = partition.log.log_end_offset
-        is_held_back = self._leader.is_held_back(partition, self.params.replica_id)
-        return (
-            is_parted or end < spec.fetch_offset or (end > spec.fetch_offset and not is_held_back)
-        )
 
     def _is_changed(self, key: TopicPartition, partition: Partition, spec: FetchSpec) -> bool:
         return (
@@ -143,6 +145,15 @@ class StandingFetch(DelayedOperation):
     @abstractmethod
     def _hand_on(self, partition: Partition, spec: FetchSpec, records: bytes | FetchSlice) -> bool:
         """Give records to the follower; takes them over. True if the fetch is over instead."""
+
+
+def _has_records_behind(partition: Partition, offset: int) -> bool:
+    """Tell whether a read at an offset below the log's end would find a batch, or fail.
+
+    A log whose last records were cut off may have none behind an offset that a cleaning has passed.
+    """
+    log = partition.log
+    return offset < log.log_start_offset or log.locate(offset).offset < log.log_end_offset
 
 
 class NearStandingFetch(StandingFetch):

@@ -16,7 +16,9 @@ from collections.abc import Collection, Iterable, Mapping
 from engine.broker.broker import Broker
 from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, ReplicaPhase
+from engine.log.local_log import LocalLog
 from engine.model import TopicPartition
+from engine.replication.partition import Partition
 from engine.sim.histories import History
 from engine.sim.invariants import Invariants
 from engine.sim.node import SimulatedBroker
@@ -58,15 +60,14 @@ def _partition_unrest(
     if history is None or history.state is None:
         return [f"{key} has no state"]
     state, assigned = history.state, invariants.topics.replicas(key)
-    following = [i for i in assigned if not _has_given_up(key, history, nodes[i])]
+    following = [i for i in assigned if not _stays_behind(key, history, nodes[i], nodes)]
     if state.leader < 0 or set(state.isr) != set(following):
         return [f"{key} has leader {state.leader}, ISR {list(state.isr)} of {list(assigned)}"]
     ends, is_held = set(), False
     for broker_id in following:
-        broker = nodes[broker_id].broker
-        if broker is None:
+        if nodes[broker_id].broker is None:
             return [f"{key} has a replica on a broker that is down"]
-        partition = broker.storage.replica_manager.partitions.get(key)
+        partition = _replica_on(nodes[broker_id], key)
         if partition is None or partition.leader_epoch != state.leader_epoch:
             return [f"{key}: {broker_id} does not follow epoch {state.leader_epoch}"]
         ends.add((partition.log.log_end_offset, partition.high_watermark))
@@ -87,12 +88,52 @@ def are_even(ends: Collection[tuple[int, int]], is_held: bool) -> bool:
 def _is_stuck(
     key: TopicPartition, nodes: Mapping[int, SimulatedBroker], invariants: Invariants
 ) -> bool:
-    """Tell whether a replica has given up, so that a move of its partition has no end."""
+    """Tell whether a replica stays behind for good, so that a move of its partition has no end."""
     history = invariants.histories.get(key)
     return history is not None and any(
-        _has_given_up(key, history, nodes[broker_id])
+        _stays_behind(key, history, nodes[broker_id], nodes)
         for broker_id in invariants.topics.replicas(key)
     )
+
+
+def _stays_behind(
+    key: TopicPartition,
+    history: History,
+    node: SimulatedBroker,
+    nodes: Mapping[int, SimulatedBroker],
+) -> bool:
+    """Tell whether a replica does not come into the set until more is written, as in Kafka."""
+    return _has_given_up(key, history, node) or _has_all_that_is_left(key, history, node, nodes)
+
+
+def _has_all_that_is_left(
+    key: TopicPartition,
+    history: History,
+    node: SimulatedBroker,
+    nodes: Mapping[int, SimulatedBroker],
+) -> bool:
+    """Tell whether a follower has every record of its leader, whose log ends behind them.
+
+    That is so after a loss: what a cleaning has superseded is gone, and so is by what. No fetch
+    tells that the offsets up to the end are empty before a batch comes behind them.
+    """
+    if history.excuse is None or history.state is None:
+        return False
+    follower = _replica_on(node, key)
+    leader = _replica_on(nodes.get(history.state.leader), key)
+    if follower is None or leader is None or follower is leader or not leader.is_leader:
+        return False
+    return lacks_offsets_alone(leader.log, follower.log.log_end_offset)
+
+
+def lacks_offsets_alone(log: LocalLog, end_offset: int) -> bool:
+    """Tell whether a log goes on behind an offset without a batch there."""
+    return log.log_start_offset <= end_offset < log.log_end_offset == log.locate(end_offset).offset
+
+
+def _replica_on(node: SimulatedBroker | None, key: TopicPartition) -> Partition | None:
+    broker = None if node is None else node.broker
+    return None if broker is None else broker.storage.replica_manager.partitions.get(key)
 
 
 def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) -> bool:
@@ -102,10 +143,8 @@ def _has_given_up(key: TopicPartition, history: History, node: SimulatedBroker) 
     follower that still has them: batches that begin below its end. Source: UnifiedLog.append
     throws UnexpectedAppendOffsetException, AbstractFetcherThread.markPartitionFailed.
     """
-    if not history.is_rewritten or node.broker is None:
-        return False
-    partition = node.broker.storage.replica_manager.partitions.get(key)
-    if partition is None or partition.is_leader:
+    partition = _replica_on(node, key)
+    if not history.is_rewritten or node.broker is None or partition is None or partition.is_leader:
         return False
     fetchers = node.broker.storage.fetchers.fetchers.values()
     return all(key not in each.fetcher.states for each in fetchers)

@@ -15,12 +15,13 @@ from engine.sim.clients import passing_kind
 from engine.sim.histories import History
 from engine.sim.logs import epochs_rise
 from engine.sim.phases import watch_phases
-from engine.sim.rest import are_even
+from engine.sim.rest import are_even, lacks_offsets_alone
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import unreadable_files
 from engine.sim.topics import Topics
 from engine.znode.tree import Node
 from engine.znode.values import PartitionAssignment, PartitionStateNode, TopicAssignment
+from tests.unit.log.writing import log_that_lost_its_end
 
 T0 = TopicPartition("t", 0)
 ID, OTHER_ID = "A" * 22, "B" * 21 + "A"
@@ -69,6 +70,13 @@ def test_replicas_rest_once_all_have_all_that_can_be_committed(
     ends: set[tuple[int, int]], is_held: bool, is_rest: bool
 ) -> None:
     assert is_rest is are_even(ends, is_held)
+
+
+@pytest.mark.parametrize(("end", "is_left_behind"), [(0, False), (1, True), (8, True), (9, False)])
+def test_a_follower_that_lacks_offsets_without_records_has_all_that_is_left(
+    end: int, is_left_behind: bool
+) -> None:
+    assert is_left_behind is lacks_offsets_alone(log_that_lost_its_end(1, 9), end)
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from engine.model import TopicPartition
 from engine.naming import FileKind
 from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.control import ControlType, EndTransactionMarker, build_marker
+from engine.replication.fetched_append import append_fetched
 from tests.unit.log.hooks import hooks_of
 
 DIR = "/data/t-0"
@@ -73,6 +74,21 @@ def fill(log: LocalLog, counts: Iterable[int], *, epoch: int = 0) -> None:
     """Append batches with these numbers of records."""
     for count in counts:
         log.append_as_leader(sent(count), epoch, NOW_MS)
+
+
+def log_that_lost_its_end(count: int, end_offset: int) -> LocalLog:
+    """Return a log of `count` records whose end is farther on: what came between was cleaned away.
+
+    What superseded that was cut off.
+    """
+    log, source = new_log(), new_log()
+    if count:
+        fill(log, [count])
+    source.restart_at(end_offset, NOW_MS)
+    fill(source, [1])
+    append_fetched(log, memoryview(batches_of(source)[0][1]), NOW_MS)
+    log.truncate_to(end_offset, NOW_MS)
+    return log
 
 
 def batches_of(log: LocalLog) -> list[tuple[int, bytes]]:

@@ -25,7 +25,7 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.standing_fetch import LeaderSide, NearStandingFetch, SessionStandingFetch
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
-from tests.unit.log.writing import PARTITION, fill, new_log, sent
+from tests.unit.log.writing import PARTITION, fill, log_that_lost_its_end, new_log, sent
 from tests.unit.replication.replicas import (
     FOLLOWER,
     Broker,
@@ -366,6 +366,16 @@ def test_a_follower_whose_log_has_parted_does_not_stand() -> None:
         waiting = {PARTITION: FetchSpec(2, 1 << 20, 4, epoch)}
         fetch = NearStandingFetch(100, FOLLOWER, waiting, leader, lambda *_: None)
         assert is_parted is fetch.can_complete()
+
+
+def test_a_follower_before_an_end_without_records_stands_until_there_are_some() -> None:
+    # What was behind offset 0 was superseded by records that are cut off by now.
+    broker = Broker((1, 2), log=log_that_lost_its_end(0, 9))
+    standing = Standing(broker, LACKING_ALL._replace(last_fetched_epoch=None))
+    assert not standing.fetch.look(PARTITION)
+    broker.produce(sent(), 1)
+    assert standing.promise.is_kept
+    assert [len(sent())] == [result.size_bytes for _, result in standing.promise.result()]
 
 
 class Session:
