@@ -64,6 +64,16 @@ def any_follower_commits(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(partitions, "is_held", lambda *_: False)
 
 
+def leaving_members_hold_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Commit without a member of the set from when a move takes it off the assigned replicas."""
+    rule = partitions.followers_of
+
+    def assigned_alone(leader_id: int, assigned: Iterable[int], _isr: object, known: Any) -> Any:
+        return rule(leader_id, assigned, (), known)
+
+    patch.setattr(partitions, "followers_of", assigned_alone)
+
+
 def epochs_outlive_their_records(patch: pytest.MonkeyPatch) -> None:
     """Keep the epochs of records that were cut off."""
     patch.setattr(EpochCache, "truncate_from_end", lambda self, end_offset: False)
@@ -183,6 +193,7 @@ MUTANTS = (
     Mutant(renamed_before_it_is_synced, "swap crash", "L8"),
     Mutant(folders_are_not_synced, "swap crash", "L8"),
     Mutant(targets_need_not_catch_up, "a move that ends too early", "C6"),
+    Mutant(leaving_members_hold_nothing, "a member of the set that a move removes", "HW-7, R3"),
     Mutant(dead_replicas_count_as_deleted, "a topic that is gone but for one", "C8"),
     Mutant(any_phase_follows_any, "replicas amid two events", "C3"),
     Mutant(cleaner.cleaned_beyond_the_watermark, "a cleaning of what is not committed", "L7"),

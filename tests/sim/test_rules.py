@@ -72,11 +72,14 @@ def test_replicas_rest_once_all_have_all_that_can_be_committed(
     assert is_rest is are_even(ends, is_held)
 
 
-@pytest.mark.parametrize(("end", "is_left_behind"), [(0, False), (1, True), (8, True), (9, False)])
+@pytest.mark.parametrize(
+    ("count", "end", "is_left_behind"),
+    [(0, 0, True), (1, 0, False), (1, 1, True), (1, 8, True), (1, 9, False)],
+)
 def test_a_follower_that_lacks_offsets_without_records_has_all_that_is_left(
-    end: int, is_left_behind: bool
+    count: int, end: int, is_left_behind: bool
 ) -> None:
-    assert is_left_behind is lacks_offsets_alone(log_that_lost_its_end(1, 9), end)
+    assert is_left_behind is lacks_offsets_alone(log_that_lost_its_end(count, 9), end)
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from engine.replication.partition_types import FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
 from engine.replication.standing_fetch import LeaderSide, NearStandingFetch, SessionStandingFetch
 from tests.unit.broker.memory_cluster import T0, MemoryCluster
-from tests.unit.log.writing import PARTITION, fill, log_that_lost_its_end, new_log, sent
+from tests.unit.log.writing import NOW_MS, PARTITION, fill, log_that_lost_its_end, new_log, sent
 from tests.unit.replication.replicas import (
     FOLLOWER,
     Broker,
@@ -376,6 +376,13 @@ def test_a_follower_before_an_end_without_records_stands_until_there_are_some() 
     broker.produce(sent(), 1)
     assert standing.promise.is_kept
     assert [len(sent())] == [result.size_bytes for _, result in standing.promise.result()]
+
+
+def test_a_follower_that_the_logs_start_has_passed_is_told_so() -> None:
+    broker = Broker((1, 2))
+    standing = Standing(broker, LACKING_ALL._replace(last_fetched_epoch=None))
+    broker.partition.log.restart_at(9, NOW_MS)
+    assert standing.fetch.look(PARTITION)
 
 
 class Session:
