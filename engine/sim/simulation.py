@@ -276,8 +276,9 @@ class Simulation:
         self.trace.add("", "the cluster stands")
         return True
 
-    def _unrest(self) -> list[str]:
-        return unrest(self.nodes, self.invariants, self.partitions)
+    def _unrest(self, *, is_last_look: bool = False) -> list[str]:
+        wanted = self.partitions
+        return unrest(self.nodes, self.invariants, wanted, is_last_look=is_last_look)
 
     def _load(self) -> bool:
         start_ms = self.loop.now_ms
@@ -311,10 +312,10 @@ class Simulation:
             producer.finish()
         deadline_ms = self.loop.now_ms + _HEAL_MS_MAX
         if not self._until(deadline_ms, lambda: not self._unrest() and not self._unanswered()):
-            if not self._is_broken():
-                causes = [*self._unrest(), *self._unanswered()]
+            causes = [*self._unrest(is_last_look=True), *self._unanswered()]
+            if causes and not self._is_broken():
                 self.invariants.broke("LIVE", f"no rest in time: {'; '.join(causes)}")
-            return False
+            return not self._is_broken()
         return True
 
     def _unanswered(self) -> list[str]:
