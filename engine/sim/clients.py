@@ -74,6 +74,10 @@ class ClientEvents(Protocol):
         """Tell whether the broker of a machine leads, as the store has it, and is there."""
         ...
 
+    def leader_epoch(self, partition: TopicPartition) -> int:
+        """Return the leader epoch that is stored, −1 without one."""
+        ...
+
     def start_of(self, partition: TopicPartition) -> int:
         """Return below which offset old records may have been deleted."""
         ...
@@ -94,13 +98,23 @@ class ClientEvents(Protocol):
 class SentBatch:
     """Records on their way to one partition."""
 
-    __slots__ = ("attempts", "count", "first_number", "is_accepted", "is_answered", "partition")
+    __slots__ = (
+        "attempts",
+        "count",
+        "first_number",
+        "is_accepted",
+        "is_answered",
+        "leader_epoch",
+        "partition",
+    )
 
     def __init__(self, partition: TopicPartition, first_number: int, count: int) -> None:
         self.partition = partition
         self.first_number = first_number
         self.count = count
         self.attempts = 0
+        #: The leader epoch as the batch was last sent.
+        self.leader_epoch = -1
         self.is_answered = False
         self.is_accepted = False
 
@@ -314,6 +328,7 @@ class SimulatedProducer:
         topic = request.TopicProduceData(name=batch.partition.topic, partition_data=[data])
         message = request(acks=self.kind.acks, timeout_ms=_PRODUCE_TIMEOUT_MS, topic_data=[topic])
         batch.attempts += 1
+        batch.leader_epoch = self._events.leader_epoch(batch.partition)
         has_response = self.kind.acks != 0
         call = Call("Produce", message, highest=9, has_response=has_response)
         response = self._links.ask(leader, call)
@@ -363,6 +378,13 @@ class SimulatedProducer:
             # in sync for this one, and enough a moment later for the next.
             self._events.told(self.name, f"{text}, a later one was taken first")
             batch.is_accepted = True
+        elif (
+            code == OUT_OF_ORDER_SEQUENCE_NUMBER
+            and self._events.leader_epoch(batch.partition) != batch.leader_epoch
+        ):
+            # A leader that was stopped and deposed refuses what comes behind records that it has
+            # not; it may lead again when the answer is there, which waits for those before it.
+            self._events.told(self.name, f"{text}, asked in an earlier epoch")
         elif not error.is_retriable:
             self._events.broke("T5", f"{self.name} {text}", batch.partition)
         else:

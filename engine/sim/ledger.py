@@ -55,6 +55,11 @@ class Ledger:
         is_there = self._invariants.leading_log(partition) is not None
         return state is not None and host == f"b{state.leader}" and is_there
 
+    def leader_epoch(self, partition: TopicPartition) -> int:
+        """Return the leader epoch that is stored, −1 without one."""
+        history = self._invariants.histories.get(partition)
+        return -1 if history is None or history.state is None else history.state.leader_epoch
+
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         """Tell whether the leader's log has a batch, whatever the producer was told.
 

@@ -27,6 +27,7 @@ class _Log:
     """What is so in the cluster, and what the producer says is broken."""
 
     is_leader: bool = True
+    epoch: int = 7
     has_it: bool = False
     has_committed_it: bool = False
     has_later_ones: bool = False
@@ -40,6 +41,9 @@ class _Log:
 
     def leads(self, host: str, partition: TopicPartition) -> bool:
         return self.is_leader
+
+    def leader_epoch(self, partition: TopicPartition) -> int:
+        return self.epoch
 
     def is_written(self, producer: SimulatedProducer, batch: SentBatch) -> bool:
         return self.has_it
@@ -57,6 +61,7 @@ def refused(log: Any, code: int = OUT_OF_ORDER_SEQUENCE_NUMBER) -> tuple[bool, l
     links: Any = _Links()
     producer = SimulatedProducer(links, kind, [T0], Random(0), log)
     batch = SentBatch(T0, 4, 1)
+    batch.leader_epoch = 7
     row = messages.ProduceResponse.PartitionProduceResponse(error_code=code)
     producer._decided(batch, LEADER, row)
     return batch.is_accepted, log.broken
@@ -66,6 +71,8 @@ def refused(log: Any, code: int = OUT_OF_ORDER_SEQUENCE_NUMBER) -> tuple[bool, l
     ("log", "is_accepted"),
     [
         (_Log(is_leader=False), False),
+        # Another has led since it was sent.
+        (_Log(epoch=9), False),
         # It may be lost with its leader, and has to come again then.
         (_Log(has_it=True), False),
         (_Log(has_it=True, has_committed_it=True), True),
