@@ -13,6 +13,7 @@ Source: reliability facts, "safety phase, then liveness phase"; D1, D2.
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -344,26 +345,30 @@ def _performing(injector: Injector, fault: Fault) -> Callable[[], None]:
 
 def run_plan(plan: Plan, *, is_traced: bool = False) -> RunResult:
     """Run a plan in a new world."""
-    with _buried_quietly():
+    with buried_quietly():
         return Simulation(plan, is_traced=is_traced).run()
 
 
 @contextmanager
-def _buried_quietly() -> Iterator[None]:
+def buried_quietly() -> Iterator[None]:
     """Collect what a run leaves when it is over, and not before.
 
     Coroutines of processes that were killed would otherwise run their `finally` blocks amid other
-    events, or tell of it on stderr. What was there before the run is not looked through again.
+    events, or tell of it on stderr; nobody asks what they log. What was there before the run is not
+    looked through again.
     """
     gc_was_on, hook = gc.isenabled(), sys.unraisablehook
+    disabled_level = logging.root.manager.disable
     gc.disable()
     gc.freeze()
     sys.unraisablehook = lambda _: None
     try:
         yield
     finally:
+        logging.disable(logging.CRITICAL)
         gc.collect()
         gc.unfreeze()
+        logging.disable(disabled_level)
         sys.unraisablehook = hook
         if gc_was_on:
             gc.enable()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -14,7 +16,7 @@ from engine.sim.invariants import Violation
 from engine.sim.kinds import FaultKind
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.shrink import shrink
-from engine.sim.simulation import RunResult, run_plan
+from engine.sim.simulation import RunResult, buried_quietly, run_plan
 from tests.sim.mutants import MUTANTS, first_failing_seed
 
 _PRINT = """
@@ -45,6 +47,30 @@ def test_a_trace_changes_nothing() -> None:
     plain, traced = run_plan(plan_of(3)), run_plan(plan_of(3), is_traced=True)
     assert plain._replace(lines=[]) == traced._replace(lines=[])
     assert [] == plain.lines
+
+
+def test_what_a_run_leaves_logs_nothing_as_it_is_collected(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ended: list[str] = []
+
+    def process() -> Iterator[None]:
+        try:
+            yield
+        finally:
+            ended.append("process")
+            logging.getLogger("engine").error("the disk is gone")
+
+    with buried_quietly():
+        started = process()
+        next(started)
+        left: list[object] = [started]
+        left.append(left)
+        del started, left
+    assert ended == ["process"]
+    assert caplog.records == []
+    logging.getLogger("engine").error("told again")
+    assert [record.message for record in caplog.records] == ["told again"]
 
 
 def test_seeds_that_compact_clean_their_logs_and_lose_nothing(
