@@ -17,7 +17,7 @@ from engine.sim.kinds import FaultKind
 from engine.sim.plan import Fault, Plan, plan_of
 from engine.sim.shrink import shrink
 from engine.sim.simulation import RunResult, buried_quietly, run_plan
-from tests.sim.mutants import MUTANTS, first_failing_seed
+from tests.sim.mutants import MUTANTS, Mutant, first_failing_seed
 
 _PRINT = """
 from engine.sim.plan import plan_of
@@ -104,6 +104,13 @@ def test_every_planted_fault_has_a_name_and_a_reason() -> None:
     names = [mutant.name for mutant in MUTANTS]
     assert len(names) == len(set(names)) >= 15
     assert all(mutant.plant.__doc__ for mutant in MUTANTS)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_every_planted_fault_finds_its_place(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant.plant(monkeypatch)
 
 
 @dataclass
