@@ -8,7 +8,8 @@ look     it still has less than its leader had then: nobody will tell it
 ```
 
 A session tells a watermark once. A follower that does not take what it was told, and goes on with
-the session, hears of it with the next record, or never.
+the session, hears of it with the next record, or never. One that asks below its leader's log is
+told that alone, and learns the watermark once it has begun its log anew.
 
 Source: HW-8, HW-10, FET-7.
 """
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 from engine.broker.leader_fetcher import LeaderFetcher
 from engine.model import TopicPartition
+from engine.replication.fetch_state import FetchPhase
 from engine.replication.partition import Partition
 from engine.sim.node import SimulatedBroker
 
@@ -29,7 +31,7 @@ Broke = Callable[[str, str, TopicPartition], None]
 _EPOCHS = 2
 
 
-class _Lag(NamedTuple):
+class Lag(NamedTuple):
     """A follower that has less committed than it could."""
 
     fetcher: LeaderFetcher
@@ -38,8 +40,11 @@ class _Lag(NamedTuple):
     session_id: int
     session_epoch: int
     leader_watermark: int
+    #: It was told that its offset is out of its leader's range.
+    is_truncating: bool
+    cut_count: int
 
-    def is_behind(self, before: _Lag) -> bool:
+    def is_behind(self, before: Lag) -> bool:
         """Tell whether it is the same follower later in the same session."""
         return (
             self.fetcher is before.fetcher
@@ -49,6 +54,14 @@ class _Lag(NamedTuple):
             and self.session_epoch >= before.session_epoch
         )
 
+    def is_answered(self, before: Lag) -> bool:
+        """Tell whether a fetch that began behind an earlier look was answered."""
+        return self.session_epoch - before.session_epoch >= _EPOCHS
+
+    def is_out_of_range(self, before: Lag) -> bool:
+        """Tell whether it was told an error since an earlier look, and no watermark."""
+        return self.is_truncating or self.cut_count != before.cut_count
+
 
 class WatermarkRules:
     """Looks at all followers now and then."""
@@ -56,7 +69,7 @@ class WatermarkRules:
     def __init__(self, broke: Broke, nodes: Mapping[int, SimulatedBroker]) -> None:
         self._broke = broke
         self._nodes = nodes
-        self._lags: dict[tuple[int, TopicPartition], _Lag] = {}
+        self._lags: dict[tuple[int, TopicPartition], Lag] = {}
 
     def look(self) -> None:
         """Check followers that lagged at an earlier look, and note those that lag now."""
@@ -72,7 +85,7 @@ class WatermarkRules:
 
     def _lagging(
         self, fetcher: LeaderFetcher, followed: Mapping[TopicPartition, Partition]
-    ) -> Iterable[tuple[TopicPartition, _Lag]]:
+    ) -> Iterable[tuple[TopicPartition, Lag]]:
         leader = self._nodes[fetcher.leader_id].broker
         if leader is None:
             return
@@ -87,21 +100,34 @@ class WatermarkRules:
             if theirs.leader_epoch == state.leader_epoch and own.high_watermark < min(
                 own.log.log_end_offset, theirs.high_watermark
             ):
-                place = fetcher.session_place
-                yield key, _Lag(fetcher, theirs, state.leader_epoch, *place, theirs.high_watermark)
+                yield (
+                    key,
+                    Lag(
+                        fetcher,
+                        theirs,
+                        state.leader_epoch,
+                        *fetcher.session_place,
+                        theirs.high_watermark,
+                        state.phase is FetchPhase.TRUNCATING,
+                        own.log.cut_count,
+                    ),
+                )
 
-    def _judge(self, broker_id: int, own: Partition, lag: _Lag) -> _Lag:
+    def _judge(self, broker_id: int, own: Partition, lag: Lag) -> Lag:
         before = self._lags.get((broker_id, own.topic_partition))
         if before is None or not lag.is_behind(before):
             return lag
         if own.high_watermark >= min(own.log.log_end_offset, before.leader_watermark):
             return lag
-        if lag.session_epoch - before.session_epoch >= _EPOCHS:
-            self._broke(
-                "HW-10",
-                f"{own.topic_partition}: {broker_id} has {own.high_watermark} committed, its "
-                f"leader {before.leader_watermark} since two fetches, and its log ends at "
-                f"{own.log.log_end_offset}",
-                own.topic_partition,
-            )
+        if not lag.is_answered(before):
+            return before
+        if lag.is_out_of_range(before):
+            return lag
+        self._broke(
+            "HW-10",
+            f"{own.topic_partition}: {broker_id} has {own.high_watermark} committed, its "
+            f"leader {before.leader_watermark} since two fetches, and its log ends at "
+            f"{own.log.log_end_offset}",
+            own.topic_partition,
+        )
         return before

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import pytest
 
+from engine.broker.leader_fetcher import LeaderFetcher
 from engine.controller.context import ControllerContext
 from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.host.memory import MemoryFiles
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
+from engine.replication.partition import Partition
 from engine.sim.clients import passing_kind
 from engine.sim.histories import History
 from engine.sim.logs import epochs_rise
@@ -19,6 +22,7 @@ from engine.sim.rest import are_even, lacks_offsets_alone
 from engine.sim.sessions import SessionRules
 from engine.sim.side_files import unreadable_files
 from engine.sim.topics import Topics
+from engine.sim.watermarks import Lag
 from engine.znode.tree import Node
 from engine.znode.values import PartitionAssignment, PartitionStateNode, TopicAssignment
 from tests.unit.log.writing import log_that_lost_its_end
@@ -80,6 +84,26 @@ def test_a_follower_that_lacks_offsets_without_records_has_all_that_is_left(
     count: int, end: int, is_left_behind: bool
 ) -> None:
     assert is_left_behind is lacks_offsets_alone(log_that_lost_its_end(count, 9), end)
+
+
+@pytest.mark.parametrize(
+    ("epochs", "is_truncating", "cuts", "is_owed"),
+    [
+        (2, False, 0, True),
+        (1, False, 0, False),
+        # Its offset was out of its leader's range: the answer was an error, and no watermark.
+        (2, True, 0, False),
+        (2, False, 1, False),
+    ],
+)
+def test_a_follower_should_know_a_watermark_unless_it_was_told_an_error(
+    epochs: int, is_truncating: bool, cuts: int, is_owed: bool
+) -> None:
+    fetcher, leader = cast(LeaderFetcher, object()), cast(Partition, object())
+    before = Lag(fetcher, leader, 1, 7, 32, 31, False, 4)
+    later = Lag(fetcher, leader, 1, 7, 32 + epochs, 40, is_truncating, 4 + cuts)
+    assert later.is_behind(before)
+    assert is_owed is (later.is_answered(before) and not later.is_out_of_range(before))
 
 
 @pytest.fixture
