@@ -118,7 +118,7 @@ class Invariants:
         self.histories: dict[TopicPartition, History] = {}
         self.topics = Topics(self.broke, self.histories, has_files=self._has_files)
         self._sessions = SessionRules(self.broke)
-        self._epochs = EpochRules(self.broke, nodes)
+        self._epochs = EpochRules(self.broke, nodes, self.histories)
         self.watermarks = WatermarkRules(self.broke, nodes)
         self._cleanings = CleaningRules(self.broke, self.histories, self.topics, nodes)
         self._min_isrs: dict[str, int] = {}

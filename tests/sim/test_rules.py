@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -13,10 +14,13 @@ from engine.controller.states import PartitionPhase, Replica, ReplicaPhase
 from engine.host.memory import MemoryFiles
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.model import TopicPartition
+from engine.replication.isr import FollowerProgress
 from engine.replication.partition import Partition
 from engine.sim.clients import passing_kind
+from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
 from engine.sim.logs import epochs_rise
+from engine.sim.node import SimulatedBroker
 from engine.sim.phases import watch_phases
 from engine.sim.rest import are_even, lacks_offsets_alone
 from engine.sim.sessions import SessionRules
@@ -104,6 +108,47 @@ def test_a_follower_should_know_a_watermark_unless_it_was_told_an_error(
     later = Lag(fetcher, leader, 1, 7, 32 + epochs, 40, is_truncating, 4 + cuts)
     assert later.is_behind(before)
     assert is_owed is (later.is_answered(before) and not later.is_out_of_range(before))
+
+
+@pytest.mark.parametrize(
+    ("end", "told_end", "has_lost", "broken"),
+    [
+        (102, 102, False, []),
+        (101, 101, False, ["R11"]),
+        # The leader was told of more, by a fetch from before a power cut.
+        (100, 102, True, []),
+        (100, 102, False, ["R11"]),
+        (100, 101, True, ["R11"]),
+    ],
+)
+def test_who_joins_has_what_is_wanted_or_had_it_before_a_power_cut(
+    end: int, told_end: int, has_lost: bool, broken: list[str]
+) -> None:
+    told: list[str] = []
+    history = History("t-0")
+    if has_lost:
+        history.lost_writes(2, 1)
+    nodes = {2: SimpleNamespace(broker=_with_replica(SimpleNamespace(log_end_offset=end)))}
+    rules = EpochRules(
+        lambda rule, *_: told.append(rule), cast("dict[int, SimulatedBroker]", nodes), {T0: history}
+    )
+    leader = SimpleNamespace(
+        topic_partition=T0,
+        leader_epoch=6,
+        broker_id=1,
+        log=SimpleNamespace(topic_id=ID),
+        high_watermark=102,
+        followers={2: FollowerProgress(told_end)},
+    )
+    rules.is_to_join(cast(Partition, leader), 2)
+    assert broken == told
+
+
+def _with_replica(log: SimpleNamespace) -> SimpleNamespace:
+    partitions = {T0: SimpleNamespace(leader_epoch=6, log=log)}
+    return SimpleNamespace(
+        storage=SimpleNamespace(replica_manager=SimpleNamespace(partitions=partitions))
+    )
 
 
 @pytest.fixture
