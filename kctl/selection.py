@@ -71,15 +71,20 @@ def name_matcher(pattern: str) -> re.Pattern[str]:
 
 
 def select_topics(
-    client: KafkaClient, names: Sequence[str], pattern: str | None
+    client: KafkaClient, names: Sequence[str], pattern: str | None, *, else_all: bool = False
 ) -> tuple[ClusterView, list[TopicView], list[EngineError]]:
     """Return the topics that are named or match, and an error for each that is not there.
+
+    With `else_all` nothing named means all there are, which may be none.
 
     Errors: NothingNamed, NoneMatches, BadPattern.
     """
     if pattern is None:
-        if not names:
+        if not names and not else_all:
             raise NothingNamed
+        if not names:
+            view = client.view(None)
+            return view, [view.topics[name] for name in sorted(view.topics)], []
         view = client.view(names)
         failures: list[EngineError] = []
         topics = []

@@ -5,6 +5,7 @@
 | offline | critical | a partition has no leader: nobody can read or write it |
 | under-min-isr | critical | fewer in sync than min.insync.replicas: acks=all is refused |
 | no-controller | critical | nobody elects leaders |
+| unreachable | critical | a broker that counts as live does not answer |
 | log-dir | critical | a log directory of a broker has failed |
 | at-min-isr | warning | replicas are missing, and with one more acks=all is refused |
 | under-replicated | warning | a replica is out of the in-sync set |
@@ -23,6 +24,7 @@ from typing import Final, NamedTuple
 from engine.client.blocking import KafkaClient
 from engine.client.cluster_admin import LogDirView, describe_log_dirs
 from engine.client.config_admin import ConfigResourceType, Resource, describe_configs
+from engine.client.errors import TimedOut, Unreachable
 from engine.client.health import Throttle, cluster_throttles
 from engine.client.metadata import ClusterView, PartitionView
 from engine.client.replica_ends import replica_offsets
@@ -37,6 +39,7 @@ KINDS: Final = (
     "offline",
     "under-min-isr",
     "no-controller",
+    "unreachable",
     "log-dir",
     "at-min-isr",
     "under-replicated",
@@ -113,7 +116,7 @@ def findings_of(facts: ClusterFacts) -> list[HealthFinding]:
     """Return what is wrong, the worst first."""
     found = [
         *_of_cluster(facts),
-        *_of_log_dirs(facts),
+        *_of_brokers(facts),
         *(
             finding
             for key, p in _partitions(facts.view)
@@ -132,8 +135,12 @@ def _of_cluster(facts: ClusterFacts) -> Iterable[HealthFinding]:
         yield HealthFinding(CRITICAL, "no-controller", "cluster", cause)
 
 
-def _of_log_dirs(facts: ClusterFacts) -> Iterable[HealthFinding]:
+def _of_brokers(facts: ClusterFacts) -> Iterable[HealthFinding]:
     for broker_id, dirs in sorted(facts.log_dirs.items()):
+        if isinstance(dirs, Unreachable | TimedOut):
+            # The cluster hears of an end with the broker's session, some time after it.
+            cause = f"it counts as live and does not answer: {dirs}"
+            yield HealthFinding(CRITICAL, "unreachable", f"broker {broker_id}", cause)
         if isinstance(dirs, EngineError):
             continue
         for log_dir in dirs:

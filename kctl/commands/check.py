@@ -47,7 +47,7 @@ def check(
     r"""Look for what is wrong, the worst first; exit code 4 if there is more than notices.
 
     \b
-    critical  offline, under-min-isr, no-controller, log-dir
+    critical  offline, under-min-isr, no-controller, unreachable, log-dir
     warning   at-min-isr, under-replicated, impossible-min-isr
     notice    not-preferred, throttle
 

@@ -78,8 +78,8 @@ def list_(
 
 @app.command(
     "describe",
-    epilog="Examples: kctl topics describe clicks · kctl topics describe --match '.*' "
-    "--under-replicated",
+    epilog="Examples: kctl topics describe clicks · kctl topics describe "
+    "--under-replicated --check",
 )
 @on_cluster
 def describe(

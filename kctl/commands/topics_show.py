@@ -201,18 +201,21 @@ class _Facts(NamedTuple):
 def describe_topics(options: ClusterOptions, request: DescribeRequest) -> int:
     """Print topics with their partitions; returns the exit code."""
     check_format(request.output)
-    with connect(options) as client:
-        _, topics, errors = select_topics(client, request.names, request.match)
-        facts, failures = _facts(client, topics, request)
-    for error in errors:
-        report_error(error)
-    rows = {topic.name: _partition_rows(topic, request, facts) for topic in topics}
     is_filtered = (
         request.under_replicated
         or request.unavailable
         or request.under_min_isr
         or request.at_min_isr
     )
+    with connect(options) as client:
+        # Who looks for what is wrong looks everywhere.
+        _, topics, errors = select_topics(
+            client, request.names, request.match, else_all=is_filtered or request.check
+        )
+        facts, failures = _facts(client, topics, request)
+    for error in errors:
+        report_error(error)
+    rows = {topic.name: _partition_rows(topic, request, facts) for topic in topics}
     shown = [topic for topic in topics if rows[topic.name] or not is_filtered]
     _write_topics(shown, rows, facts, request)
     if errors or failures:

@@ -91,6 +91,15 @@ def test_leaders_are_listed_and_balanced(three: Shell) -> None:
     assert [] == json.loads(three.ok("leaders", "elect", "unclean", "t", "-o", "json"))
 
 
+def test_who_looks_for_what_is_wrong_need_not_name_topics(three: Shell) -> None:
+    assert [] == json.loads(three.ok("topics", "describe", "--unavailable", "-o", "json"))
+    every = json.loads(three.ok("topics", "describe", "--check", "-o", "json"))
+    assert "t" in [topic["name"] for topic in every]
+    unnamed = three.run("topics", "describe")
+    assert unnamed.returncode == 2
+    assert "which topics? None is named" in unnamed.stderr
+
+
 def test_words_that_name_nothing_are_refused(three: Shell) -> None:
     for words, said in (
         (("leaders", "elect", "any", "t"), "not an election: 'any'"),

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from engine.client.cluster_admin import LogDirView
+from engine.client.errors import TimedOut, Unreachable
 from engine.client.findings import KINDS, ClusterFacts, HealthFinding, findings_of
 from engine.client.health import Throttle
 from engine.client.metadata import BrokerView, ClusterView, PartitionView, TopicView
 from engine.client.settings import Address
 from engine.errors import api_error
-from engine.kafka_errors import KAFKA_STORAGE_ERROR
+from engine.kafka_errors import CLUSTER_AUTHORIZATION_FAILED, KAFKA_STORAGE_ERROR
 from engine.model import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -118,6 +119,15 @@ def test_the_rest_of_the_cluster() -> None:
     )
     never = only(findings_of(facts(min_isr=4)))
     assert ("warning", "impossible-min-isr", "t") == never[:3]
+
+
+def test_a_broker_that_counts_as_live_and_does_not_answer_is_told() -> None:
+    refused = Unreachable("b2", 9092, "Connection refused")
+    for error in (refused, TimedOut("DescribeLogDirs", 9)):
+        gone = only(findings_of(facts(log_dirs={1: [], 2: error})))
+        assert gone[:3] == ("critical", "unreachable", "broker 2")
+        assert gone[3] == f"it counts as live and does not answer: {error}"
+    assert findings_of(facts(log_dirs={2: api_error(CLUSTER_AUTHORIZATION_FAILED)})) == []
 
 
 def test_the_worst_comes_first() -> None:
