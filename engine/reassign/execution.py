@@ -37,6 +37,7 @@ from engine.reassign.throttles import (
     FOLLOWER_RATE,
     LEADER_RATE,
     LISTS,
+    RATES,
     ThrottleSetting,
     returning,
     settings_for,
@@ -62,6 +63,29 @@ class ThrottleNotSet(EngineError):
         self.error = error
         self.hint = "nothing moves yet: mend that, and execute again; or leave the throttle out"
         super().__init__(f"{setting} cannot be set: {error}")
+
+
+class ThrottleOfAnotherMove(EngineError):
+    """A throttle would replace one that a move by somebody else needs: nothing has been moved.
+
+    Each of two executions takes the rates of the other for what was there before: the one that
+    ends last would bring back a rate that nobody removes.
+    """
+
+    def __init__(
+        self, settings: Sequence[ThrottleSetting], partitions: Sequence[TopicPartition]
+    ) -> None:
+        self.settings = tuple(settings)
+        self.partitions = tuple(partitions)
+        self.hint = (
+            "wait until that move is over (`kctl reassign status`), or execute without a throttle:"
+            " the rates that are there hold for these moves too where topics list their replicas"
+        )
+        more = f" and {len(settings) - 1} more" if len(settings) > 1 else ""
+        moving = f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
+        super().__init__(
+            f"another move ({partitions[0]}{moving}) is throttled by {settings[0]}{more}"
+        )
 
 
 class WrongCluster(EngineError):
@@ -161,7 +185,8 @@ class Execution:
         self._changes = state.begun.changes
         self._cluster_id = state.begun.cluster_id
         self._before = dict(state.before)
-        self._ours = dict(state.ours)
+        #: All values that each throttle was ever about to get.
+        self._ours = {setting: list(values) for setting, values in state.ours.items()}
         self._is_returned = state.is_returned
         self._submitted = set(state.submitted)
         self._ended = dict(state.ended)
@@ -182,7 +207,7 @@ class Execution:
         self._require_cluster(now)
         if not self._submitted and not self._ours:
             self._require_targets(now)
-        self._throttle()
+        self._throttle(now)
         while not self._round(on_look):
             self._cluster.pause(self._poll_ms)
         if self._settings.elects_leaders:
@@ -247,13 +272,14 @@ class Execution:
 
     # 1. Throttles
 
-    def _throttle(self) -> None:
+    def _throttle(self, now: ClusterNow) -> None:
         settings = settings_for(self._changes, self._settings.rates)
         if not settings:
             return
         unknown = [setting for setting in settings if setting not in self._before]
         there = self._cluster.throttles(unknown)
         known = {s: value for s, value in there.items() if not isinstance(value, EngineError)}
+        self._require_own_throttles(known, now)
         if known:
             self._journal.before(known)
             self._before |= known
@@ -266,11 +292,31 @@ class Execution:
         }
         if not values:
             return
-        self._journal.throttle(values)
-        self._ours |= values
+        self._note_throttles(values)
         self._is_returned = False
         for setting, error in self._cluster.set_throttles(values).items():
             raise ThrottleNotSet(setting, error)
+
+    def _note_throttles(self, values: Mapping[ThrottleSetting, str]) -> None:
+        """Write values to the journal that are about to be set."""
+        self._journal.throttle(values)
+        for setting, value in values.items():
+            self._ours.setdefault(setting, []).append(value)
+
+    def _require_own_throttles(
+        self, there: Mapping[ThrottleSetting, str | None], now: ClusterNow
+    ) -> None:
+        """Raise ThrottleOfAnotherMove if rates are set where partitions of others move."""
+        plan = {change.name for change in self._changes}
+        rates = [s for s, value in there.items() if s.name in RATES and value is not None]
+        throttled = {int(setting.resource.name) for setting in rates}
+        others = [
+            key
+            for key, move in now.ongoing.items()
+            if key not in plan and throttled.intersection(move.replicas)
+        ]
+        if others:
+            raise ThrottleOfAnotherMove(rates, sorted(others))
 
     def _adapt(self, now: ExecutionNow) -> None:
         """Raise or lower the rate, noted before it is set as any other."""
@@ -302,8 +348,7 @@ class Execution:
     def _set_rate(self, rate: int) -> None:
         ours = [s for s in self._ours if s.name in (LEADER_RATE, FOLLOWER_RATE)]
         values = dict.fromkeys(ours, str(rate))
-        self._journal.throttle(values)
-        self._ours |= values
+        self._note_throttles(values)
         # A broker that is not reached keeps the rate it has, and gets the next one.
         self._cluster.set_throttles(values)
 

@@ -86,16 +86,25 @@ class Begun(NamedTuple):
 
 
 class JournalState(NamedTuple):
-    """What a journal tells: all that a resume needs."""
+    """The content of a journal: all that a resume needs.
+
+    `ours` are all values that each throttle was ever about to get, in order: which of them a broker
+    has is not known, since it may have been out of reach, or kctl killed between two brokers.
+    """
 
     begun: Begun
     before: dict[ThrottleSetting, str | None]
-    ours: dict[ThrottleSetting, str]
+    ours: dict[ThrottleSetting, list[str]]
     submitted: set[TopicPartition]
     ended: dict[TopicPartition, str]
     is_cancelled: bool
     is_returned: bool
     is_over: bool
+
+    @property
+    def has_changed_nothing(self) -> bool:
+        """Return True if the execution ended before it asked for its first change."""
+        return not (self.submitted or self.ours or self.ended or self.is_cancelled)
 
 
 class MoveJournal:
@@ -107,9 +116,13 @@ class MoveJournal:
 
     @classmethod
     def create(cls, files: Files, path: str, begun: Begun) -> MoveJournal:
-        """Begin a journal; raises JournalThere in place of one that is not over."""
+        """Begin a journal in place of one that is over or has changed nothing.
+
+        Raises JournalThere in place of another.
+        """
         if files.exists(path) and files.size_bytes(path):
-            if not read_journal(files, path).is_over:
+            earlier = read_journal(files, path)
+            if not earlier.is_over and not earlier.has_changed_nothing:
                 raise JournalThere(path)
             files.remove(path)
         journal = cls(files.open(path, write=True, create=True), path)
@@ -193,7 +206,8 @@ def _state(rows: list[dict[str, Any]]) -> JournalState:
             case "before":
                 state.before.update(_throttles(row))
             case "throttle":
-                state.ours.update({k: v or "" for k, v in _throttles(row).items()})
+                for setting, value in _throttles(row).items():
+                    state.ours.setdefault(setting, []).append(value or "")
                 state = state._replace(is_returned=False)
             case "submit":
                 state.submitted.update(TopicPartition(*key) for key in row["partitions"])

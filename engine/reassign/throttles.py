@@ -18,7 +18,7 @@ Differs: Kafka's tool removes all throttles in the end, whoever set them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from engine.client.config_admin import ConfigResourceType, Resource
@@ -98,21 +98,25 @@ def wanted(
 
 def returning(
     before: Mapping[ThrottleSetting, str | None],
-    ours: Mapping[ThrottleSetting, str],
+    ours: Mapping[ThrottleSetting, Collection[str]],
     now: Mapping[ThrottleSetting, str | None],
 ) -> ThrottleReturn:
-    """Return what brings back what was there before, for the settings that are known now."""
+    """Return what brings back what was there before, for the settings that are known now.
+
+    `ours` are all values that the execution ever set or was about to set: a broker that was not
+    reached, or a death between two brokers, leaves an earlier one there.
+    """
     values: dict[ThrottleSetting, str | None] = {}
     foreign = []
-    for setting, our_value in ours.items():
+    for setting, our_values in ours.items():
         if setting not in now or now[setting] == before.get(setting):
             continue
-        if now[setting] == our_value:
+        if now[setting] in our_values:
             values[setting] = before.get(setting) or None
             continue
         foreign.append(setting)
         if setting.name in LISTS and now[setting] not in (None, _ALL):
-            left = _without(now[setting], our_value, before.get(setting))
+            left = _without(now[setting], our_values, before.get(setting))
             if left != now[setting]:
                 values[setting] = left or None
     return ThrottleReturn(values, foreign)
@@ -165,9 +169,9 @@ def _joined(before: str | None, ours: Iterable[str]) -> str:
     return ",".join([*there, *(entry for entry in ours if entry not in there)])
 
 
-def _without(now: str | None, our_value: str, before: str | None) -> str:
+def _without(now: str | None, our_values: Iterable[str], before: str | None) -> str:
     kept = set((before or "").split(","))
-    added = {entry for entry in our_value.split(",") if entry not in kept}
+    added = {entry for value in our_values for entry in value.split(",") if entry not in kept}
     return ",".join(entry for entry in (now or "").split(",") if entry and entry not in added)
 
 

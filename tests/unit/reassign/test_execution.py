@@ -9,21 +9,29 @@ from typing import Any
 
 import pytest
 
-from engine.client.config_admin import ConfigResourceType
-from engine.client.reassignments import alter_reassignments
+from engine.client.config_admin import ConfigResourceType, Resource
+from engine.client.reassignments import OngoingReassignment, alter_reassignments
 from engine.client.topic_admin import delete_topics
 from engine.errors import api_error
 from engine.kafka_errors import INVALID_REPLICA_ASSIGNMENT
+from engine.model import TopicPartition
 from engine.reassign.execution import (
     ExecutionNow,
     StalePlan,
     TargetsMissing,
     ThrottleNotSet,
+    ThrottleOfAnotherMove,
     WrongCluster,
 )
 from engine.reassign.journal import Begun, ExecutionSettings, MoveJournal
+from engine.reassign.live_cluster import ClusterNow
 from engine.reassign.phases import MovePhase
-from engine.reassign.throttles import ThrottleRates
+from engine.reassign.throttles import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    ThrottleRates,
+    ThrottleSetting,
+)
 from tests.unit.reassign.moved_cluster import JOURNAL, RATE, T0, Died, Mortal, MovedTopic, change
 
 WANTED = {0: (3, 2), 1: (2, 3), 2: (2, 1), 3: (2, 1, 3)}
@@ -95,6 +103,65 @@ def test_what_others_change_meanwhile_is_left_alone(moved: MovedTopic) -> None:
         moved.throttles()
     )
     assert 2 == len(end.foreign_throttles)
+
+
+def test_a_broker_that_missed_the_last_rate_gets_its_own_back(moved: MovedTopic) -> None:
+    moved.begin(ExecutionSettings(RATE))
+    journal, _ = MoveJournal.reopen(moved.files, JOURNAL)
+    rates = [
+        ThrottleSetting(Resource(BROKER, str(id_)), name)
+        for id_ in (1, 2, 3)
+        for name in (LEADER_RATE, FOLLOWER_RATE)
+    ]
+    for rate in ("1000000", "1300000"):
+        journal.throttle(dict.fromkeys(rates, rate))
+    journal.close()
+    for id_, rate in ((1, "1300000"), (2, "1000000"), (3, "1000000")):
+        values = dict.fromkeys((LEADER_RATE, FOLLOWER_RATE), rate)
+        moved.set(BROKER, str(id_), **values)
+    end = moved.execution().cancel(moved.looks.append)
+    assert ([], {}) == (end.foreign_throttles, end.left_throttles)
+    assert {} == moved.throttles()
+    assert moved.state().is_over
+
+
+@pytest.mark.parametrize(("rated", "moving"), [(1, (1, 4)), (2, (4, 2))])
+def test_rates_of_brokers_that_take_part_in_another_move_are_not_replaced(
+    moved: MovedTopic, rated: int, moving: tuple[int, ...]
+) -> None:
+    another = TopicPartition("u", 7)
+
+    class Shared(Mortal):
+        def look(self) -> ClusterNow:
+            move = OngoingReassignment(moving, moving[:1], moving[1:])
+            return self._cluster.look()._replace(ongoing={another: move})
+
+    moved.set(BROKER, str(rated), follower_replication_throttled_rate="77")
+    moved.begin(ExecutionSettings(RATE))
+    with pytest.raises(ThrottleOfAnotherMove, match="u-7") as refusal:
+        moved.execution(lambda cluster: Shared(cluster, 0, is_made=False)).run(moved.looks.append)  # type: ignore[arg-type]
+    assert (another,) == refusal.value.partitions
+    assert moved.state().has_changed_nothing
+    assert {f"follower.replication.throttled.rate of broker {rated}": "77"} == moved.throttles()
+
+
+@pytest.mark.parametrize(("rated", "moving"), [(1, (2, 4)), (None, (1, 2))])
+def test_another_move_without_rates_on_its_brokers_is_no_obstacle(
+    moved: MovedTopic, rated: int | None, moving: tuple[int, ...]
+) -> None:
+    class Shared(Mortal):
+        def look(self) -> ClusterNow:
+            now = self._cluster.look()
+            move = OngoingReassignment(moving, moving[:1], moving[1:])
+            return now._replace(ongoing={**now.ongoing, TopicPartition("u", 7): move})
+
+    if rated is not None:
+        moved.set(BROKER, str(rated), follower_replication_throttled_rate="77")
+    before = moved.throttles()
+    moved.begin(ExecutionSettings(RATE))
+    execution = moved.execution(lambda cluster: Shared(cluster, 0, is_made=False))  # type: ignore[arg-type]
+    assert execution.run(moved.looks.append).is_clean
+    assert before == moved.throttles()
 
 
 def test_a_throttle_that_cannot_be_set_stops_it_before_anything_moves(moved: MovedTopic) -> None:

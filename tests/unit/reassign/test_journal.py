@@ -41,7 +41,7 @@ def test_everything_is_read_back(files: MemoryFiles) -> None:
     journal.close()
     state = read_journal(files, PATH)
     assert BEGUN == state.begun
-    assert ({RATE: None}, {RATE: "5"}) == (state.before, state.ours)
+    assert ({RATE: None}, {RATE: ["5"]}) == (state.before, state.ours)
     assert ({T0, T1}, {T0: "done"}) == (state.submitted, state.ended)
     assert (False, False, False) == (state.is_cancelled, state.is_returned, state.is_over)
     journal, _ = MoveJournal.reopen(files, PATH)
@@ -59,7 +59,7 @@ def test_throttles_that_are_set_again_are_to_be_taken_back_again(files: MemoryFi
     journal.throttle({RATE: "6"})
     state = read_journal(files, PATH)
     assert not state.is_returned
-    assert {RATE: "6"} == state.ours
+    assert {RATE: ["5", "6"]} == state.ours
 
 
 def test_a_line_that_a_death_cut_short_counts_for_nothing(files: MemoryFiles) -> None:
@@ -78,11 +78,21 @@ def test_a_line_that_a_death_cut_short_counts_for_nothing(files: MemoryFiles) ->
 
 def test_a_journal_that_is_not_over_is_not_written_over(files: MemoryFiles) -> None:
     journal = MoveJournal.create(files, PATH, BEGUN)
+    journal.submit([T0])
     with pytest.raises(JournalThere, match="not over"):
         MoveJournal.create(files, PATH, BEGUN)
     journal.over("executed")
     MoveJournal.create(files, PATH, BEGUN)
     assert not read_journal(files, PATH).is_over
+
+
+def test_a_journal_that_has_changed_nothing_is_written_over(files: MemoryFiles) -> None:
+    MoveJournal.create(files, PATH, BEGUN).before({RATE: None})
+    journal = MoveJournal.create(files, PATH, BEGUN)
+    assert {} == read_journal(files, PATH).before
+    journal.throttle({RATE: "5"})
+    with pytest.raises(JournalThere):
+        MoveJournal.create(files, PATH, BEGUN)
 
 
 @pytest.mark.parametrize(

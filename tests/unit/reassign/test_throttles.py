@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.client.config_admin import ConfigResourceType, Resource
 from engine.planner.plan import PartitionChange
 from engine.reassign.throttles import (
@@ -28,6 +30,11 @@ def topic(name: str, setting: str) -> ThrottleSetting:
 
 def broker(broker_id: int, setting: str) -> ThrottleSetting:
     return ThrottleSetting(Resource(ConfigResourceType.BROKER, str(broker_id)), setting)
+
+
+def journaled(values: dict[ThrottleSetting, str]) -> dict[ThrottleSetting, list[str]]:
+    """Return values that were set once."""
+    return {setting: [value] for setting, value in values.items()}
 
 
 MOVE, ORDER = change(0, (1, 2), (3, 2)), change(1, (1, 2), (2, 1))
@@ -74,7 +81,7 @@ def test_everything_comes_back() -> None:
         topic("t", FOLLOWER_LIST): None,
     }
     ours = wanted([MOVE], ThrottleRates(1000), before)
-    back = returning(before, ours, dict(ours))
+    back = returning(before, journaled(ours), dict(ours))
     assert [] == back.foreign
     assert "5" == back.values[broker(1, LEADER_RATE)]
     assert "7:1" == back.values[topic("t", LEADER_LIST)]
@@ -85,7 +92,7 @@ def test_everything_comes_back() -> None:
 
 def test_what_is_back_already_or_not_known_is_left() -> None:
     ours = {broker(1, LEADER_RATE): "1000", broker(2, LEADER_RATE): "1000"}
-    back = returning({}, ours, {broker(1, LEADER_RATE): None})
+    back = returning({}, journaled(ours), {broker(1, LEADER_RATE): None})
     assert {} == back.values
     assert [] == back.foreign
 
@@ -102,15 +109,32 @@ def test_what_others_set_meanwhile_stays_and_ours_goes_out_of_their_lists() -> N
         leaders: "0:1,8:8,7:1",
         followers: "*",
     }
-    back = returning({leaders: "7:1"}, ours, now)
+    back = returning({leaders: "7:1"}, journaled(ours), now)
     assert {leaders: "8:8,7:1"} == back.values
     assert [rate, leaders, followers] == back.foreign
 
 
 def test_a_list_that_is_left_with_ours_alone_is_taken_away() -> None:
     followers = topic("t", FOLLOWER_LIST)
-    back = returning({}, {followers: "0:3,1:3"}, {followers: "1:3"})
+    back = returning({}, {followers: ["0:3,1:3"]}, {followers: "1:3"})
     assert {followers: None} == back.values
+
+
+@pytest.mark.parametrize("there", ["1000", "2000", "3000"])
+def test_every_rate_that_was_ever_ours_is_taken_away(there: str) -> None:
+    rate = broker(1, LEADER_RATE)
+    back = returning({rate: "5"}, {rate: ["1000", "2000", "3000"]}, {rate: there})
+    assert ({rate: "5"}, []) == (back.values, back.foreign)
+
+
+def test_a_list_that_a_resume_shortened_is_ours_before_and_after() -> None:
+    followers = topic("t", FOLLOWER_LIST)
+    ours = {followers: ["7:1,0:3,1:3", "7:1,1:3"]}
+    for there in ours[followers]:
+        back = returning({followers: "7:1"}, ours, {followers: there})
+        assert ({followers: "7:1"}, []) == (back.values, back.foreign)
+    back = returning({followers: "7:1"}, ours, {followers: "7:1,0:3,8:8"})
+    assert ({followers: "7:1,8:8"}, [followers]) == (back.values, back.foreign)
 
 
 def test_the_least_useful_rate_is_what_the_worst_broker_takes_in() -> None:
