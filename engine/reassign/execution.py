@@ -506,12 +506,19 @@ class Execution:
         for setting, value in there.items():
             if not isinstance(value, EngineError):
                 now[setting] = value
-            elif setting.name not in LISTS:
+            else:
                 left[setting] = value
         back = returning(self._before, self._ours, now)
         self._foreign = back.foreign
         left |= self._cluster.set_throttles(back.values)
+        left = {s: error for s, error in left.items() if not _is_deleted(s, error)}
         if not left:
             self._journal.returned()
             self._is_returned = True
         return left
+
+
+def _is_deleted(setting: ThrottleSetting, error: EngineError) -> bool:
+    """Return True if a throttle is gone with its topic."""
+    is_unknown = isinstance(error, ApiError) and error.code == UNKNOWN_TOPIC_OR_PARTITION
+    return is_unknown and setting.name in LISTS

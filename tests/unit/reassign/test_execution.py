@@ -13,7 +13,7 @@ from engine.client.config_admin import ConfigResourceType, Resource
 from engine.client.reassignments import OngoingReassignment, alter_reassignments
 from engine.client.topic_admin import delete_topics
 from engine.errors import api_error
-from engine.kafka_errors import INVALID_REPLICA_ASSIGNMENT
+from engine.kafka_errors import INVALID_REPLICA_ASSIGNMENT, REQUEST_TIMED_OUT
 from engine.model import TopicPartition
 from engine.reassign.execution import (
     ExecutionNow,
@@ -29,6 +29,7 @@ from engine.reassign.phases import MovePhase
 from engine.reassign.throttles import (
     FOLLOWER_RATE,
     LEADER_RATE,
+    LISTS,
     ThrottleRates,
     ThrottleSetting,
 )
@@ -301,6 +302,41 @@ def test_a_throttle_on_a_dead_broker_is_left_and_told_of_until_it_is_back(
     assert moved.execution().run(moved.looks.append).is_clean
     assert {} == moved.throttles()
     assert moved.state().is_over
+
+
+@pytest.mark.parametrize("call", ["throttles", "set_throttles"])
+def test_a_list_that_cannot_be_taken_away_is_left_and_named(moved: MovedTopic, call: str) -> None:
+    class Deaf(Mortal):
+        is_deaf = False
+
+        def throttles(self, settings: Any) -> Any:
+            there = self._cluster.throttles(settings)
+            return {s: self._failed(s, "throttles", value) for s, value in there.items()}
+
+        def set_throttles(self, values: Any) -> Any:
+            failures = self._cluster.set_throttles(values)
+            named = {s: self._failed(s, "set_throttles", None) for s in values}
+            return failures | {s: error for s, error in named.items() if error is not None}
+
+        def _failed(self, setting: Any, at: str, value: Any) -> Any:
+            is_lost = self.is_deaf and at == call and setting.name in LISTS
+            return api_error(REQUEST_TIMED_OUT, "late") if is_lost else value
+
+    moved.begin(ExecutionSettings(RATE))
+    wrapped: list[Deaf] = []
+
+    def wrap(cluster: Any) -> Any:
+        wrapped.append(Deaf(cluster, 0, is_made=False))
+        return wrapped[0]
+
+    def deafen(_: ExecutionNow) -> None:
+        wrapped[0].is_deaf = True
+
+    end = moved.execution(wrap).run(deafen)
+    assert {LEADERS, FOLLOWERS} == {str(setting) for setting in end.left_throttles}
+    assert not moved.state().is_over
+    assert moved.execution().run(moved.looks.append).is_clean
+    assert {} == moved.throttles()
 
 
 def test_a_journal_of_another_cluster_is_refused(moved: MovedTopic) -> None:
