@@ -1,9 +1,9 @@
 """Brokers and their metadata store in this process (D8, D9).
 
 The store is a SQLite file beside the brokers' log directories. It listens as a ZooKeeper server, so
-that other processes take part: tools, brokers of their own, Kafka's brokers (D10). Sessions of an
-earlier process are ended at the start: its brokers are gone, for the file is locked by this one,
-and whoever came from outside begins anew.
+that other processes take part: tools, brokers of their own, Kafka's brokers (D10). Sessions of clients
+in an earlier process are ended at the start: its brokers are gone, for the file is locked by this
+one. Clients in other processes go on with their sessions as soon as this one listens.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ class MetadataStore:
         self._cancels: dict[EmbeddedZnodeClient, Callable[[], None]] = {}
         self._cancel_expiry: Callable[[], None] = lambda: None
         self._server: ZookeeperServer | None = None
-        for session_id in self._store.session_ids():
-            self._store.close_session(session_id)
+        self._store.end_local_sessions()
 
     def client(self, session_timeout_ms: int) -> EmbeddedZnodeClient:
         """Return a client whose session lives as long as this process's loop turns."""

@@ -42,6 +42,7 @@ from engine.host.lock_file import LockHeld, acquire
 from engine.host.processes import say_ready
 from engine.host.real import RealFiles
 from engine.host.real_network import CannotListen
+from engine.znode.paths import broker_path
 
 _log = logging.getLogger("kafka.cluster")
 _LINE = "[%(asctime)s,%(msecs)03d] %(levelname)s %(message)s (%(name)s)"
@@ -111,6 +112,9 @@ def _run_cluster(
                 await members.open()
             else:
                 settings_of = partial(_settings_of, data, current_plan, znode_address)
+                # Brokers that ended in processes of their own: nothing runs on their directories.
+                for broker_id in plan.broker_ids():
+                    await store.end_session_of(broker_path(broker_id))
                 members = Cluster(store, process.host, settings_of, on_fatal)
                 await members.open(plan.broker_ids())
             return members

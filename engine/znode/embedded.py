@@ -55,7 +55,9 @@ class EmbeddedZnodeClient:
         """Begin a session; a session that lives goes on."""
         if self._is_open:
             return
-        self._session_id = self._store.open_session(self._session_timeout_ms, self._on_expired)
+        self._session_id = self._store.open_session(
+            self._session_timeout_ms, self._on_expired, is_local=True
+        )
         self._is_open = True
         self.on_session(SessionEvent.CONNECTED)
 

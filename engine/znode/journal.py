@@ -16,6 +16,8 @@ class Stored(NamedTuple):
     sessions: dict[int, int]
     #: The last transaction, 0 before the first.
     zxid: int
+    #: What the passwords of sessions are made of; empty before `keep_secret`.
+    secret: bytes = b""
 
 
 class Journal(Protocol):
@@ -29,6 +31,10 @@ class Journal(Protocol):
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
     ) -> None:
         """Make one transaction durable, whole or not at all; None removes."""
+        ...
+
+    def keep_secret(self, secret: bytes) -> None:
+        """Make the secret of session passwords durable; it belongs to no transaction."""
         ...
 
     def close(self) -> None:

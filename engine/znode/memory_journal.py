@@ -19,10 +19,11 @@ class MemoryJournal:
         self._nodes: dict[str, Node] = {}
         self._sessions: dict[int, int] = {}
         self._zxid = 0
+        self._secret = b""
 
     def load(self) -> Stored:
         """Return what the transactions left."""
-        return Stored(list(self._nodes.items()), dict(self._sessions), self._zxid)
+        return Stored(list(self._nodes.items()), dict(self._sessions), self._zxid, self._secret)
 
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
@@ -39,6 +40,10 @@ class MemoryJournal:
             else:
                 self._sessions[session_id] = timeout_ms
         self._zxid = zxid
+
+    def keep_secret(self, secret: bytes) -> None:
+        """Keep the secret of session passwords."""
+        self._secret = secret
 
     def close(self) -> None:
         """Keep everything: there is nothing to release."""

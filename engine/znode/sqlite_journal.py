@@ -4,6 +4,7 @@
 nodes      path, data, czxid, mzxid, pzxid, ctime_ms, mtime_ms, version, created_count, owner
 sessions   id, timeout_ms
 progress   the last zxid
+secret     what the passwords of sessions are made of
 ```
 
 A commit returns when the write-ahead log is synced (synchronous=FULL); a crash at any point
@@ -33,6 +34,10 @@ CREATE TABLE sessions (id INTEGER PRIMARY KEY, timeout_ms INTEGER);
 CREATE TABLE progress (one INTEGER PRIMARY KEY CHECK (one = 1), zxid INTEGER);
 INSERT INTO progress VALUES (1, 0);
 """
+#: Files of earlier releases are of the same version without it, and their programs pass it over.
+_SECRET_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS secret (one INTEGER PRIMARY KEY CHECK (one = 1), value BLOB)"
+)
 _PUT_NODE = "INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
@@ -86,9 +91,10 @@ class SqliteJournal:
             nodes = [(path, Node(*fields)) for path, *fields in execute("SELECT * FROM nodes")]
             sessions = dict(execute("SELECT id, timeout_ms FROM sessions").fetchall())
             (zxid,) = execute("SELECT zxid FROM progress").fetchone()
+            secret = execute("SELECT value FROM secret").fetchone()
         except sqlite3.Error as error:
             raise failure(self._path, "read", error) from error
-        return Stored(nodes, sessions, zxid)
+        return Stored(nodes, sessions, zxid, b"" if secret is None else secret[0])
 
     def commit(
         self, zxid: int, nodes: Mapping[str, Node | None], sessions: Mapping[int, int | None]
@@ -109,6 +115,13 @@ class SqliteJournal:
                     execute("INSERT INTO sessions VALUES (?, ?)", (session_id, timeout_ms))
             execute("UPDATE progress SET zxid = ?", (zxid,))
             execute("COMMIT")
+        except sqlite3.Error as error:
+            raise failure(self._path, "write", error) from error
+
+    def keep_secret(self, secret: bytes) -> None:
+        """Make the secret of session passwords durable; it belongs to no transaction."""
+        try:
+            self._database.execute("INSERT OR REPLACE INTO secret VALUES (1, ?)", (secret,))
         except sqlite3.Error as error:
             raise failure(self._path, "write", error) from error
 
@@ -133,4 +146,5 @@ class SqliteJournal:
             raise ZnodeStoreFailed(
                 self._path, "open", f"its layout is version {version}, not {_SCHEMA_VERSION}"
             )
+        execute(_SECRET_SCHEMA)
         execute("COMMIT")

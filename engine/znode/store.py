@@ -13,7 +13,8 @@ so that watchers only ever hear what is durable, and the one who wrote gets the 
 watchers were told. A crash before 3 loses a write nobody was told of; after it the write is
 there when the store opens again, although nobody may have got the response.
 
-Sessions are durable as in ZooKeeper: after a start each has its whole timeout to come back.
+Sessions are durable as in ZooKeeper, with what their passwords are made of: after a start each has
+its whole timeout to come back, but those of clients in the process that ended.
 Beginning and ending a session take a zxid each; ending removes its nodes in that one (Z2).
 
 Source: ZooKeeper's semantics (`znodes.md` §7); invariants Z1 ... Z4.
@@ -25,7 +26,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from engine.host.ports import Clock
+from engine.host.ports import Clock, Entropy
 from engine.limits import ZNODE_MULTI_OPERATIONS_MAX, ZNODE_SESSIONS_MAX
 from engine.znode.errors import NodeError, NoNode, ZnodeLimitExceeded, ZnodeStoreFailed
 from engine.znode.journal import Journal
@@ -43,8 +44,11 @@ from engine.znode.sessions import OnExpired, SessionTable
 from engine.znode.tree import ZnodeTree
 from engine.znode.watches import WatchTable
 
-# The top byte is the server's number in ZooKeeper; so an id is never 0 and never a zxid.
+# The top byte is the server's number in ZooKeeper; so an id is never 0 and never a zxid. Sessions
+# of clients in the store's own process have another: they end with the process.
 _SESSION_ID_BASE = 1 << 56
+_LOCAL_SESSION_ID_BASE = 2 << 56
+_SECRET_BYTES = 32
 
 
 class ZnodeStore:
@@ -70,6 +74,7 @@ class ZnodeStore:
         for session_id, timeout_ms in stored.sessions.items():
             self._sessions.add(session_id, timeout_ms, now_ms, None)
         self._zxid = stored.zxid
+        self._secret = stored.secret
 
     @property
     def zxid(self) -> int:
@@ -96,12 +101,39 @@ class ZnodeStore:
         """Return the sessions that live, oldest first."""
         return self._sessions.ids()
 
-    def open_session(self, timeout_ms: int, on_expired: OnExpired | None = None) -> int:
-        """Begin a session and return its id; `on_expired` is told if it ends by silence."""
+    def session_secret(self, entropy: Entropy) -> bytes:
+        """Return what the passwords of sessions are made of, made and kept at the first call.
+
+        It is as durable as the sessions: a client that comes back after a restart of the store's
+        process goes on with its session. Errors: ZnodeStoreFailed.
+        """
+        if not self._secret:
+            secret = entropy.random_bytes(_SECRET_BYTES)
+            self._journal.keep_secret(secret)
+            self._secret = secret
+        return self._secret
+
+    def end_local_sessions(self) -> None:
+        """End the sessions of clients that ended with an earlier process.
+
+        All of them if no secret is kept: without their passwords no other can come back either.
+        """
+        for session_id in self._sessions.ids():
+            if session_id >= _LOCAL_SESSION_ID_BASE or not self._secret:
+                self._end_session(session_id)
+
+    def open_session(
+        self, timeout_ms: int, on_expired: OnExpired | None = None, *, is_local: bool = False
+    ) -> int:
+        """Begin a session and return its id; `on_expired` is called if it ends by silence.
+
+        `is_local` is for a client in this process, which no later process can have again.
+        """
         assert timeout_ms > 0
         if len(self._sessions) >= ZNODE_SESSIONS_MAX:
             raise ZnodeLimitExceeded(ROOT, "sessions", ZNODE_SESSIONS_MAX)
-        session_id = _SESSION_ID_BASE | (self._zxid + 1)
+        base = _LOCAL_SESSION_ID_BASE if is_local else _SESSION_ID_BASE
+        session_id = base | (self._zxid + 1)
         self._commit({session_id: timeout_ms})
         self._sessions.add(session_id, timeout_ms, self._clock.monotonic_ms(), on_expired)
         return session_id

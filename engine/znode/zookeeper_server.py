@@ -12,8 +12,9 @@ Events are sent when they happen, so before the response to any request that com
 session that comes back on another connection closes the first.
 
 Source: ZooKeeperServer, NIOServerCnxn and SessionTrackerImpl of ZooKeeper 3.8.
-Differs: passwords hold for one life of this process. No four-letter words: what is no frame is
-refused. A session that comes back keeps the timeout it began with.
+Differs: passwords are made of a secret of this store; ZooKeeper's of a number that all servers
+know. No four-letter words: what is no frame is refused. A session that comes back keeps the timeout
+it began with.
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ class ZookeeperServer:
     """Serves one store to all who connect."""
 
     def __init__(self, store: ZnodeStore, entropy: Entropy) -> None:
+        """Serve a store; raises ZnodeStoreFailed if its secret cannot be kept."""
         self.store = store
-        self._secret = entropy.random_bytes(32)
+        self._secret = store.session_secret(entropy)
         #: The connection that each session is on now.
         self._peers: dict[int, _Peer] = {}
         # All connections, in the order they came.

@@ -13,6 +13,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.cluster.embedded import EmbeddedCluster
+from tests.soak.cluster_load import until_in_sync
+from tests.soak.cluster_processes import ClusterProcesses
 from tests.soak.kill_cluster import ClusterSoak
 
 _DEADLINE_S = 60.0
@@ -39,6 +41,35 @@ def test_nothing_acknowledged_is_lost_or_repeated(soak: ClusterSoak) -> None:
         soak.cycle(who, what)
     soak.finish()
     assert soak.load.acknowledged_count > 1000
+
+
+@pytest.mark.slow
+def test_a_restart_of_the_store_ends_no_session_and_moves_no_leader(tmp_path: Path) -> None:
+    cluster = ClusterProcesses(tmp_path / "cluster")
+    address = cluster.start(3, {"zookeeper.session.timeout.ms": "18000"})
+    try:
+        admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
+        admin.create_topics([NewTopic("t", 6, 3)])["t"].result(_DEADLINE_S)
+        until_in_sync(admin, "t", 3)
+        before = _elected(cluster)
+        cluster.kill_store()
+        cluster.kctl("start")
+        # The controller writes this topic: it has its session again by then, or another is it.
+        admin.create_topics([NewTopic("u", 1, 3)])["u"].result(_DEADLINE_S)
+        until_in_sync(admin, "u", 3)
+        assert before == _elected(cluster)
+    finally:
+        cluster.kctl("destroy", "-y")
+
+
+def _elected(cluster: ClusterProcesses) -> list[dict[str, Any]]:
+    """Return registrations, the controller and the leaders of topic t, as the store has them."""
+    nodes = [
+        *(f"/brokers/ids/{broker_id}" for broker_id in (1, 2, 3)),
+        "/controller",
+        *(f"/brokers/topics/t/partitions/{number}/state" for number in range(6)),
+    ]
+    return [cluster.znode(node) for node in nodes]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_KCTL = [sys.executable, "-m", "kctl", "cluster"]
+_KCTL = [sys.executable, "-m", "kctl"]
 _TIMEOUT_S = 120
 
 
@@ -31,6 +31,14 @@ class ClusterProcesses:
 
     def kctl(self, *words: str) -> str:
         """Run a command of `kctl cluster`, which has to succeed."""
+        return self._run("cluster", *words)
+
+    def znode(self, path: str) -> dict[str, Any]:
+        """Return a node of the store with its stat."""
+        node: dict[str, Any] = json.loads(self._run("znode", "get", path, "-o", "json"))
+        return node
+
+    def _run(self, *words: str) -> str:
         command = [*_KCTL, *words, "--data", str(self.data)]
         done = subprocess.run(
             command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.host.memory import ManualClock
+from engine.host.memory import ManualClock, SeededEntropy
 from engine.znode.journal import Journal
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Create, Delete, SetData
@@ -22,6 +22,7 @@ def _lived(journal: Journal) -> None:
     store.apply(me, SetData("/a", b"2"))
     store.apply(me, Delete("/b"))
     store.close_session(gone)
+    store.session_secret(SeededEntropy())
 
 
 def test_both_journals_hold_the_same_after_the_same_life(tmp_path: Path) -> None:
@@ -33,6 +34,7 @@ def test_both_journals_hold_the_same_after_the_same_life(tmp_path: Path) -> None
     stored = kept.load()
     assert (sorted(expected.nodes), expected.sessions) == (sorted(stored.nodes), stored.sessions)
     assert expected.zxid == stored.zxid > 0
+    assert expected.secret == stored.secret != b""
 
 
 @pytest.mark.parametrize("times", [1, 2])

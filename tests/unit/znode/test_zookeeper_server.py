@@ -134,6 +134,19 @@ def test_a_session_moves_only_with_its_password() -> None:
     assert moved.ask(9, text("/"))[0] == 0
 
 
+def test_a_session_outlives_the_process_of_its_server() -> None:
+    served = Served()
+    client = served.session()
+    client.ask(1, create_body("/e", flags=1))
+    served.restart()
+    impostor = served.client()
+    assert impostor.connect(client.session_id, b"x" * 16) == 0
+    again = served.client()
+    assert again.connect(client.session_id, client.password) == 6000
+    assert (again.session_id, again.password) == (client.session_id, client.password)
+    assert again.ask(3, text("/e") + b"\0")[0] == 0
+
+
 def test_watches_go_with_their_connection_and_are_set_again() -> None:
     served = Served()
     client = served.session()

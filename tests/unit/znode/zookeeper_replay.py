@@ -85,9 +85,20 @@ class Served:
         self.clock = ManualClock(wall_ms=1_000_000)
         self.timers = MemoryTimers(self.clock)
         self.network = MemoryNetwork(self.timers)
-        self.store = ZnodeStore(MemoryJournal(), self.clock)
-        self.server = ZookeeperServer(self.store, SeededEntropy())
+        self.journal = MemoryJournal()
+        self.entropy = SeededEntropy()
+        self._start()
+
+    def _start(self) -> None:
+        self.store = ZnodeStore(self.journal, self.clock)
+        self.server = ZookeeperServer(self.store, self.entropy)
         self.port = self.server.listen(self.network, "h", 0).port
+
+    def restart(self) -> None:
+        """End the process of the store, and start another on its journal."""
+        self.server.close()
+        self.timers.run_until_idle()
+        self._start()
 
     def client(self) -> Client:
         return Client(self)
