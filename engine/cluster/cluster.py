@@ -1,9 +1,9 @@
 """Brokers and their metadata store in this process (D8, D9).
 
 The store is a SQLite file beside the brokers' log directories. It listens as a ZooKeeper server, so
-that other processes take part: tools, brokers of their own, Kafka's brokers (D10). Sessions of clients
-in an earlier process are ended at the start: its brokers are gone, for the file is locked by this
-one. Clients in other processes go on with their sessions as soon as this one listens.
+that other processes take part: tools, brokers of their own, Kafka's brokers (D10). Sessions of
+clients in an earlier process are ended at the start: its brokers are gone, for the file is locked
+by this one. Clients in other processes go on with their sessions as soon as this one listens.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from engine.sim.node import SimulatedBroker
 from engine.sim.plan import Fault
 from engine.sim.store import StoreServer
 from engine.sim.trace import Trace
+from engine.znode.paths import CONTROLLER
 
 STORE = "store"
 _SLOW_MS = 800
@@ -98,7 +99,12 @@ class Injector:
                 self._network.reset(node.name, self._peer(fault, node).name)
             case FaultKind.SLOW:
                 self._slow_down(fault, node)
-            case FaultKind.RESET_STORE | FaultKind.EXPIRE | FaultKind.STORE_RESTART:
+            case (
+                FaultKind.RESET_STORE
+                | FaultKind.LOSE_WATCH
+                | FaultKind.EXPIRE
+                | FaultKind.STORE_RESTART
+            ):
                 self._disturb_store(fault, node)
             case FaultKind.DISK_FULL | FaultKind.SYNC_ERROR | FaultKind.CUT_AMID:
                 self._disturb_disk(fault, node)
@@ -256,6 +262,10 @@ class Injector:
             return
         elif fault.kind is FaultKind.EXPIRE:
             self._server.expire(client.session_id)
+        elif fault.kind is FaultKind.LOSE_WATCH:
+            client.loses_watch_of = CONTROLLER
+            if self._server.machine.is_running:
+                self._server.delete_controller()
         else:
             machine.enter(machine.life, client.reset)
 

@@ -25,6 +25,7 @@ class FaultKind(Enum):
     SLOW = "slow"
     CUT_STORE = "cut-store"
     RESET_STORE = "reset-store"
+    LOSE_WATCH = "lose-watch"
     EXPIRE = "expire"
     DISK_FULL = "disk-full"
     SYNC_ERROR = "sync-error"
@@ -87,6 +88,7 @@ DURATIONS = {
     FaultKind.SLOW: (1_000, 10_000),
     FaultKind.CUT_STORE: (500, 12_000),
     FaultKind.RESET_STORE: (0, 1),
+    FaultKind.LOSE_WATCH: (0, 1),
     FaultKind.EXPIRE: (0, 1),
     FaultKind.DISK_FULL: (1_000, 10_000),
     FaultKind.SYNC_ERROR: (0, 1),

@@ -6,30 +6,35 @@ client ── request over the link ──> StoreServer ── ZnodeStore ──
 
 CONNECTED ── silent for 2/3 of the timeout, or reset ──> SUSPENDED: what was asked fails,
     ^                                                    what is asked waits
-    └── attached again: RECONNECTED, events that were missed ──┤
+    └── attached again: watches are set, RECONNECTED ──────────┤
                                         the session is gone ───┴──> EXPIRED
 ```
 
-Source: the client that a broker has for a real ZooKeeper (`znode/kazoo_client.py`).
+Watches are of a connection, and set again by the same rules as for a real ZooKeeper.
+
+Source: the client that a broker has for that (`znode/kazoo_client.py`).
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 from engine.errors import EngineError, ZnodeError
+from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.sim.links import Channel, Wires
 from engine.sim.machine import Machine, MachineTimers
 from engine.znode.errors import SessionExpired, ZnodeConnectionLost
 from engine.znode.journal import Stored
+from engine.znode.kept_watches import KeptWatches
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import (
     ANY_VERSION,
     Create,
     Delete,
+    EventType,
     Operation,
     OperationResult,
     SessionEvent,
@@ -86,17 +91,12 @@ class WatchedJournal:
         self._journal.commit(zxid, nodes, sessions)
         self._observer.committed(zxid, nodes, sessions, self.writer)
 
+    def keep_secret(self, secret: bytes) -> None:
+        """Keep the secret of session passwords, which nobody is shown."""
+        self._journal.keep_secret(secret)
+
     def close(self) -> None:
         """Keep everything."""
-
-
-class _Attachment:
-    """A session as the server sees it: its connection, and what its client has not heard yet."""
-
-    def __init__(self) -> None:
-        self.connection: _Connection | None = None
-        self.events: deque[Callable[[], None]] = deque()
-        self.watchers: dict[tuple[WatchKind, str, Watcher], Watcher] = {}
 
 
 class _Connection:
@@ -105,8 +105,6 @@ class _Connection:
     def __init__(self, links: Wires, client: str, server: str) -> None:
         self.to_server: Channel = links.channel(client, server)
         self.to_client: Channel = links.channel(server, client)
-        #: Whether the client still listens to it.
-        self.is_open = True
 
 
 class StoreServer:
@@ -116,20 +114,19 @@ class StoreServer:
         self.machine = machine
         self.links = links
         self._journal = journal
-        self._attached: dict[int, _Attachment] = {}
+        #: The connection that each session is on.
+        self._attached: dict[int, _Connection] = {}
         #: What tells the client of each connection that the server has closed it.
         self._closers: dict[_Connection, Callable[[], None]] = {}
         self._operator_session = 0
+        #: Sessions before whose next watch of `/controller` somebody deletes the node.
+        self._deleted_before_watch_of: set[int] = set()
         self.start()
 
     def start(self) -> None:
         """Begin on what the journal holds; sessions have their full time from now on."""
         self._timers = self.machine.start()
         self.store = ZnodeStore(self._journal, self.machine.clock)
-        for session_id, attachment in self._attached.items():
-            # As clients of ZooKeeper do when they connect again; nothing has changed since.
-            for (kind, path, _), fired in attachment.watchers.items():
-                self.store.watch(session_id, path, kind, fired)
         self._tick()
 
     def stop(self) -> None:
@@ -165,9 +162,9 @@ class StoreServer:
             self.store.apply(self._operator_session, Delete(CONTROLLER))
 
     def _forget(self, session_id: int) -> None:
-        attachment = self._attached.pop(session_id, None)
-        if attachment is not None and attachment.connection is not None:
-            self._close(attachment.connection)
+        connection = self._attached.pop(session_id, None)
+        if connection is not None:
+            self._close(connection)
 
     def _close(self, connection: _Connection) -> None:
         on_closed = self._closers.pop(connection, None)
@@ -181,22 +178,30 @@ class StoreServer:
         connection: _Connection,
         on_closed: Callable[[], None],
     ) -> int:
-        """Begin a session (0) or go on with one over a new connection; returns its id."""
+        """Begin a session (0) or go on with one over a new connection; returns its id.
+
+        Watches are of a connection, as a ZooKeeper's: those of an earlier one are gone.
+        """
         if session_id == 0:
             session_id = self.store.open_session(timeout_ms)
         else:
             self.store.resume_session(session_id)
-        attachment = self._attached.setdefault(session_id, _Attachment())
-        attachment.connection = connection
+            self.store.drop_watches(session_id)
+        self._attached[session_id] = connection
         self._closers[connection] = on_closed
-        for event in attachment.events:
-            connection.to_client.send(event)
         return session_id
+
+    def delete_before_watch_of(self, session_id: int) -> None:
+        """Delete `/controller` as soon as a session sets its next watch of it."""
+        self._deleted_before_watch_of.add(session_id)
+
+    def connection_of(self, session_id: int) -> _Connection | None:
+        """Return the connection that a session is on."""
+        return self._attached.get(session_id)
 
     def is_current(self, session_id: int, connection: _Connection) -> bool:
         """Tell whether a session is connected by this connection."""
-        attachment = self._attached.get(session_id)
-        return attachment is not None and attachment.connection is connection
+        return self.connection_of(session_id) is connection
 
     def run(self, writer: str, work: Callable[[ZnodeStore], Any]) -> Any:
         """Do what a client asks; the errors are those of the store."""
@@ -209,31 +214,29 @@ class StoreServer:
         self._attached.pop(session_id, None)
 
     def watch(
-        self, session_id: int, path: str, kind: WatchKind, watcher: Watcher, client: Machine
-    ) -> None:
-        """Set a watch whose event travels to the client, over whatever connection it has then."""
-        self.store.heartbeat(session_id)
-        attachment = self._attached[session_id]
-        key = kind, path, watcher
-        life = client.life
+        self,
+        session_id: int,
+        path: str,
+        kind: WatchKind,
+        on_event: Callable[[EventType], None],
+        to_client: Callable[[Callable[[], None]], None],
+    ) -> int | None:
+        """Set a watch whose event is sent by `to_client`; returns the zxid of the last change.
+
+        None where there is no node; raises NoNode for children of no node.
+        """
+        if path == CONTROLLER and session_id in self._deleted_before_watch_of:
+            self._deleted_before_watch_of.remove(session_id)
+            self.delete_controller()
 
         def fired(event: WatchEvent) -> None:
-            attachment.watchers.pop(key, None)
+            to_client(lambda: on_event(event.type))
 
-            def arrive() -> None:
-                if told in attachment.events:
-                    attachment.events.remove(told)
-                    watcher(event)
-
-            def told() -> None:
-                client.enter(life, arrive)
-
-            attachment.events.append(told)
-            connection = attachment.connection
-            if connection is not None and connection.is_open:
-                connection.to_client.send(told)
-
-        self.store.watch(session_id, path, kind, attachment.watchers.setdefault(key, fired))
+        self.store.watch(session_id, path, kind, fired)
+        if kind is WatchKind.CHILDREN:
+            return self.store.children(session_id, path)[1].pzxid
+        stat = self.store.exists(session_id, path)
+        return None if stat is None else stat.mzxid
 
 
 def _ignore(event: SessionEvent) -> None:
@@ -258,6 +261,9 @@ class SimulatedZnodeClient:
         self._cancel: Callable[[], None] = lambda: None
         self._connecting: Promise[None] | None = None
         self._attaching: _Connection | None = None
+        self._watches = KeptWatches(self._arm)
+        #: The node whose next watch is lost with its connection, and set again too late.
+        self.loses_watch_of: str | None = None
         #: Told of each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
 
@@ -348,10 +354,16 @@ class SimulatedZnodeClient:
             if connecting is not None:
                 connecting.keep(None)
             return
+        drive(self._reconnected())
+
+    async def _reconnected(self) -> None:
+        setting = drive(self._watches.reconnected())
         unsent, self._unsent = self._unsent, []
         for send in unsent:
             send()
-        self.on_session(SessionEvent.RECONNECTED)
+        with suppress(SessionExpired):
+            if await setting:
+                self.on_session(SessionEvent.RECONNECTED)
 
     def _ping_later(self) -> None:
         self._cancel()
@@ -380,8 +392,6 @@ class SimulatedZnodeClient:
             self._disconnected()
 
     def _drop_connection(self) -> None:
-        if self._connection is not None:
-            self._connection.is_open = False
         self._connection = None
 
     def _disconnected(self) -> None:
@@ -391,6 +401,7 @@ class SimulatedZnodeClient:
         self._cancel = self._timers.call_at(self._now_ms + _RECONNECT_MS, self._attach)
         for promise in pending.values():
             promise.fail(ZnodeConnectionLost("the connection was lost"))
+        self._watches.connection_lost()
         self.on_session(SessionEvent.SUSPENDED)
 
     def _expired(self) -> None:
@@ -403,6 +414,7 @@ class SimulatedZnodeClient:
             promise.fail(SessionExpired(self._session_id))
         for send in unsent:
             send()
+        self._watches.end()
         self.on_session(SessionEvent.EXPIRED)
 
     async def close(self) -> None:
@@ -438,15 +450,14 @@ class SimulatedZnodeClient:
             return Promise.failed(SessionExpired(self._session_id))
 
         def send() -> None:
-            if self._has_session:
-                self._send(work, promise)
-            else:
+            if not self._has_session:
                 promise.fail(SessionExpired(self._session_id))
+            elif self._connection is None:
+                self._unsent.append(send)
+            else:
+                self._send(work, promise)
 
-        if self._connection is None:
-            self._unsent.append(send)
-        else:
-            send()
+        send()
         return promise
 
     def _send(self, work: Callable[[ZnodeStore], Any], promise: Promise[Any]) -> None:
@@ -506,7 +517,7 @@ class SimulatedZnodeClient:
     async def get(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raises NoNode."""
         session_id = self._session_id
-        data, stat = await self._ask(lambda store: store.get(session_id, path))
+        data, stat = await self._read(lambda store: store.get(session_id, path))
         return data, stat
 
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
@@ -524,13 +535,13 @@ class SimulatedZnodeClient:
     async def exists(self, path: str) -> Stat | None:
         """Return a node's stat, or None if it is not there."""
         session_id = self._session_id
-        stat: Stat | None = await self._ask(lambda store: store.exists(session_id, path))
+        stat: Stat | None = await self._read(lambda store: store.exists(session_id, path))
         return stat
 
     async def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
         session_id = self._session_id
-        names, _ = await self._ask(lambda store: store.children(session_id, path))
+        names, _ = await self._read(lambda store: store.children(session_id, path))
         return list(names)
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
@@ -539,7 +550,33 @@ class SimulatedZnodeClient:
         results = await self._ask(lambda store: store.multi(session_id, wanted))
         return list(results)
 
+    async def _read(self, work: Callable[[ZnodeStore], Any]) -> Any:
+        return await self._watches.read(lambda: self._ask(work))
+
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch; for children the node must be there (NoNode)."""
+        await self._watches.watch(path, kind, watcher)
+
+    async def _arm(
+        self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
+    ) -> int | None:
         session_id, server, machine = self._session_id, self._server, self._machine
-        await self._ask(lambda _: server.watch(session_id, path, kind, watcher, machine))
+        life = self._timers.life
+
+        def to_client(work: Callable[[], None]) -> None:
+            connection = server.connection_of(session_id)
+
+            def arrive() -> None:
+                if connection is self._connection:
+                    work()
+
+            if connection is not None:
+                connection.to_client.send(lambda: machine.enter(life, arrive))
+
+        request = self._ask(lambda _: server.watch(session_id, path, kind, on_event, to_client))
+        if path == self.loses_watch_of and self._connection is not None:
+            self.loses_watch_of = None
+            self._connection.to_server.send(lambda: server.delete_before_watch_of(session_id))
+            self.reset()
+        zxid: int | None = await request
+        return zxid

@@ -7,19 +7,12 @@ promise kept <── call_from_thread ──────── answer         on
 watcher, on_session <── call_from_thread ─ event, state   states: their order is ZooKeeper's (Z3)
 ```
 
-Kazoo forgets watches when a connection is lost. They are kept here, and set again before
-RECONNECTED is told; what happened to a node meanwhile is seen by its zxid and told as an event:
-
-| set on | told when it comes back |
-|---|---|
-| a node that was there | DELETED if it is gone, DATA_CHANGED if its mzxid differs |
-| a node that was not | CREATED if it is there |
-| children | DELETED if the node is gone, CHILDREN_CHANGED if its pzxid differs |
+Kazoo forgets watches when a connection is lost. `kept_watches.py` sets them again, before anything
+is read and before RECONNECTED.
 
 After EXPIRED nothing of the session is left; `connect` makes a new client.
 
-Source: kafka.zookeeper.ZooKeeperClient.
-Differs: Kafka's client has ZooKeeper's own library set watches again.
+Source: kafka.zookeeper.ZooKeeperClient, whose library sets watches again as `kept_watches.py` does.
 """
 
 from __future__ import annotations
@@ -27,6 +20,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -49,12 +43,12 @@ from engine.host.promise import Promise
 from engine.limits import ZNODE_DATA_BYTES_MAX, ZOOKEEPER_RETRY_DELAY_MAX_MS
 from engine.znode.errors import (
     InvalidZnodePath,
-    NoNode,
     SessionExpired,
     ZnodeConnectionLost,
     ZnodeLimitExceeded,
 )
 from engine.znode.kazoo_errors import engine_error, refusal_of_multi
+from engine.znode.kept_watches import KeptWatches
 from engine.znode.model import (
     ANY_VERSION,
     Create,
@@ -66,7 +60,6 @@ from engine.znode.model import (
     SetData,
     Stat,
     Watcher,
-    WatchEvent,
     WatchKind,
 )
 from engine.znode.names import check_path
@@ -101,24 +94,6 @@ class InlineHandler(SequentialThreadingHandler):  # type: ignore[misc]
     def stop(self) -> None:
         """End."""
         self._running = False
-
-
-class _Armed:
-    """A watch that is set, or will be again."""
-
-    __slots__ = ("is_lost", "kind", "path", "seen_zxid", "watcher")
-
-    def __init__(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
-        self.path = path
-        self.kind = kind
-        self.watcher = watcher
-        #: The node's mzxid or pzxid when it was set, None for a node that was not there.
-        self.seen_zxid: int | None = None
-        self.is_lost = False
-
-    @property
-    def key(self) -> tuple[WatchKind, str, Watcher]:
-        return self.kind, self.path, self.watcher
 
 
 class ZookeeperAddress:
@@ -166,7 +141,7 @@ class KazooZnodeClient:
         #: Clients of earlier sessions, while they close.
         self._closing: list[Promise[None]] = []
         self._session_id = 0
-        self._armed: dict[tuple[WatchKind, str, Watcher], _Armed] = {}
+        self._watches = KeptWatches(self._arm)
         #: Told of each change of the session.
         self.on_session: Callable[[SessionEvent], None] = _ignore
 
@@ -225,11 +200,12 @@ class KazooZnodeClient:
         if state == KazooState.CONNECTED:
             self._connected(kazoo)
         elif state == KazooState.SUSPENDED:
+            self._watches.connection_lost()
             self.on_session(SessionEvent.SUSPENDED)
         elif self._connecting is None:
             _log.warning("session 0x%x has expired", self._session_id)
-            self._armed.clear()
             self._let_go()
+            self._watches.end()
             self.on_session(SessionEvent.EXPIRED)
 
     def _connected(self, kazoo: KazooClient) -> None:
@@ -244,8 +220,8 @@ class KazooZnodeClient:
 
     async def close(self) -> None:
         """End the session and what it owns; closing twice is allowed."""
-        self._armed.clear()
         self._let_go()
+        self._watches.end()
         for closing in list(self._closing):
             await closing
 
@@ -288,7 +264,7 @@ class KazooZnodeClient:
     async def get(self, path: str) -> tuple[bytes | None, Stat]:
         """Return a node's data and stat; raises NoNode."""
         check_path(path)
-        data, stat = await self._ask(lambda k: k.get_async(path), path)
+        data, stat = await self._read(lambda k: k.get_async(path), path)
         return data, stat_of(stat)
 
     async def set(self, path: str, data: bytes | None, version: int = ANY_VERSION) -> Stat:
@@ -305,13 +281,13 @@ class KazooZnodeClient:
     async def exists(self, path: str) -> Stat | None:
         """Return a node's stat, or None if it is not there."""
         check_path(path)
-        stat = await self._ask(lambda k: k.exists_async(path), path)
+        stat = await self._read(lambda k: k.exists_async(path), path)
         return None if stat is None else stat_of(stat)
 
     async def children(self, path: str) -> list[str]:
         """Return the names of a node's children, sorted; raises NoNode."""
         check_path(path)
-        return sorted(await self._ask(lambda k: k.get_children_async(path), path))
+        return sorted(await self._read(lambda k: k.get_children_async(path), path))
 
     async def multi(self, operations: Sequence[Operation]) -> list[OperationResult]:
         """Do all operations at once or none; the error tells which one (`operation_index`)."""
@@ -332,6 +308,10 @@ class KazooZnodeClient:
             _result(operation, result)
             for operation, result in zip(operations, results, strict=True)
         ]
+
+    async def _read(self, send: Callable[[KazooClient], Any], path: str) -> Any:
+        """Read in order with the events of watches, also after a lost connection."""
+        return await self._watches.read(lambda: self._ask(send, path))
 
     async def _ask(
         self, send: Callable[[KazooClient], Any], path: str, version: int = ANY_VERSION
@@ -359,91 +339,31 @@ class KazooZnodeClient:
     async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
         """Set a one-shot watch; for children the node must be there (NoNode)."""
         check_path(path)
-        armed = _Armed(path, kind, watcher)
-        if armed.key in self._armed:
-            return
-        # What kazoo calls is on its way as soon as the request is.
-        armed.seen_zxid = await self._arm(armed)
+        await self._watches.watch(path, kind, watcher)
 
-    async def _arm(self, armed: _Armed) -> int | None:
-        """Set a watch at the server and return what its node has been through."""
-        self._armed[armed.key] = armed
-        armed.is_lost = False
-        on_event = partial(self._on_kazoo_event, armed)
-        try:
-            if armed.kind is WatchKind.DATA:
-                stat = await self._ask(
-                    lambda k: k.exists_async(armed.path, watch=on_event), armed.path
-                )
-                return None if stat is None else int(stat.mzxid)
-            _, stat = await self._ask(
-                lambda k: k.get_children_async(armed.path, watch=on_event, include_data=True),
-                armed.path,
-            )
-            return int(stat.pzxid)
-        except NoNode:
-            self._forget(armed)
-            raise
-        except ZnodeConnectionLost:
-            if self._armed.get(armed.key) is armed and not armed.is_lost:
-                self._forget(armed)
-            raise
+    async def _arm(
+        self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
+    ) -> int | None:
+        """Set a watch at the server and return the zxid of its node's last change."""
 
-    def _on_kazoo_event(self, armed: _Armed, event: WatchedEvent) -> None:
-        """Take an event on kazoo's thread."""
-        self._soon(partial(self._fired, armed, event.type))
+        def on_kazoo_event(event: WatchedEvent) -> None:
+            """Hand an event over from kazoo's thread; one of the connection is the session's."""
+            event_type = _EVENTS.get(event.type)
+            if event_type is not None:
+                self._soon(partial(on_event, event_type))
 
-    def _fired(self, armed: _Armed, type_: str) -> None:
-        if self._armed.get(armed.key) is not armed:
-            return
-        event_type = _EVENTS.get(type_)
-        if event_type is None:
-            # The connection is lost, and kazoo's watch with it.
-            armed.is_lost = True
-            return
-        self._tell(armed, event_type)
-
-    def _tell(self, armed: _Armed, type_: EventType) -> None:
-        self._forget(armed)
-        if type_ is EventType.DELETED:
-            # One removal is one event, also for who watches the node and its children.
-            for kind in WatchKind:
-                self._armed.pop((kind, armed.path, armed.watcher), None)
-        armed.watcher(WatchEvent(type_, armed.path))
-
-    def _forget(self, armed: _Armed) -> None:
-        if self._armed.get(armed.key) is armed:
-            del self._armed[armed.key]
+        if kind is WatchKind.DATA:
+            stat = await self._ask(lambda k: k.exists_async(path, watch=on_kazoo_event), path)
+            return None if stat is None else int(stat.mzxid)
+        _, stat = await self._ask(
+            lambda k: k.get_children_async(path, watch=on_kazoo_event, include_data=True), path
+        )
+        return int(stat.pzxid)
 
     async def _reconnected(self) -> None:
-        for armed in [armed for armed in self._armed.values() if armed.is_lost]:
-            if self._armed.get(armed.key) is not armed:
-                continue
-            armed.is_lost = False
-            try:
-                await self._set_again(armed)
-            except (ZnodeConnectionLost, SessionExpired):
-                armed.is_lost = True
-                return
-        self.on_session(SessionEvent.RECONNECTED)
-
-    async def _set_again(self, armed: _Armed) -> None:
-        seen_zxid = armed.seen_zxid
-        try:
-            now_zxid = await self._arm(armed)
-        except NoNode:
-            armed.watcher(WatchEvent(EventType.DELETED, armed.path))
-            return
-        armed.seen_zxid = now_zxid
-        if self._armed.get(armed.key) is not armed or now_zxid == seen_zxid:
-            return
-        if now_zxid is None:
-            self._tell(armed, EventType.DELETED)
-        elif armed.kind is WatchKind.CHILDREN:
-            self._tell(armed, EventType.CHILDREN_CHANGED)
-        else:
-            was_there = seen_zxid is not None
-            self._tell(armed, EventType.DATA_CHANGED if was_there else EventType.CREATED)
+        with suppress(SessionExpired):
+            if await self._watches.reconnected():
+                self.on_session(SessionEvent.RECONNECTED)
 
     def _soon(self, work: Callable[[], None]) -> None:
         self._timers.call_from_thread(work)

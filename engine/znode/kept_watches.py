@@ -1,0 +1,197 @@
+"""The watches of a session, kept over lost connections: a server forgets them with a connection.
+
+```
+        watch ── request to the server ──> ARMED ── event ──> gone, its watcher called
+                                             │ ^
+                         connection lost     v │ set again: what was missed is an event
+                                            LOST
+```
+
+After a lost connection nothing may be read before all watches are requested again; ZooKeeper's own
+client sends them first on a new connection, for the same reason:
+
+1. `/controller` is absent and watched; the connection is lost.
+2. Another broker creates the node. A read that was sent first on the new connection returns it.
+3. The node is deleted, and only then the watch is set again: absent before, absent now, no event.
+
+The reader would wait for a deletion that nobody reports any more. So reads wait while the
+connection is lost (`read`), and the result of one that was sent before the loss was noticed here,
+but after the client had reconnected, counts as lost.
+
+| set on | event when it is set again |
+|---|---|
+| a node that was there | DELETED if it is gone, DATA_CHANGED if its mzxid differs |
+| a node that was not | CREATED if it is there |
+| children | DELETED if the node is gone, CHILDREN_CHANGED if its pzxid differs |
+
+Source: Z3; ZooKeeper's ClientCnxn, which primes a connection with SetWatches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from engine.errors import EngineError
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.znode.errors import NoNode, ZnodeConnectionLost
+from engine.znode.model import EventType, Watcher, WatchEvent, WatchKind
+
+T = TypeVar("T")
+_Key = tuple[WatchKind, str, Watcher]
+
+
+class Arm(Protocol):
+    """Sets a one-shot watch at the server."""
+
+    def __call__(
+        self, path: str, kind: WatchKind, on_event: Callable[[EventType], None]
+    ) -> Coroutine[Any, None, int | None]:
+        """Return the node's mzxid or, for children, its pzxid; None where there is no node.
+
+        The request is on its way when this first waits. Raises NoNode for children of no node,
+        ConnectionLost, SessionExpired.
+        """
+        ...
+
+
+class _Watch:
+    """A watch that is set, or will be again."""
+
+    __slots__ = ("first_request", "is_lost", "kind", "path", "seen_zxid", "watcher")
+
+    def __init__(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        self.path = path
+        self.kind = kind
+        self.watcher = watcher
+        #: The node's mzxid or pzxid when it was set, None for a node that was not there.
+        self.seen_zxid: int | None = None
+        self.is_lost = False
+        #: Kept once the server has it for the first time.
+        self.first_request: Promise[int | None] | None = None
+
+    @property
+    def key(self) -> _Key:
+        return self.kind, self.path, self.watcher
+
+
+class KeptWatches:
+    """The watches of one client, whose `arm` sets one at the server."""
+
+    def __init__(self, arm: Arm) -> None:
+        self._arm = arm
+        self._watches: dict[_Key, _Watch] = {}
+        #: What reads wait for while the connection is lost.
+        self._until_set_again: Promise[None] | None = None
+        self._loss_count = 0
+
+    def connection_lost(self) -> None:
+        """Note that the server has forgotten all watches; reads wait from now on."""
+        self._loss_count += 1
+        for watch in self._watches.values():
+            watch.is_lost = True
+        if self._until_set_again is None:
+            self._until_set_again = Promise()
+
+    async def reconnected(self) -> bool:
+        """Set all watches again and report what was missed; False if the connection was lost again.
+
+        All requests are on their way when this first waits, and reads go after them.
+        """
+        lost = [watch for watch in self._watches.values() if watch.is_lost]
+        setting = [drive(self._set_again(watch)) for watch in lost]
+        self._let_reads_go()
+        are_set = [await promise for promise in setting]
+        return all(are_set)
+
+    def end(self) -> None:
+        """Forget all watches with their session; reads that wait go on, and fail."""
+        self._watches.clear()
+        self._let_reads_go()
+
+    def _let_reads_go(self) -> None:
+        waiting, self._until_set_again = self._until_set_again, None
+        if waiting is not None:
+            waiting.keep(None)
+
+    async def read(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return the result of a read, in order with the events.
+
+        Raises ConnectionLost, and the errors of the request.
+        """
+        await self._can_read()
+        loss_count = self._loss_count
+        try:
+            state = await ask()
+        except NoNode:
+            self._check_connection(loss_count)
+            raise
+        self._check_connection(loss_count)
+        return state
+
+    async def _can_read(self) -> None:
+        while self._until_set_again is not None:
+            await self._until_set_again
+
+    def _check_connection(self, loss_count: int) -> None:
+        if loss_count != self._loss_count:
+            raise ZnodeConnectionLost("it was read on a connection without watches")
+
+    async def watch(self, path: str, kind: WatchKind, watcher: Watcher) -> None:
+        """Set a one-shot watch once; raises NoNode for children of no node, ConnectionLost."""
+        await self._can_read()
+        watch = _Watch(path, kind, watcher)
+        known = self._watches.get(watch.key)
+        if known is not None:
+            if known.first_request is not None:
+                await known.first_request
+            return
+        # Its event may come before the response.
+        self._watches[watch.key] = watch
+        watch.first_request = drive(self._request(watch))
+        try:
+            watch.seen_zxid = await watch.first_request
+        except EngineError:
+            self._forget(watch)
+            raise
+        watch.first_request = None
+
+    def _request(self, watch: _Watch) -> Coroutine[Any, None, int | None]:
+        return self._arm(watch.path, watch.kind, partial(self._fired, watch))
+
+    async def _set_again(self, watch: _Watch) -> bool:
+        watch.is_lost = False
+        try:
+            now_zxid = await self._request(watch)
+        except ZnodeConnectionLost:
+            watch.is_lost = True
+            return False
+        except NoNode:
+            self._fired(watch, EventType.DELETED)
+            return True
+        seen_zxid, watch.seen_zxid = watch.seen_zxid, now_zxid
+        if now_zxid == seen_zxid:
+            return True
+        if now_zxid is None:
+            self._fired(watch, EventType.DELETED)
+        elif watch.kind is WatchKind.CHILDREN:
+            self._fired(watch, EventType.CHILDREN_CHANGED)
+        else:
+            self._fired(watch, EventType.CREATED if seen_zxid is None else EventType.DATA_CHANGED)
+        return True
+
+    def _fired(self, watch: _Watch, type_: EventType) -> None:
+        if self._watches.get(watch.key) is not watch:
+            return
+        self._forget(watch)
+        if type_ is EventType.DELETED:
+            # One removal is one event, also for a watcher of the node and its children.
+            for kind in WatchKind:
+                self._watches.pop((kind, watch.path, watch.watcher), None)
+        watch.watcher(WatchEvent(type_, watch.path))
+
+    def _forget(self, watch: _Watch) -> None:
+        if self._watches.get(watch.key) is watch:
+            del self._watches[watch.key]
