@@ -26,6 +26,7 @@ from engine.errors import ApiError, ConfigError
 from engine.kafka_errors import NOT_CONTROLLER
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion, NodeExists, NoNode
+from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import Check, Create, Operation, SetData
 from engine.znode.paths import (
     CONFIG_CHANGE_PREFIX,
@@ -106,7 +107,11 @@ class ConfigAdmin:
             data, stat = await self._znodes.get(CONTROLLER)
         except NoNode:
             raise NoController("there is no controller now") from None
-        if decode_controller(data, CONTROLLER).kraft_controller_epoch > 0:
+        try:
+            registration = decode_controller(data, CONTROLLER)
+        except InvalidZnodeValue as error:
+            raise NoController(f"there is no controller now: {error}") from error
+        if registration.kraft_controller_epoch > 0:
             raise NoController("the controller is one of a KRaft quorum")
         return stat.version
 

@@ -57,6 +57,7 @@ from engine.limits import CONTROLLER_RETRY_MS
 from engine.model import TopicPartition
 from engine.wire import messages
 from engine.znode.errors import NodeExists, NoNode
+from engine.znode.json_text import InvalidZnodeValue
 from engine.znode.model import Delete, EventType
 from engine.znode.paths import CONTROLLER, FEATURE, topic_path
 from engine.znode.values import encode_features
@@ -339,24 +340,36 @@ class Controller:
         """Look who leads after that has changed; stand for election if nobody does.
 
         A controller may be gone before anybody looked. The watch that told of it has fired for its
-        coming, and the next one would tell of the next controller alone.
+        coming, and the next one would tell of the next controller alone. While a node is there that
+        cannot be read nobody can create it: its deletion is waited for, as in Kafka.
 
         Differs: Kafka only resigns, and would wait for ever if this befell all brokers at once.
         """
         await self._look_who_leads()
-        if self._controller_id == _NOBODY:
+        if self._controller_id == _NOBODY and await self._client.exists(CONTROLLER) is None:
             self._stand_again()
 
     async def _look_who_leads(self) -> None:
         # Source: ZN:resign.
         await self._watch_controller()
-        controller_id = await read_controller_id(self._client)
+        controller_id = await self._read_controller_id()
         if self.is_active and controller_id != self.broker_id:
             self._resign()
         self._controller_id = _NOBODY if controller_id is None else controller_id
 
+    async def _read_controller_id(self) -> int | None:
+        """Return the controller, None without one; a node that cannot be read counts as absent.
+
+        Source: KafkaZkClient.getControllerId, which takes what is no JSON for no controller.
+        """
+        try:
+            return await read_controller_id(self._client)
+        except InvalidZnodeValue as error:
+            self._ports.reporter.event_failed("ControllerChange", error)
+            return None
+
     async def _elect(self) -> None:
-        controller_id = await read_controller_id(self._client)
+        controller_id = await self._read_controller_id()
         if controller_id is not None:
             self._controller_id = controller_id
             return

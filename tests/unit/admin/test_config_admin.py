@@ -113,6 +113,15 @@ def test_nothing_is_written_without_a_controller_of_this_kind(
     assert [] == client.writes
 
 
+def test_nothing_is_written_while_the_controllers_node_cannot_be_read() -> None:
+    client = client_with(ControllerRegistration(1, 0, -1))
+    do(client.set("/controller", b"not json"))
+    client.writes.clear()
+    with pytest.raises(NoController, match="not json"):
+        do(ConfigAdmin(client).change("topics/t", setting("a", "1")))
+    assert [] == client.writes
+
+
 def test_what_is_only_validated_is_not_written() -> None:
     client = client_with(None)
     admin = ConfigAdmin(client)

@@ -80,6 +80,23 @@ def test_a_controller_node_that_is_gone_before_anybody_looked_forces_an_election
     assert [] == cluster.failures()
 
 
+@pytest.mark.parametrize("data", [b"not json", b'{"version":2}', b"", None])
+def test_a_controller_node_that_cannot_be_read_counts_as_absent(data: bytes | None) -> None:
+    cluster = Cluster(2)
+    now(cluster.admin.set("/controller", data))
+    cluster.settle()
+    # It resigned, and nobody can create the node while it is there.
+    assert [False, False] == [n.controller.is_active for n in cluster.nodes.values()]
+    assert [-1, -1] == [n.controller.controller_id for n in cluster.nodes.values()]
+    assert b"1" == now(cluster.admin.get("/controller_epoch"))[0]
+    cluster.start(3)
+    assert not cluster.nodes[3].controller.is_active
+    now(cluster.admin.delete("/controller"))
+    cluster.settle()
+    assert 1 == sum(n.controller.is_active for n in cluster.nodes.values())
+    assert 2 == cluster.controller.epoch
+
+
 def test_another_broker_takes_over_when_the_controller_dies() -> None:
     cluster = Cluster(2)
     cluster.create_topic("t", (1, 2))

@@ -150,15 +150,17 @@ def test_a_lone_leader_commits_in_the_append_itself() -> None:
 
 
 def test_a_watermark_waits_for_the_in_sync_set() -> None:
-    # The example of HW-11 with two records from an empty log.
+    # The example of HW-11: two records after 1000 that are committed.
     partition = leader_of((1, 2))
-    assert () == fetched(partition, 0)
+    for _ in range(100):
+        partition.append(sent(10), 1)
+    assert (HighWatermarkMoved(PARTITION, 1000),) == fetched(partition, 1000)
     done = partition.append(sent(2), -1)
-    assert (LogEndMoved(PARTITION, 2),) == done.effects
-    assert not partition.enough_replicas_reached(2).is_reached
-    assert () == fetched(partition, 0)
-    assert (HighWatermarkMoved(PARTITION, 2),) == fetched(partition, 2)
-    assert partition.enough_replicas_reached(2).is_reached
+    assert (LogEndMoved(PARTITION, 1002),) == done.effects
+    assert not partition.enough_replicas_reached(1002).is_reached
+    assert () == fetched(partition, 1000)
+    assert (HighWatermarkMoved(PARTITION, 1002),) == fetched(partition, 1002)
+    assert partition.enough_replicas_reached(1002).is_reached
 
 
 def test_a_copied_log_takes_no_records() -> None:

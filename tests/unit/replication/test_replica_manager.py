@@ -75,17 +75,25 @@ def test_a_long_poll_is_answered_by_a_later_append() -> None:
 
 
 def test_two_records_go_the_way_of_the_example() -> None:
-    # HW-11, with a follower that polls like a real one, from an empty log.
+    # HW-11: leader and follower end at 1000, with the watermark there.
     broker = Broker((1, 2))
-    broker.fetch(0, FOLLOWER, log_start_offset=0)
+    for _ in range(100):
+        broker.produce(sent(10), 1)
+    broker.produced.clear()
+    broker.fetch(1000, FOLLOWER, log_start_offset=0)
+    assert (1000, 1000) == (broker.partition.high_watermark, broker.partition.log.log_end_offset)
+    # The follower's fetch of 1000 waits in purgatory; two records with acks=all answer it.
     broker.produce(sent(2))
-    assert ([], 0) == (broker.produced, broker.partition.high_watermark)
-    assert [0] == bases_of(broker.fetches[0])
-    broker.fetch(2, FOLLOWER, log_start_offset=0)
-    assert [0] == broker.codes()
+    assert 1002 == broker.partition.log.log_end_offset
+    (_, answer) = broker.fetches[0][0]
+    assert ([1000], 1000) == (bases_of(broker.fetches[0]), answer.high_watermark)
+    assert ([], 1000) == (broker.codes(), broker.partition.high_watermark)
+    # Its fetch of 1002 says that it has them: the produce is answered.
+    broker.fetch(1002, FOLLOWER, log_start_offset=0)
+    assert ([0], 1002) == (broker.codes(), broker.partition.high_watermark)
     broker.pass_time(500)
     (_, answer) = broker.fetches[1][0]
-    assert (0, 2) == (answer.size_bytes, answer.high_watermark)
+    assert (0, 1002) == (answer.size_bytes, answer.high_watermark)
 
 
 # Producing
