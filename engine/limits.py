@@ -176,6 +176,13 @@ REPLICA_FETCH_FORMS_KEPT = 256
 # ZooKeeper's own bound on a node's data (jute.maxbuffer), which Kafka's largest topics meet.
 ZNODE_DATA_BYTES_MAX = 1 << 20
 
+# ZooKeeper's bound on a request (jute.maxbuffer) unless its operator raised it. A larger one is
+# sent, and given up when it was lost with its connection so often: other losses seldom come thrice
+# in a row.
+ZNODE_REQUEST_BYTES_MAX = 0xFFFFF
+# See above.
+ZNODE_LARGE_REQUEST_TRIES = 3
+
 # A path goes through keys of the store and of every watch; Kafka's longest, a change of a client's
 # quota with two names of 249 characters, each escaped threefold, stays below half of it.
 ZNODE_PATH_CHARS_MAX = 4096
@@ -378,6 +385,11 @@ PARQUET_ROW_GROUP_BYTES = 64 << 20
 # A transaction of a real ZooKeeper must stay below 1 MiB (jute.maxbuffer): this many states of
 # partitions, each with its path, take a third of it.
 CONTROLLER_MULTI_OPERATIONS_MAX = 1_000
+
+# The same bound in bytes: a ZooKeeper cuts the connection at a frame of jute.maxbuffer (1,048,575
+# by default). A thousand operations of long paths, or topics of many partitions, are above that;
+# the rest is for the paths' chroot.
+CONTROLLER_MULTI_BYTES_MAX = 900 << 10
 
 # Reads that a controller sends before it waits for the first answer: a thousand answers with the
 # state of a partition each are 200 KB, and the time of a round trip no longer counts.

@@ -1,7 +1,7 @@
 """Writes that go together because a transaction costs a sync of the disk, and fail alone.
 
 ```
-groups   [a b] [c] [d e] ...      one multi for all, up to a bound
+groups   [a b] [c] [d e] ...      one multi for all, up to a bound of operations and of bytes
                 │ one is refused: nothing was done
                 v
          [a b]   [c]   [d e]      a multi each: done, or refused by itself
@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TypeAlias
 
-from engine.limits import CONTROLLER_MULTI_OPERATIONS_MAX
+from engine.limits import CONTROLLER_MULTI_BYTES_MAX, CONTROLLER_MULTI_OPERATIONS_MAX
 from engine.znode.errors import NodeError
 from engine.znode.model import Operation, OperationResult
+from engine.znode.request_size import request_bytes
 
 #: Of a group of writes: the results of its operations, or why all of it was refused.
 GroupResult: TypeAlias = "list[OperationResult] | NodeError"
@@ -56,14 +57,17 @@ async def _write_alone(multi: Multi, group: Sequence[Operation]) -> GroupResult:
 
 
 def _chunks(groups: Sequence[Sequence[Operation]]) -> Iterable[list[Sequence[Operation]]]:
-    """Yield groups together up to the bound of a transaction; a larger group goes alone."""
+    """Yield groups together up to the bounds of a transaction; a larger group goes alone."""
     chunk: list[Sequence[Operation]] = []
-    size = 0
+    count = size_bytes = 0
     for group in groups:
-        if chunk and size + len(group) > CONTROLLER_MULTI_OPERATIONS_MAX:
+        group_bytes = request_bytes(group)
+        is_full = count + len(group) > CONTROLLER_MULTI_OPERATIONS_MAX
+        if chunk and (is_full or size_bytes + group_bytes > CONTROLLER_MULTI_BYTES_MAX):
             yield chunk
-            chunk, size = [], 0
+            chunk, count, size_bytes = [], 0, 0
         chunk.append(group)
-        size += len(group)
+        count += len(group)
+        size_bytes += group_bytes
     if chunk:
         yield chunk

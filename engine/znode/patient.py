@@ -4,6 +4,7 @@
 |---|---|
 | a read, a watch | is asked again |
 | a write | is asked again; refused then, it counts as done if what it wrote stands |
+| a write larger than jute.maxbuffer | is asked again twice: the server may cut for its size |
 
 A controller that gave up its work at every lost connection would never come back to it: what told
 it of a broker's end, or of a topic, is told once. The requests wait in the client below until it
@@ -18,8 +19,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
+from engine.limits import ZNODE_LARGE_REQUEST_TRIES, ZNODE_REQUEST_BYTES_MAX
 from engine.znode.client import ZnodeClient
-from engine.znode.errors import BadVersion, NodeExists, NoNode, ZnodeConnectionLost
+from engine.znode.errors import (
+    BadVersion,
+    NodeExists,
+    NoNode,
+    ZnodeConnectionLost,
+    ZnodeLimitExceeded,
+)
 from engine.znode.model import (
     ANY_VERSION,
     Create,
@@ -32,6 +40,7 @@ from engine.znode.model import (
     Watcher,
     WatchKind,
 )
+from engine.znode.request_size import request_bytes
 
 T = TypeVar("T")
 
@@ -133,12 +142,13 @@ class PatientZnodeClient:
         operations: Sequence[Operation],
         write: Callable[[], Awaitable[list[OperationResult]]],
     ) -> list[OperationResult]:
-        was_lost = False
+        was_lost, tries = False, 0
         while True:
             try:
                 return await write()
             except ZnodeConnectionLost:
-                was_lost = True
+                was_lost, tries = True, tries + 1
+                _check_size(operations, tries)
             except (BadVersion, NodeExists, NoNode):
                 if not was_lost:
                     raise
@@ -188,6 +198,14 @@ class PatientZnodeClient:
             return await self.get(path)
         except NoNode as error:
             raise _NotDone from error
+
+
+def _check_size(operations: Sequence[Operation], tries: int) -> None:
+    """Raise ZnodeLimitExceeded for a request that itself seems to end the connection."""
+    is_large = request_bytes(operations) > ZNODE_REQUEST_BYTES_MAX
+    if is_large and tries >= ZNODE_LARGE_REQUEST_TRIES:
+        what = "bytes in a request (jute.maxbuffer)"
+        raise ZnodeLimitExceeded(operations[0].path, what, ZNODE_REQUEST_BYTES_MAX)
 
 
 async def _again(ask: Callable[[], Awaitable[T]]) -> T:

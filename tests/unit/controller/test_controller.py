@@ -85,7 +85,7 @@ def test_a_controller_node_that_cannot_be_read_counts_as_absent(data: bytes | No
     cluster = Cluster(2)
     now(cluster.admin.set("/controller", data))
     cluster.settle()
-    # It resigned, and nobody can create the node while it is there.
+    # ZN:resign; and nobody can create the node while it is there.
     assert [False, False] == [n.controller.is_active for n in cluster.nodes.values()]
     assert [-1, -1] == [n.controller.controller_id for n in cluster.nodes.values()]
     assert b"1" == now(cluster.admin.get("/controller_epoch"))[0]

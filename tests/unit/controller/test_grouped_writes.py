@@ -6,7 +6,7 @@ import pytest
 
 from engine.controller.grouped_writes import write_groups
 from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
-from engine.limits import CONTROLLER_MULTI_OPERATIONS_MAX
+from engine.limits import CONTROLLER_MULTI_BYTES_MAX, CONTROLLER_MULTI_OPERATIONS_MAX
 from engine.znode.errors import NodeExists, NoNode
 from engine.znode.model import Create, Delete
 from tests.unit.controller.cluster import Cluster, now
@@ -19,6 +19,28 @@ def test_groups_go_in_one_transaction_up_to_the_bound() -> None:
     results = now(write_groups(cluster.admin.multi, groups))
     assert [["/n0", "/n0/c"], ["/n1", "/n1/c"]] == results[:2]
     assert [CONTROLLER_MULTI_OPERATIONS_MAX, 2] == [len(each) for each in cluster.store.take()]
+
+
+def test_a_transaction_is_bounded_in_bytes_as_a_zookeeper_is() -> None:
+    cluster = Cluster(0)
+    # A topic of 300 partitions, three hundred times.
+    groups = [[Create(f"/n{index}", bytes(9_000))] for index in range(300)]
+    cluster.store.take()
+    results = now(write_groups(cluster.admin.multi, groups))
+    assert [[f"/n{index}"] for index in range(300)] == results
+    sizes = [len(transaction) for transaction in cluster.store.take()]
+    assert 300 == sum(sizes)
+    per_transaction = CONTROLLER_MULTI_BYTES_MAX // (9_000 + 64 + len("/n100"))
+    assert per_transaction == sizes[1]
+    assert 3 == len(sizes)
+
+
+def test_a_group_above_the_bound_goes_alone() -> None:
+    cluster = Cluster(0)
+    large = [Create("/l", bytes(CONTROLLER_MULTI_BYTES_MAX)), Create("/l/c")]
+    cluster.store.take()
+    now(write_groups(cluster.admin.multi, [[Create("/a")], large, [Create("/b")]]))
+    assert [1, 2, 1] == [len(each) for each in cluster.store.take()]
 
 
 def test_a_refused_group_is_refused_alone_and_undone_whole() -> None:

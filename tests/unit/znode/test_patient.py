@@ -9,11 +9,19 @@ import pytest
 
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock
+from engine.limits import ZNODE_REQUEST_BYTES_MAX
 from engine.znode.embedded import EmbeddedZnodeClient
-from engine.znode.errors import BadVersion, NodeExists, SessionExpired, ZnodeConnectionLost
+from engine.znode.errors import (
+    BadVersion,
+    NodeExists,
+    SessionExpired,
+    ZnodeConnectionLost,
+    ZnodeLimitExceeded,
+)
 from engine.znode.memory_journal import MemoryJournal
 from engine.znode.model import Check, Create, Delete, Operation, SessionEvent, SetData, WatchKind
 from engine.znode.patient import PatientZnodeClient
+from engine.znode.request_size import request_bytes
 from engine.znode.store import ZnodeStore
 from tests.unit.znode.stores import TIMEOUT_MS, Told
 
@@ -111,6 +119,25 @@ def test_what_another_wrote_meanwhile_is_not_taken_for_the_own() -> None:
     drive(other.create("/mine", b"1", ephemeral=True)).result()
     with pytest.raises(NodeExists):
         stage.do(stage.patient.create("/mine", b"1", ephemeral=True), BEFORE)
+
+
+def test_a_request_that_ends_each_connection_is_refused_in_the_end() -> None:
+    stage = Stage()
+    too_large = [Create(f"/n{number}", bytes(300_000)) for number in range(4)]
+    with pytest.raises(ZnodeLimitExceeded, match="bytes in a request"):
+        stage.do(stage.patient.multi(too_large), *[BEFORE] * 3)
+    # A server that takes more is sent it.
+    assert 4 == len(stage.do(stage.patient.multi(too_large), *[BEFORE] * 2))
+
+
+def test_a_request_of_any_size_within_the_bound_is_repeated_for_as_long_as_it_takes() -> None:
+    stage = Stage()
+    create = Create("/n", bytes(ZNODE_REQUEST_BYTES_MAX - 66))
+    assert ZNODE_REQUEST_BYTES_MAX == request_bytes([create])
+    assert ["/n"] == stage.do(stage.patient.multi([create]), *[BEFORE] * 9)
+    above = [SetData("/n", bytes(ZNODE_REQUEST_BYTES_MAX - 65))]
+    with pytest.raises(ZnodeLimitExceeded):
+        stage.do(stage.patient.multi(above), *[BEFORE] * 9)
 
 
 def test_the_end_of_the_session_ends_the_patience() -> None:

@@ -1,0 +1,114 @@
+"""Writes to a real ZooKeeper, which cuts a connection at a frame larger than jute.maxbuffer."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from engine.controller.grouped_writes import write_groups
+from engine.host.coroutine import drive
+from engine.host.event_loop import EventLoop
+from engine.host.promise import Promise
+from engine.host.real import RealClock
+from engine.znode.errors import ZnodeLimitExceeded
+from engine.znode.kazoo_client import KazooZnodeClient, ZookeeperAddress
+from engine.znode.model import Create, SessionEvent
+from engine.znode.patient import PatientZnodeClient
+from tests.cluster.java_tools import NO_TOOLS, JavaTools
+from tests.cluster.real_kafka import JAVA
+from tests.soak.broker_process import free_port
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(JavaTools.found() is None, reason=NO_TOOLS),
+]
+_DEADLINE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of a ZooKeeper with its default bounds."""
+    port, folder = free_port(), tmp_path_factory.mktemp("zookeeper")
+    libs = os.environ["KCTL_TEST_KAFKA_LIBS"]
+    main = "org.apache.zookeeper.server.ZooKeeperServerMain"
+    command = [*JAVA, "-Dzookeeper.admin.enableServer=false", "-cp", f"{libs}/*", main]
+    process = subprocess.Popen(
+        [*command, str(port), str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    deadline_s = time.monotonic() + _DEADLINE_S
+    while not _listens(port):
+        assert process.poll() is None, "ZooKeeper ended"
+        assert time.monotonic() < deadline_s, "ZooKeeper does not listen"
+        time.sleep(0.05)
+    yield f"127.0.0.1:{port}"
+    process.kill()
+    process.wait()
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+class Session:
+    """A broker's session, on a loop of its own; `events` are those of its connection."""
+
+    def __init__(self, address: str) -> None:
+        self.loop = EventLoop()
+        clock = RealClock()
+        kazoo = KazooZnodeClient(
+            ZookeeperAddress(address),
+            self.loop,
+            clock,
+            session_timeout_ms=18_000,
+            connection_timeout_ms=18_000,
+        )
+        self.client = PatientZnodeClient(kazoo)
+        self.events: list[SessionEvent] = []
+        self.client.on_session = self.events.append
+        self.run(self.client.connect())
+
+    def run(self, work: Coroutine[Any, None, Any]) -> Any:
+        promise: Promise[Any] = drive(work)
+        promise.watch(lambda: self.loop.call_soon(self.loop.stop))
+        self.loop.call_at(RealClock().monotonic_ms() + int(_DEADLINE_S * 1000), self.loop.stop)
+        self.loop.run()
+        return promise.result()
+
+    def close(self) -> None:
+        self.run(self.client.close())
+        self.loop.close()
+
+
+@pytest.fixture
+def session(zookeeper: str) -> Iterator[Session]:
+    session = Session(zookeeper)
+    yield session
+    session.close()
+
+
+def test_three_hundred_topics_of_three_hundred_partitions_are_written(session: Session) -> None:
+    # 2.7 MB: a transaction of all would end the connection, again and again.
+    groups = [[Create(f"/topic-{number}", bytes(9_000))] for number in range(300)]
+    results = session.run(write_groups(session.client.multi, groups))
+    assert [[f"/topic-{number}"] for number in range(300)] == results
+    assert [SessionEvent.CONNECTED] == session.events
+
+
+def test_a_request_that_ends_its_connection_is_not_repeated_for_ever(session: Session) -> None:
+    too_large = [Create(f"/large-{number}", bytes(600_000)) for number in range(2)]
+    with pytest.raises(ZnodeLimitExceeded):
+        session.run(session.client.multi(too_large))
+    assert SessionEvent.EXPIRED not in session.events
+    assert session.run(session.client.exists("/large-0")) is None
+    # The largest that a server of this bound takes.
+    session.run(session.client.multi([Create("/largest", bytes(0xFFFFF - 200))]))
