@@ -34,6 +34,7 @@ from engine.kafka_errors import (
 )
 from engine.wire import messages
 
+_INT_MAX = (1 << 31) - 1
 _NUMBERS = frozenset((ConfigType.SHORT, ConfigType.INT, ConfigType.LONG, ConfigType.DOUBLE))
 
 
@@ -190,11 +191,11 @@ def _range_rule(valid: str, number: float) -> str:
 def require_own_id(name: str, broker_id: int, *, what: str = "Node", alternative: str = "") -> None:
     """Raise InvalidRequest unless a name is this broker's id; the rest is for the message."""
     try:
-        # Java's numbers: digits and a sign; more would be no id of any broker.
-        number = int(name) if len(name) <= 11 and name.isascii() and "_" not in name else None
+        # As Java's parseInt: a sign and digits, any zeros before them, within an int.
+        number = int(name) if name.isascii() and "_" not in name else None
     except ValueError:
         number = None
-    if number is None or name != name.strip():
+    if number is None or name != name.strip() or not -_INT_MAX - 1 <= number <= _INT_MAX:
         raise InvalidRequest(f"{what} id must be an integer, but it is: {name}")
     if number != broker_id:
         expected = f"{broker_id}{alternative}"

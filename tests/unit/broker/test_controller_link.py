@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from engine.broker.controller_link import BrokerStopped, ControllerLink
 from engine.broker.peers import Peers, Serve
 from engine.errors import api_error
@@ -126,6 +128,23 @@ def test_a_controller_that_fails_to_serve_fails_the_request_alone() -> None:
     assert stage.ask().error is error
     stage.serve(2, Promise.of(RESPONSE()))
     assert stage.ask().error is None
+
+
+def test_requests_to_one_controller_go_over_one_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    link = Peers.link
+
+    def counting(self: Peers, broker: BrokerNode) -> Any:
+        made.append(broker.broker_id)
+        return link(self, broker)
+
+    monkeypatch.setattr(Peers, "link", counting)
+    stage = Stage()
+    for controller_id in (2, 2, 3, 3):
+        stage.lead(controller_id)
+        stage.serve(controller_id, Promise.of(RESPONSE()))
+        assert stage.ask().is_kept
+    assert [2, 3] == made
 
 
 def test_a_stop_fails_what_is_not_answered() -> None:

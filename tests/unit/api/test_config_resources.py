@@ -1,0 +1,27 @@
+"""Names of the brokers whose settings a request is about."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.api.config_resources import InvalidRequest, require_own_id
+
+
+@pytest.mark.parametrize("name", ["7", "+7", "007", "0" * 40 + "7"])
+def test_a_number_is_read_as_java_reads_it(name: str) -> None:
+    require_own_id(name, 7)
+
+
+@pytest.mark.parametrize("name", ["8", "-7", "2147483647", "-2147483648"])
+def test_another_brokers_number_is_refused_as_that(name: str) -> None:
+    with pytest.raises(InvalidRequest, match=f"expected 7, but received {name}"):
+        require_own_id(name, 7)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "x", " 7", "7 ", "1_0", "7.0", "٧", "2147483648", "-2147483649", "9" * 11, "9" * 5000],
+)
+def test_what_is_no_int_is_refused_as_that(name: str) -> None:
+    with pytest.raises(InvalidRequest, match="Node id must be an integer"):
+        require_own_id(name, 7)
