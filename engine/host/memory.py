@@ -97,6 +97,7 @@ class _Failure(NamedTuple):
     """An operation that was told to fail."""
 
     operation: str
+    path_start: str
     path_end: str
     code: int
     skip: int
@@ -222,15 +223,22 @@ class MemoryFiles:
         self._stop_at, self._stopped = None, False
 
     def fail(
-        self, operation: str, code: int, *, path_end: str = "", skip: int = 0, times: int = 1
+        self,
+        operation: str,
+        code: int,
+        *,
+        path_start: str = "",
+        path_end: str = "",
+        skip: int = 0,
+        times: int = 1,
     ) -> None:
         """Let the next `times` operations of this kind fail with errno `code`.
 
         `operation` is the word an error message carries: open, create, stat, read, write,
-        truncate, sync, rename, remove, list. Only paths that end with `path_end` count, and of
-        those the first `skip` still work.
+        truncate, sync, rename, remove, list. Only paths that begin with `path_start` and end with
+        `path_end` count, and of those the first `skip` still work.
         """
-        self._failures.append(_Failure(operation, path_end, code, skip, times))
+        self._failures.append(_Failure(operation, path_start, path_end, code, skip, times))
 
     def work_again(self) -> None:
         """Forget every failure that was told and has not come yet."""
@@ -429,7 +437,9 @@ class MemoryFiles:
 
     def _check_failures(self, operation: str, path: str) -> None:
         for index, failure in enumerate(self._failures):
-            if failure.operation != operation or not path.endswith(failure.path_end):
+            if failure.operation != operation:
+                continue
+            if not path.startswith(failure.path_start) or not path.endswith(failure.path_end):
                 continue
             if failure.skip:
                 self._failures[index] = failure._replace(skip=failure.skip - 1)

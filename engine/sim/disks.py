@@ -7,6 +7,7 @@
 | disk full | everything so far; nothing more is written until there is room |
 | cut amid | as above, before a change that any callback makes: a file is written, synced, renamed |
 | sync failed | what was unsynced is lost with the next power cut, even if synced again |
+| directory failed | nothing below it is changed or synced until it is healed; others work |
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _MANY = 1 << 30
 #: Operations that need room.
 _WRITING = ("write", "create")
 _SECTOR_BYTES = 512
+#: What fails below a directory that has failed. Reads are served, as from the page cache.
+_CHANGING = ("create", "write", "truncate", "sync", "rename", "remove")
 
 
 class Disk:
@@ -29,6 +32,10 @@ class Disk:
     def __init__(self, clock: Clock) -> None:
         self.files = MemoryFiles(clock=clock)
         self.is_full = False
+        #: The directory that failed last.
+        self.failed_last = ""
+        #: Directories of which nothing can be changed now.
+        self._failed: set[str] = set()
         #: Whether a sync failed: what it left behind is on no disk, whatever was synced later.
         self.has_failed_sync = False
 
@@ -50,19 +57,50 @@ class Disk:
 
     def _become(self, files: MemoryFiles) -> None:
         self.files = files
+        self._refuse()
+
+    def _refuse(self) -> None:
+        """Have the files refuse what this disk does not do now."""
+        self.files.work_again()
+        for directory in sorted(self._failed):
+            for operation in _CHANGING:
+                self.files.fail(operation, errno.EIO, path_start=directory, times=_MANY)
         if self.is_full:
-            self.fill()
+            for operation in _WRITING:
+                self.files.fail(operation, errno.ENOSPC, times=_MANY)
+
+    def has_failed(self, directory: str) -> bool:
+        """Tell whether nothing below a directory can be changed now."""
+        return directory in self._failed
+
+    def fail_directory(self, directory: str) -> None:
+        """Fail all changes below a directory."""
+        self.has_failed_sync = True
+        self.failed_last = directory
+        self._failed.add(directory)
+        self._refuse()
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder and its files, as an operator does."""
+        for name in self.files.list_dir(path):
+            self.files.remove(f"{path}/{name}")
+        self.files.remove(path)
+        self.files.sync_dir(path.rpartition("/")[0])
+
+    def heal_directory(self, directory: str) -> None:
+        """Have a directory back as it was."""
+        self._failed.discard(directory)
+        self._refuse()
 
     def fill(self) -> None:
         """Refuse all that needs room."""
         self.is_full = True
-        for operation in _WRITING:
-            self.files.fail(operation, errno.ENOSPC, times=_MANY)
+        self._refuse()
 
     def make_room(self) -> None:
         """Refuse nothing any more."""
         self.is_full = False
-        self.files.work_again()
+        self._refuse()
 
     def fail_sync(self) -> None:
         """Let the next sync fail."""

@@ -21,6 +21,10 @@ STORE = "store"
 _SLOW_MS = 800
 #: How long a controller stands still while a broker goes and comes back.
 _BOUNCE_MS = 1_500
+#: How much later the loop hears of work that has ended on a thread.
+_LATE_MS = 1_200
+#: How often an operator looks for directories that are offline, once all faults are taken back.
+_CARE_MS = 3_000
 _CLOCK_JUMP_MS = 1_800_000
 #: How many changes a disk makes at most before it stops in their midst.
 _CHANGES_MAX = 60
@@ -61,6 +65,13 @@ class Injector:
         """Take back every fault that lasts."""
         for number in list(self._running):
             self._take_back(number)
+        self._look_after_directories()
+
+    def _look_after_directories(self) -> None:
+        """Restart brokers whose directories are offline, now and again: some fail late."""
+        for node in self._nodes.values():
+            node.restart_if_directory_is_offline()
+        self._loop.at(self._loop.now_ms + _CARE_MS, self._look_after_directories)
 
     def _take_back(self, number: int) -> None:
         undo = self._running.pop(number, None)
@@ -106,7 +117,13 @@ class Injector:
                 | FaultKind.STORE_RESTART
             ):
                 self._disturb_store(fault, node)
-            case FaultKind.DISK_FULL | FaultKind.SYNC_ERROR | FaultKind.CUT_AMID:
+            case (
+                FaultKind.DISK_FULL
+                | FaultKind.SYNC_ERROR
+                | FaultKind.CUT_AMID
+                | FaultKind.DIRECTORY_FAILED
+                | FaultKind.LATE_WORK
+            ):
                 self._disturb_disk(fault, node)
             case FaultKind.CLOCK_JUMP:
                 jump_ms = fault.duration_ms if fault.other % 2 else -fault.duration_ms
@@ -286,9 +303,31 @@ class Injector:
         elif fault.kind is FaultKind.CUT_AMID:
             node.disk.stop_after(fault.other % _CHANGES_MAX)
             self._until(fault, node.disk.go_on)
+        elif fault.kind is FaultKind.DIRECTORY_FAILED:
+            self._lose_directory(fault, node)
+        elif fault.kind is FaultKind.LATE_WORK:
+            node.machine.thread_delay_ms += _LATE_MS
+
+            def catch_up() -> None:
+                node.machine.thread_delay_ms -= _LATE_MS
+
+            self._until(fault, catch_up)
         elif not node.disk.is_full:
             node.disk.fill()
             self._until(fault, node.disk.make_room)
+
+    def _lose_directory(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Have a log directory fail; once it works again the broker is restarted, to read it."""
+        directory = node.log_dirs[fault.other % len(node.log_dirs)]
+        if node.disk.has_failed(directory):
+            return
+        node.disk.fail_directory(directory)
+
+        def heal() -> None:
+            node.disk.heal_directory(directory)
+            node.restart_if_directory_is_offline()
+
+        self._until(fault, heal)
 
 
 def _is_controller(node: SimulatedBroker) -> bool:

@@ -44,7 +44,7 @@ from engine.sim.epochs import EpochRules
 from engine.sim.histories import History
 from engine.sim.logs import content_batches, epochs_rise
 from engine.sim.losses import LossRules, Rules
-from engine.sim.node import LOG_DIR, SimulatedBroker
+from engine.sim.node import SimulatedBroker
 from engine.sim.records import id_of
 from engine.sim.sessions import SessionRules
 from engine.sim.topics import Topics
@@ -332,7 +332,7 @@ class Invariants:
             self.broke("R3", text, key)
 
     def _has_files(self, broker_id: int, key: TopicPartition) -> bool:
-        return self._nodes[broker_id].disk.files.exists(f"{LOG_DIR}/{key}")
+        return self._nodes[broker_id].has_files(str(key))
 
     def _min_isr(self, topic: str) -> int:
         """Return the lowest of what a topic was told to have: brokers hear of changes late."""

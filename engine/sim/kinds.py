@@ -29,6 +29,8 @@ class FaultKind(Enum):
     EXPIRE = "expire"
     DISK_FULL = "disk-full"
     SYNC_ERROR = "sync-error"
+    DIRECTORY_FAILED = "directory-failed"
+    LATE_WORK = "late-work"
     CLOCK_JUMP = "clock-jump"
     STORE_RESTART = "store-restart"
     DEPOSE = "depose"
@@ -92,6 +94,8 @@ DURATIONS = {
     FaultKind.EXPIRE: (0, 1),
     FaultKind.DISK_FULL: (1_000, 10_000),
     FaultKind.SYNC_ERROR: (0, 1),
+    FaultKind.DIRECTORY_FAILED: (500, 8_000),
+    FaultKind.LATE_WORK: (1_000, 8_000),
     FaultKind.CLOCK_JUMP: (0, 3_600_000),
     FaultKind.STORE_RESTART: (100, 4_000),
     FaultKind.DEPOSE: (0, 1),
@@ -126,6 +130,17 @@ THEMES = (
     (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),
     # Files that are written, synced and renamed in an order that has a reason.
     (FaultKind.CUT_AMID, FaultKind.HAND_OVER, FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC),
+    # One directory that fails beside another that works.
+    (FaultKind.DIRECTORY_FAILED, FaultKind.HAND_OVER, FaultKind.MOVE),
+    (
+        FaultKind.DIRECTORY_FAILED,
+        FaultKind.DELETE_TOPIC,
+        FaultKind.CREATE_TOPIC,
+        FaultKind.LATE_WORK,
+    ),
+    # Flushes whose end is heard of late: truncations, rolls, deletions, power cuts meanwhile.
+    (FaultKind.LATE_WORK, FaultKind.POWER_CUT, FaultKind.CUT, FaultKind.HAND_OVER),
+    (FaultKind.LATE_WORK, FaultKind.DEAF, FaultKind.HAND_OVER, FaultKind.POWER_CUT),
     # Reassignments that their controller does not live to see the end of.
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.DEPOSE, FaultKind.KILL),
     (FaultKind.MOVE, FaultKind.CANCEL_MOVE, FaultKind.BOUNCE, FaultKind.RESET),

@@ -51,6 +51,8 @@ class Machine:
         #: Whether the machine itself is up: only then somebody answers for a process that is gone.
         self.has_power = True
         self.wall_offset_ms = 0
+        #: How much later the loop hears of what has ended on a worker thread.
+        self.thread_delay_ms = 0
         self.connections: dict[MemoryConnection, None] = {}
         self.clock = MachineClock(self)
         self._events = events
@@ -153,5 +155,9 @@ class MachineTimers:
         machine.loop.soon(partial(machine.enter, self.life, callback))
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
-        """The same: there is one thread."""
-        self.call_soon(callback)
+        """The same, later where the machine is slow: there is one thread."""
+        delay_ms = self.machine.thread_delay_ms
+        if delay_ms:
+            self.call_at(self.clock.monotonic_ms() + delay_ms, callback)
+        else:
+            self.call_soon(callback)

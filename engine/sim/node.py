@@ -21,6 +21,7 @@ from engine.config.settings import BrokerSettings
 from engine.host.coroutine import drive
 from engine.host.memory import SeededEntropy
 from engine.host.promise import Promise
+from engine.log.log_manager import DuplicateLog
 from engine.sim.disks import Disk
 from engine.sim.machine import Machine, MachineTimers
 from engine.sim.network import SimulatedNetwork
@@ -28,7 +29,8 @@ from engine.sim.store import SimulatedZnodeClient, StoreServer
 from engine.znode.patient import PatientZnodeClient
 
 BROKER_PORT = 9092
-LOG_DIR = "/data"
+#: The log directories of a broker, of which one or all are used.
+LOG_DIRS = ("/data", "/more")
 #: How long after its end a process is started again.
 RESTART_MS = 1_000
 #: A stop in order that lasts longer ends with a kill.
@@ -69,7 +71,9 @@ class SimulatedBroker:
         *,
         random: Random,
         events: NodeEvents,
+        log_dir_count: int = 1,
     ) -> None:
+        self.log_dirs = LOG_DIRS[:log_dir_count]
         self.broker_id = broker_id
         self.machine = machine
         self.disk = Disk(machine.clock)
@@ -97,6 +101,18 @@ class SimulatedBroker:
         """Tell whether the broker serves."""
         return self.broker is not None and self.machine.is_running
 
+    def has_files(self, name: str) -> bool:
+        """Tell whether a log has a folder of this name in any directory."""
+        return any(self.disk.files.exists(f"{path}/{name}") for path in self.log_dirs)
+
+    def restart_if_directory_is_offline(self) -> None:
+        """Restart a broker with a log directory offline, as an operator does: it is read then."""
+        broker = self.broker
+        if broker is None or self.machine.is_paused:
+            return
+        if any(directory.offline for directory in broker.storage.logs.directories):
+            self.stop()
+
     # Lives
 
     def start(self) -> None:
@@ -111,7 +127,7 @@ class SimulatedBroker:
             {
                 "broker.id": str(self.broker_id),
                 "listeners": f"PLAINTEXT://{self.name}:{BROKER_PORT}",
-                "log.dirs": LOG_DIR,
+                "log.dirs": ",".join(self.log_dirs),
                 "zookeeper.connect": "store:2181",
                 **self._settings,
             }
@@ -149,6 +165,8 @@ class SimulatedBroker:
     def _opened(self, opening: Promise[Broker]) -> None:
         if opening.error is not None:
             self._events.told(self.name, f"does not start: {opening.error}")
+            if isinstance(opening.error, DuplicateLog):
+                self._remove_copy(opening.error)
             self._end_after_callback()
             return
         self.broker = opening.result()
@@ -156,6 +174,16 @@ class SimulatedBroker:
         self._events.told(self.name, f"is up, epoch {self.broker.epoch}")
         if self._has_given_up:
             self.machine.loop.soon(self.stop)
+
+    def _remove_copy(self, duplicate: DuplicateLog) -> None:
+        """Remove the copy in the directory that has failed, as the broker's message advises.
+
+        A partition that was moved away and back while its directory was offline has two copies.
+        """
+        directory = self.disk.failed_last
+        if not self.disk.has_failed(directory):
+            self._events.told(self.name, f"the copy in {directory} is removed")
+            self.disk.remove_folder(f"{directory}/{duplicate.topic_partition}")
 
     def _gave_up(self, reason: str) -> None:
         self._events.gave_up(self, reason)

@@ -38,7 +38,7 @@ from engine.sim.loop import VirtualLoop
 from engine.sim.losses import Rules
 from engine.sim.machine import Machine
 from engine.sim.network import SimulatedNetwork
-from engine.sim.node import BROKER_PORT, LOG_DIR, SimulatedBroker
+from engine.sim.node import BROKER_PORT, SimulatedBroker
 from engine.sim.operator import Operator
 from engine.sim.phases import watch_phases
 from engine.sim.plan import Fault, Plan
@@ -125,6 +125,7 @@ class Simulation:
             settings,
             random=self._random(machine.name),
             events=self,
+            log_dir_count=self.plan.log_dir_count,
         )
         self._nodes_by_machine[machine.name] = node
 
@@ -180,8 +181,9 @@ class Simulation:
     def lost_writes(self, node: SimulatedBroker) -> None:
         """Note a power cut, and look at what it has left."""
         self.invariants.lost_writes(node.broker_id)
-        if broken := unreadable_files(node.disk.files, LOG_DIR):
-            self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
+        for log_dir in node.log_dirs:
+            if broken := unreadable_files(node.disk.files, log_dir):
+                self.invariants.broke("L8", f"{node.name} finds {', '.join(broken)}")
 
     # Topics that grow, come and go
 

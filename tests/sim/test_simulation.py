@@ -100,6 +100,35 @@ def test_a_planted_fault_is_found_at_once(name: str) -> None:
     assert first_failing_seed(name, 5).seed is not None
 
 
+@pytest.mark.slow
+def test_a_directory_that_fails_is_offline_alone_and_comes_back() -> None:
+    plan = plan_of(1)._replace(
+        log_dir_count=2,
+        topics=(3,),
+        is_unclean_allowed=False,
+        faults=tuple(
+            Fault(4_000 + 5_000 * number, FaultKind.DIRECTORY_FAILED, str(number + 1), 3_000, other)
+            for number, other in enumerate((0, 1, 0))
+        ),
+    )
+    result = run_plan(plan, is_traced=True)
+    assert result.violation is None
+    lines = "\n".join(result.lines)
+    assert "Stopping serving replicas in dir /data" in lines
+    assert "Stopping serving replicas in dir /more" in lines
+    assert "gives up" not in lines
+    assert result.election_count > 3
+
+
+@pytest.mark.slow
+def test_a_machine_whose_threads_are_heard_late_loses_nothing() -> None:
+    late = Fault(1_000, FaultKind.LATE_WORK, "leader", 8_000)
+    plan = plan_of(2)._replace(faults=(late, late._replace(at_ms=12_000, whom="follower")))
+    result = run_plan(plan)
+    assert result.violation is None
+    assert result.acknowledged_count > 0
+
+
 def test_every_planted_fault_has_a_name_and_a_reason() -> None:
     names = [mutant.name for mutant in MUTANTS]
     assert len(names) == len(set(names)) >= 15
