@@ -54,7 +54,7 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from engine.model import TopicPartition, new_tuple
-from engine.replication.delayed_fetch import FetchResult, FetchResults
+from engine.replication.delayed_fetch import FetchResult, FetchResults, release_results
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition_types import FetchClient, FetchParams, FetchSpec
 from engine.replication.replica_manager import ReplicaManager
@@ -175,11 +175,16 @@ class Fetch:
         exchange: Exchange,
     ) -> EncodedResponse:
         records = FetchedRecords(exchange.api_version)
-        fetched = [
-            (partition, self.answer_of(partition, result, records))
-            for partition, (_, result) in zip(partitions, results, strict=True)
-        ]
-        parts = self.encoded(context, fetched + refused, exchange)
+        try:
+            fetched = [
+                (partition, self.answer_of(partition, result, records))
+                for partition, (_, result) in zip(partitions, results, strict=True)
+            ]
+            parts = self.encoded(context, fetched + refused, exchange)
+        except BaseException:
+            # No response leaves that would let the files go.
+            release_results(results)
+            raise
         return EncodedResponse(parts, records.release if records.has_regions else None)
 
     @staticmethod

@@ -290,7 +290,9 @@ def region_of(
     size = records.size_bytes
     descriptor = None if records.file is None else records.file.fileno()
     if descriptor is None:
-        data = records.read()
-        records.release()
+        try:
+            data = records.read()
+        finally:
+            records.release()
         return data, len(data), None
     return new_tuple(FileRegion, (descriptor, records.position, size)), size, records.release

@@ -29,7 +29,7 @@ from engine.api.fetch_session import (
     SessionPartition,
 )
 from engine.api.usual_fetch import region_of
-from engine.host.ports import Clock
+from engine.host.ports import Clock, SendPart
 from engine.host.promise import Promise
 from engine.limits import JOINED_FETCH_BYTES_MAX
 from engine.log.log_types import FetchSlice
@@ -237,7 +237,10 @@ class StandingSession:
     def _respond(
         self, _fetch: SessionStandingFetch, here: Partition, records: bytes | FetchSlice
     ) -> bool:
-        """Respond with records of one partition; False if the session has gone on without this."""
+        """Respond with records of one partition; False if the session has gone on without this.
+
+        Raises StorageError where they cannot be read, with nothing done.
+        """
         session = self.session
         partition = self._partitions[here.topic_partition]
         key = partition.key
@@ -245,13 +248,14 @@ class StandingSession:
         if session.epoch != self.epoch or session.partitions.get(key) is not partition:
             return False
         assert isinstance(topic_id, bytes)
+        sent = records if isinstance(records, bytes) else region_of(records)
         # Those that had no bytes yet come first next time.
         session.partitions[key] = session.partitions.pop(key)
         log, watermark = here.log, here.high_watermark
         start = log.log_start_offset
         partition.note_offsets(watermark, start)
         correlation_id = self._correlation_id
-        size = len(records) if isinstance(records, bytes) else records.size_bytes
+        size = len(sent) if isinstance(sent, bytes) else sent[1]
         head = head_of_replica_response(
             correlation_id or 0,
             session.id,
@@ -263,7 +267,7 @@ class StandingSession:
             head = head[RESPONSE_HEADER_BYTES:]
         response, self._response = self._response, None
         assert response is not None
-        response.keep(_joined(head, records))
+        response.keep(_joined(head, sent))
         return True
 
     def _is_over(self, results: FetchResults) -> None:
@@ -271,6 +275,7 @@ class StandingSession:
         self._forget()
         response, self._response = self._response, None
         if response is None:
+            assert not results, "records that were read for no request are released by nobody"
             return
         partitions = [self._partitions[topic_partition] for topic_partition, _ in results]
         body = self._answer_all(self.session, self.epoch, partitions, results)
@@ -285,11 +290,13 @@ class StandingSession:
             del self._standing[self.session.id]
 
 
-def _joined(head: bytes, records: bytes | FetchSlice) -> FollowerResponse:
+def _joined(
+    head: bytes, records: bytes | tuple[SendPart, int, Callable[[], None] | None]
+) -> FollowerResponse:
     """Return a response as it is sent; a region of a file stays one."""
     if isinstance(records, bytes):
         if len(records) <= JOINED_FETCH_BYTES_MAX:
             return head + records + TAGS_BEHIND_RECORDS
         return EncodedResponse([head, records, TAGS_BEHIND_RECORDS])
-    part, _, release = region_of(records)
+    part, _, release = records
     return EncodedResponse([head, part, TAGS_BEHIND_RECORDS], release)

@@ -80,10 +80,15 @@ def read_slice(
             segments, segment, start_offset, max_bytes, bounds, at_least_one_batch
         )
     if with_aborted:
-        upper = _upper_bound_of(segments, fetch_slice, bounds)
-        fetch_slice.aborted_transactions = (
-            collect_aborted(segments, start_offset, upper) if fetch_slice.size_bytes else ()
-        )
+        try:
+            upper = _upper_bound_of(segments, fetch_slice, bounds)
+            fetch_slice.aborted_transactions = (
+                collect_aborted(segments, start_offset, upper) if fetch_slice.size_bytes else ()
+            )
+        except BaseException:
+            # Nobody else has the region that it was found for.
+            fetch_slice.release()
+            raise
     return fetch_slice
 
 

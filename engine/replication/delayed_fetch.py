@@ -52,6 +52,15 @@ class FetchResult(NamedTuple):
 
 
 FetchResults: TypeAlias = list[tuple[TopicPartition, FetchResult]]
+
+
+def release_results(results: FetchResults) -> None:
+    """Let the files of results go that are not sent; those that went already stay so."""
+    for _, result in results:
+        if result.records is not None:
+            result.records.release()
+
+
 #: Reads partitions as they are now.
 ReadNow: TypeAlias = Callable[
     [FetchParams, Iterable[tuple[TopicPartition, FetchSpec]]], FetchResults

@@ -42,6 +42,7 @@ from engine.replication.delayed_fetch import (
     FetchResults,
     UsualDelayedFetch,
     WaitingPartition,
+    release_results,
 )
 from engine.replication.delayed_produce import DelayedProduce, ProduceResult, ProduceResults
 from engine.replication.effects import (
@@ -337,7 +338,7 @@ class ReplicaManager:
         fetched: FetchResults | Promise[FetchResults] = results
         if not is_over and total_bytes < params.min_bytes:
             operation = self._delayed_fetch(params, specs, results, stand)
-            _release(results)
+            release_results(results)
             fetched = operation.promise
             # Looked at a single time: nothing runs beside this, and a look leads to nothing.
             if operation.can_complete():
@@ -577,9 +578,3 @@ class ReplicaManager:
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:
     """Tell whether an append of these acks, other than 1, is complete without a wait."""
     return required_acks == ACKS_ALL and not partition.followers and not partition.is_under_min_isr
-
-
-def _release(results: FetchResults) -> None:
-    for _, result in results:
-        if result.records is not None:
-            result.records.release()

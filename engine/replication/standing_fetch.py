@@ -35,8 +35,8 @@ from engine.timing.purgatory import DelayedOperation
 
 #: Takes an answer to a spec, on a turn of its own, and tells the fetch what became of it.
 Give: TypeAlias = "Callable[[NearStandingFetch, TopicPartition, FetchSpec, LeaderAnswer], None]"
-#: Answers a session's request with records of one partition; False, with nothing done, if the
-#: session is another by now.
+#: Answers a session's request with records of one partition; with nothing done, False if the
+#: session is another by now, and a StorageError where the records cannot be read.
 Respond: TypeAlias = "Callable[[SessionStandingFetch, Partition, bytes | FetchSlice], bool]"
 
 
@@ -240,6 +240,7 @@ class SessionStandingFetch(StandingFetch):
     ```
      asked ──── look: records of one partition ────> answered ──── ask: that one moved ────> asked
        └──────── all else, the deadline ────> over <───────────────── (what came meanwhile) ───┘
+                      answered ── the deadline ──> over, and nothing is read: nobody asked
     ```
 
     A session is told of all that is new at once: where others have moved too, it is over.
@@ -265,6 +266,16 @@ class SessionStandingFetch(StandingFetch):
         self._moved: set[object] = set(moved)
         self._unseen: set[object] = set()
 
+    def keep(self, read: ReadNow) -> None:
+        """Keep the promise with what is there now; with nothing where no request waits for it.
+
+        What is read for nobody would be sent, and released, by nobody.
+        """
+        if self.is_asked:
+            super().keep(read)
+        else:
+            self.promise.keep([])
+
     def look(self, key: object) -> bool:
         """Answer the request with the records of a partition, if that is usual."""
         if not self.is_asked:
@@ -278,7 +289,12 @@ class SessionStandingFetch(StandingFetch):
     def _hand_on(self, partition: Partition, spec: FetchSpec, records: bytes | FetchSlice) -> bool:
         topic_partition, moved = partition.topic_partition, self._moved
         moved.discard(topic_partition)
-        if moved or not self._respond(self, partition, records):
+        try:
+            is_answered = not moved and self._respond(self, partition, records)
+        except StorageError:
+            # Read once more, with all others, it is an error of its partition.
+            is_answered = False
+        if not is_answered:
             if not isinstance(records, bytes):
                 records.release()
             return True

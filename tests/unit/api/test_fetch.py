@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from engine.api.admission import Session, allow_all
 from engine.api.exchange import EncodedResponse, Exchange
 from engine.api.fetch import Fetch, FetchDeps
-from engine.host.ports import FileRegion
+from engine.host.memory import MemoryFiles
+from engine.host.ports import FileRegion, LogDirOffline
 from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
 from engine.log.producer_state import AppendOrigin
@@ -23,6 +25,7 @@ from engine.wire.codec import message_codec
 from engine.wire.fetch_bytes import decode_fetch_request
 from tests.unit.api.data_stage import T0, TOPIC_ID, DataStage, fetch_request
 from tests.unit.log.writing import NOW_MS, end_of_transaction, sent, sent_by
+from tests.unit.replication.replicas import borrowed_segments
 
 VERSIONS = range(18)
 FOLLOWER = {"replica_id": 2}
@@ -267,6 +270,24 @@ def test_large_records_of_a_file_without_descriptor_leave_as_bytes() -> None:
     stage = DataStage()
     stage.produce(sent(1, value=b"x" * 200_000))
     assert stage.manager.find(T0).log.size_bytes == len(stage.fetch(0).records)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "reads_before"),
+    [pytest.param({0: 0, 1: 0}, 1, id="two"), pytest.param({1: 0}, 0, id="one, the fast path")],
+)
+def test_a_fetch_that_fails_while_it_is_answered_gives_its_segments_back(
+    offsets: dict[int, int], reads_before: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = MemoryFiles()
+    stage = DataStage(files=files)
+    stage.produce(*[sent(1, value=b"x" * 200_000)] * 2)
+    borrowed = borrowed_segments(monkeypatch)
+    files.fail("read", errno.EIO, path_end="t-1/00000000000000000000.log", skip=reads_before)
+    body = message_codec("FetchRequest", 17).encode(fetch_request(17, offsets))
+    with pytest.raises(LogDirOffline):
+        stage.send_raw("Fetch", 17, body)
+    assert [] == borrowed
 
 
 def test_a_session_may_be_left_to_itself() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
 
+from engine.host.memory import MemoryFiles
+from engine.limits import SENDFILE_BYTES_MIN
 from engine.model import TopicPartition
 from engine.replication.partition_types import PartitionState
 from tests.unit.api.data_stage import DataStage
 from tests.unit.api.follower import Follower
 from tests.unit.log.writing import sent
+from tests.unit.replication.replicas import borrowed_segments
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 SIZE = len(sent(1))
@@ -19,8 +23,8 @@ SIZE = len(sent(1))
 class Leading:
     """A leader of two partitions, and a follower whose session stands; whole fetches counted."""
 
-    def __init__(self) -> None:
-        self.stage = DataStage((1, 2, 3))
+    def __init__(self, files: MemoryFiles | None = None) -> None:
+        self.stage = DataStage((1, 2, 3), files=files)
         self.follower = Follower(self.stage)
         self.append(T0)
         self.append(T1)
@@ -35,8 +39,9 @@ class Leading:
 
         self.stage.manager.fetch = counting  # type: ignore[method-assign]
 
-    def append(self, key: TopicPartition) -> None:
-        info = self.stage.manager.find(key).append(memoryview(bytearray(sent(1))), 1)
+    def append(self, key: TopicPartition, value: bytes = b"v" * 10) -> None:
+        batch = memoryview(bytearray(sent(1, value=value)))
+        info = self.stage.manager.find(key).append(batch, 1)
         self.stage.manager.perform(info.effects)
         self.stage.timers.run_until_idle()
 
@@ -145,3 +150,42 @@ def test_two_sessions_stand_side_by_side_and_commit_what_both_have(leading: Lead
             follower.ask("usual")
         assert end == here.high_watermark
     assert 0 == leading.whole_count
+
+
+def test_a_deadline_between_two_requests_borrows_no_segment(
+    leading: Leading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    borrowed = borrowed_segments(monkeypatch)
+    leading.append(T0)
+    frames = list(leading.follower.frames)
+    for key in (T0, T1):
+        leading.append(key, b"v" * SENDFILE_BYTES_MIN)
+    leading.stage.pass_time(500)
+    assert (frames, []) == (leading.follower.frames, borrowed)
+
+
+def test_each_response_of_a_session_gives_its_segments_back(
+    leading: Leading, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    borrowed = borrowed_segments(monkeypatch)
+    frame_count = len(leading.follower.frames)
+    for _ in range(3):
+        for key in (T0, T1):
+            leading.append(key, b"v" * SENDFILE_BYTES_MIN)
+        leading.follower.ask("usual")
+        leading.stage.pass_time(500)
+    # The request that waited, and one in each turn.
+    assert (frame_count + 4, []) == (len(leading.follower.frames), borrowed)
+
+
+def test_records_that_cannot_be_read_are_an_error_of_their_partition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = MemoryFiles()
+    leading = Leading(files)
+    borrowed = borrowed_segments(monkeypatch)
+    log_path = "t-0/00000000000000000000.log"
+    files.fail("read", errno.EIO, path_end=log_path, times=2)
+    leading.append(T0, b"v" * SENDFILE_BYTES_MIN)
+    assert [(0, 56, -1, 0)] == leading.follower.said()
+    assert [] == borrowed

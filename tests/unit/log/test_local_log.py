@@ -49,6 +49,7 @@ from tests.unit.log.writing import (
     sent,
     sent_by,
 )
+from tests.unit.replication.replicas import borrowed_segments
 
 COORDINATOR = AppendOrigin.COORDINATOR
 
@@ -305,6 +306,23 @@ def test_aborted_transactions_come_with_the_records() -> None:
     assert [(1, 0, 4, 2)] == [entry[:4] for entry in found]
     assert log.read(5, 1 << 20, with_aborted=True).aborted_transactions == []
     assert log.read(0, 1 << 20).aborted_transactions is None
+
+
+def test_a_read_that_fails_after_its_region_was_found_lends_no_segment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, LogConfig())
+    value = bytes(SENDFILE_BYTES_MIN)
+    log.append_as_leader(sent_by(1, 0, value=value, is_transactional=True), 0, NOW_MS)
+    log.append_as_leader(end_of_transaction(1), 0, NOW_MS, COORDINATOR)
+    log.close(NOW_MS)
+    again, _ = open_log(files, LogConfig(), was_stopped_cleanly=True)
+    borrowed = borrowed_segments(monkeypatch)
+    files.fail("read", errno.EIO, path_end=".txnindex")
+    with pytest.raises(LogDirOffline):
+        again.read(0, 1 << 20, with_aborted=True)
+    assert [] == borrowed
 
 
 def test_the_indexes_of_a_flushed_segment_are_durable_before_there_is_another() -> None:
