@@ -41,7 +41,6 @@ class _DelayedTopics(DelayedOperation):
         super().__init__(deadline_ms)
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done
-        #: Kept by who completes it.
         self.late_topics: Promise[list[str]] = Promise()
 
     def can_complete(self) -> bool:
@@ -50,9 +49,17 @@ class _DelayedTopics(DelayedOperation):
             self.pending.pop()
         return not self.pending
 
-    def late(self) -> list[str]:
-        """Return what is not done now."""
-        return [topic for topic in reversed(self.pending) if not self._is_done(topic)]
+    def keep(self) -> None:
+        """Keep the promise with what is not done now; run by who completes it."""
+        promise = self.late_topics
+        late = [topic for topic in reversed(self.pending) if not self._is_done(topic)]
+        self.drop()
+        promise.keep(late)
+
+    def drop(self) -> None:
+        """Let go of the topics and the promise."""
+        self.pending = []
+        del self._is_done, self.late_topics
 
 
 class TopicWaiting:
@@ -118,7 +125,7 @@ class TopicWaiting:
         """Look again at the delayed requests about topics whose metadata changed."""
         for topic in sorted(topics):
             for operation in self._purgatory.check(topic):
-                operation.late_topics.keep([])
+                operation.keep()
 
     def _wait(
         self, topics: Iterable[str], timeout_ms: int, is_done: Callable[[str], bool]
@@ -126,16 +133,17 @@ class TopicWaiting:
         keys = list(topics)
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         operation = _DelayedTopics(deadline_ms, keys, is_done)
+        late_topics = operation.late_topics
         if self._purgatory.try_complete_else_watch(operation, keys):
-            operation.late_topics.keep([])
+            operation.keep()
         elif not operation.is_completed:
             self._on_waiting(deadline_ms)
-        return operation.late_topics
+        return late_topics
 
     def advance(self) -> None:
         """Answer what is past its deadline."""
         for operation in self._purgatory.advance(self._clock.monotonic_ms()):
-            operation.late_topics.keep(operation.late())
+            operation.keep()
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
@@ -144,4 +152,4 @@ class TopicWaiting:
     def stop(self) -> None:
         """Answer everything that waits, as if its time were over."""
         for operation in self._purgatory.drain():
-            operation.late_topics.keep(operation.late())
+            operation.keep()

@@ -195,7 +195,8 @@ class StandingSession:
         fetch = SessionStandingFetch(deadline_ms, params, waiting, leader, self._respond, moved)
         self.fetch = fetch
         self._standing[self.session.id] = self
-        fetch.promise.watch(lambda: self._is_over(fetch.promise.result()))
+        promise = fetch.promise
+        promise.watch(lambda: self._is_over(promise.result()))
         return fetch
 
     def _is_untold(self, key: TopicPartition, here: Partition) -> bool:
@@ -231,7 +232,8 @@ class StandingSession:
     def end(self) -> None:
         """Stand no more where no request waits: the session has gone on without this."""
         fetch = self.fetch
-        if fetch is not None and not fetch.is_asked and fetch.force_complete():
+        if fetch is not None and not fetch.is_asked:
+            fetch.abandon()
             self._forget()
 
     def _respond(
@@ -286,6 +288,7 @@ class StandingSession:
         response.keep(body)
 
     def _forget(self) -> None:
+        self.fetch = None
         if self._standing.get(self.session.id) is self:
             del self._standing[self.session.id]
 

@@ -98,8 +98,15 @@ class DelayedFetch(DelayedOperation):
 
     def keep(self, read: ReadNow) -> None:
         """Keep the promise with what is there now."""
+        promise = self.promise
         specs = [(waiting.topic_partition, waiting.spec) for waiting in self.waiting]
-        self.promise.keep(read(self.params, specs))
+        self.drop()
+        promise.keep(read(self.params, specs))
+
+    def drop(self) -> None:
+        """Let go of the partitions and the promise."""
+        self.waiting = ()
+        del self.promise
 
     def can_complete(self) -> bool:
         """Tell whether there is enough to read, or something that waiting does not mend."""
@@ -148,7 +155,13 @@ class UsualDelayedFetch(DelayedOperation):
 
     def keep(self, _read: ReadNow) -> None:
         """Keep the promise with what is there now."""
-        self.promise.keep(self._read())
+        promise, read = self.promise, self._read
+        self.drop()
+        promise.keep(read())
+
+    def drop(self) -> None:
+        """Let go of the reader and the promise."""
+        del self._read, self.promise
 
     def can_complete(self) -> bool:
         """Tell what a `DelayedFetch` of this partition alone would tell."""

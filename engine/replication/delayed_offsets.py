@@ -74,7 +74,14 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
 
     def keep(self) -> None:
         """Keep the promise of a completed operation."""
-        self.promise.keep(self.results())
+        promise, results = self.promise, self.results()
+        self.drop()
+        promise.keep(results)
+
+    def drop(self) -> None:
+        """Let go of the results and the promise."""
+        self._results, self._required = {}, {}
+        del self.promise
 
     def results(self) -> dict[TopicPartition, A]:
         """Return the results of a completed operation; what still waited has timed out."""

@@ -248,9 +248,10 @@ class ReplicaManager:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         produce = DelayedProduce(deadline_ms, results, required, self.find)
         # Each has just been looked at, and nothing has happened since.
+        promise = produce.promise
         self._watch_produce(produce, required)
         self.perform(effects)
-        return produce.promise
+        return promise
 
     def _watch_produce(
         self, produce: DelayedProduce, required: Mapping[TopicPartition, int]
@@ -455,10 +456,11 @@ class ReplicaManager:
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         deletion = DelayedDeleteRecords(deadline_ms, results, required, self.find)
         # Each has just been looked at here too.
+        promise = deletion.promise
         self._deletes.watch(deletion, required)
         self._ports.on_waiting(deadline_ms)
         self.perform(effects)
-        return deletion.promise
+        return promise
 
     # Effects and time
 

@@ -77,8 +77,15 @@ class StandingFetch(DelayedOperation):
 
     def keep(self, read: ReadNow) -> None:
         """Keep the promise with what is there now."""
+        promise = self.promise
         specs = [(key, spec) for key, (_, spec) in self._waiting.items()]
-        self.promise.keep(read(self.params, specs))
+        self.drop()
+        promise.keep(read(self.params, specs))
+
+    def drop(self) -> None:
+        """Let go of the partitions and the promise."""
+        self._waiting = {}
+        del self.promise
 
     def can_complete(self) -> bool:
         """Tell whether there is something to read, or something that waiting does not mend."""
@@ -201,6 +208,12 @@ class NearStandingFetch(StandingFetch):
         self._give(self, topic_partition, spec, answer)
         return False
 
+    def drop(self) -> None:
+        """Let go of the follower too."""
+        super().drop()
+        self._given = set()
+        del self._give
+
     def took(self, key: TopicPartition, following: FetchSpec | None) -> None:
         """Note that the follower has appended what it was given, and fetches on as it says.
 
@@ -274,7 +287,15 @@ class SessionStandingFetch(StandingFetch):
         if self.is_asked:
             super().keep(read)
         else:
-            self.promise.keep([])
+            promise = self.promise
+            self.drop()
+            promise.keep([])
+
+    def drop(self) -> None:
+        """Let go of the session too."""
+        super().drop()
+        self._moved, self._unseen = set(), set()
+        del self._respond
 
     def look(self, key: object) -> bool:
         """Answer the request with the records of a partition, if that is usual."""
@@ -301,8 +322,9 @@ class SessionStandingFetch(StandingFetch):
         size = len(records) if isinstance(records, bytes) else records.size_bytes
         self._leader.note_read(topic_partition, size)
         self.is_asked = False
-        # As in its session: those that had no bytes yet come first.
-        self._waiting[topic_partition] = self._waiting.pop(topic_partition)
+        if not self.is_completed:
+            # As in its session: those that had no bytes yet come first.
+            self._waiting[topic_partition] = self._waiting.pop(topic_partition)
         return False
 
     def may_ask(self, key: TopicPartition) -> bool:

@@ -19,11 +19,15 @@ An operation completes exactly once (P1): the first `force_complete` wins, and w
 owes the response. Purgatories only say which operations are complete; the responses, which read
 logs and write to sockets, are built by the caller from what the operation hands out.
 
-Completing through one key leaves dead entries under the others. They are not looked for at
-once; when there may be more than the purge interval of them, all lists are swept (PUR-3).
+Completing through one key, or by the deadline, leaves dead entries under the others. They are not
+looked for at once; when there may be more than the purge interval of them, all lists are swept
+(PUR-3). A dead entry is small: what its operation held was dropped when it completed.
 
 Source: PUR-1 ... PUR-3; Kafka's DelayedOperation and DelayedOperationPurgatory.
-Differs: the sweep is also started by watching and not only by a thread every 200 ms.
+Differs: the sweep is also started by watching and not only by a thread every 200 ms. Entries are
+counted and not operations, for a follower's fetch has one under each of a thousand keys: Kafka's
+count lets a million of them lie. Where more entries than the interval wait, as many may be dead,
+so that a sweep never costs more than the watching that led to it.
 """
 
 from __future__ import annotations
@@ -38,7 +42,7 @@ from engine.timing.wheel import Timer, TimingWheel
 class DelayedOperation(Timer, ABC):
     """An operation that waits.
 
-    Subclasses say when it can complete, and hold what its response is built from.
+    Subclasses say when it can complete, and hold what its response is built from, until `drop`.
     """
 
     __slots__ = ("is_completed", "is_expired")
@@ -66,21 +70,37 @@ class DelayedOperation(Timer, ABC):
         self.cancel()
         return True
 
+    @abstractmethod
+    def drop(self) -> None:
+        """Let go of all that the response is built from, for it has been, or nobody wants it.
+
+        Called by the one who completed it: it may be listed under its keys for long after that.
+        """
+
+    def abandon(self) -> None:
+        """Complete without a response: nobody waits for it any more."""
+        if self.force_complete():
+            self.drop()
+
 
 Op = TypeVar("Op", bound=DelayedOperation)
+
+#: In place of an entry that is not there.
+_GONE = False
 
 
 class Purgatory(Generic[Op]):
     """Waiting operations of one kind, found by the keys of the events they wait for."""
 
-    __slots__ = ("_purge_interval", "_watched_estimate", "_watchers", "_wheel")
+    __slots__ = ("_entry_count", "_purge_interval", "_sweep_above", "_watchers", "_wheel")
 
     def __init__(self, wheel: TimingWheel[Op], *, purge_interval: int) -> None:
         self._wheel = wheel
         self._purge_interval = purge_interval
         self._watchers: dict[Hashable, dict[Op, None]] = {}
-        # Operations watched since the last sweep, and those it left.
-        self._watched_estimate = 0
+        # The entries under all keys, and above how many of them the dead ones are swept.
+        self._entry_count = 0
+        self._sweep_above = purge_interval
 
     @property
     def delayed_count(self) -> int:
@@ -111,22 +131,15 @@ class Purgatory(Generic[Op]):
         """
         if operation.can_complete():
             return operation.force_complete()
-        watched = False
-        for key in keys:
-            watchers = self._watchers.get(key)
-            if watchers is None:
-                watchers = self._watchers[key] = {}
-            watchers[operation] = None
-            watched = True
-        self._watched_estimate += watched
+        self._list(operation, keys)
         # An event since the first try found nobody watching.
         if operation.can_complete():
             return operation.force_complete()
         # The second look itself may have led to a check that completed it.
         if not operation.is_completed:
             self._wheel.insert(operation)
-        if self._watched_estimate > self._purge_interval:
-            self._maybe_purge()
+        if self._entry_count > self._sweep_above:
+            self._sweep()
         return False
 
     def watch(self, operation: Op, keys: Iterable[Hashable]) -> None:
@@ -134,16 +147,21 @@ class Purgatory(Generic[Op]):
 
         The look must have led to no event; then nothing has happened since.
         """
+        self._list(operation, keys)
+        self._wheel.insert(operation)
+        if self._entry_count > self._sweep_above:
+            self._sweep()
+
+    def _list(self, operation: Op, keys: Iterable[Hashable]) -> None:
+        count = 0
         for key in keys:
             watchers = self._watchers.get(key)
             if watchers is None:
                 self._watchers[key] = {operation: None}
             else:
                 watchers[operation] = None
-        self._watched_estimate += 1
-        self._wheel.insert(operation)
-        if self._watched_estimate > self._purge_interval:
-            self._maybe_purge()
+            count += 1
+        self._entry_count += count
 
     def check(self, key: Hashable) -> list[Op]:
         """Return the operations under a key that an event completed; their responses are owed."""
@@ -154,9 +172,9 @@ class Purgatory(Generic[Op]):
         # A copy: a look may lead to watching, and to checks, of the same key.
         for operation in tuple(watchers):
             if operation.is_completed:
-                watchers.pop(operation, None)
+                self._strike(watchers, operation)
             elif operation.look(key):
-                watchers.pop(operation, None)
+                self._strike(watchers, operation)
                 if operation.force_complete():
                     completed.append(operation)
         self._drop_if_empty(key, watchers)
@@ -169,8 +187,8 @@ class Purgatory(Generic[Op]):
             if operation.force_complete():
                 operation.is_expired = True
                 expired.append(operation)
-        if self._watched_estimate > self._purge_interval:
-            self._maybe_purge()
+        if self._entry_count > self._sweep_above:
+            self._sweep()
         return expired
 
     def next_deadline_ms(self) -> int | None:
@@ -180,19 +198,24 @@ class Purgatory(Generic[Op]):
     def drain(self) -> list[Op]:
         """Complete everything that waits, for a stop; the responses are owed."""
         self._watchers.clear()
-        self._watched_estimate = 0
+        self._entry_count, self._sweep_above = 0, self._purge_interval
         return [operation for operation in self._wheel.drain() if operation.force_complete()]
 
-    def _maybe_purge(self) -> None:
-        waiting = self._wheel.pending_count
-        if self._watched_estimate - waiting <= self._purge_interval:
-            return
-        self._watched_estimate = waiting
+    def _strike(self, watchers: dict[Op, None], operation: Op) -> None:
+        # A nested check may have been here before.
+        if watchers.pop(operation, _GONE) is None:
+            self._entry_count -= 1
+
+    def _sweep(self) -> None:
+        """Remove all dead entries."""
+        left = 0
         for key, watchers in tuple(self._watchers.items()):
-            for operation in tuple(watchers):
-                if operation.is_completed:
-                    del watchers[operation]
+            for operation in [listed for listed in watchers if listed.is_completed]:
+                del watchers[operation]
+            left += len(watchers)
             self._drop_if_empty(key, watchers)
+        self._entry_count = left
+        self._sweep_above = left + max(left, self._purge_interval)
 
     def _drop_if_empty(self, key: Hashable, watchers: dict[Op, None]) -> None:
         # A nested check may have dropped this list and a watch begun another.

@@ -22,6 +22,9 @@ class Never(DelayedOperation):
     def can_complete(self) -> bool:
         return self.ready
 
+    def drop(self) -> None:
+        """Do nothing: there is no response."""
+
 
 def wheel_costs(count: int) -> tuple[float, float, float]:
     """Return µs to insert, cancel and expire with `count` timers within 30 s."""

@@ -24,6 +24,9 @@ class Waiting(DelayedOperation):
         self.on_look(self.looks)
         return self.ready
 
+    def drop(self) -> None:
+        self.on_look = lambda look: None
+
 
 def purgatory_of(*, purge_interval: int = 1000) -> Purgatory[Waiting]:
     return Purgatory(TimingWheel(0), purge_interval=purge_interval)
@@ -116,7 +119,7 @@ def test_a_forced_completion_is_owed_by_who_forced_it() -> None:
 
 
 def test_dead_entries_are_swept_when_they_exceed_the_interval() -> None:
-    purgatory = purgatory_of(purge_interval=3)
+    purgatory = purgatory_of(purge_interval=4)
     for number in range(3):
         operation = Waiting()
         purgatory.try_complete_else_watch(operation, [number, "shared"])
@@ -129,11 +132,47 @@ def test_dead_entries_are_swept_when_they_exceed_the_interval() -> None:
     purgatory.try_complete_else_watch(waiting, ["other"])
     # Three dead ones and one that waits: not above the interval.
     assert 4 == purgatory.watched_count
-    waiting.ready = True
-    assert [waiting] == purgatory.check("other")
-    assert 3 == purgatory.watched_count
-    assert [] == purgatory.advance(2)
-    assert (0, 0) == (purgatory.watched_count, purgatory.key_count)
+    purgatory.try_complete_else_watch(Waiting(), ["another"])
+    assert (2, 2) == (purgatory.watched_count, purgatory.key_count)
+
+
+def test_what_its_deadline_completes_is_counted_under_each_of_its_keys() -> None:
+    purgatory = purgatory_of(purge_interval=100)
+    keys = range(30)
+    for now_ms in range(500):
+        purgatory.watch(Waiting(now_ms + 1), keys)
+        assert 1 == len(purgatory.advance(now_ms + 1))
+        assert purgatory.watched_count <= 100 + len(keys)
+
+
+def test_a_sweep_costs_no_more_than_the_watching_that_led_to_it() -> None:
+    purgatory = purgatory_of(purge_interval=10)
+    for number in range(1000):
+        purgatory.watch(Waiting(10_000), [number])
+    swept = 0
+    for _ in range(1000):
+        before = purgatory.watched_count
+        dead = Waiting()
+        purgatory.watch(dead, ["dead"])
+        dead.force_complete()
+        swept += before + 1 > purgatory.watched_count
+    assert swept <= 1
+    assert purgatory.watched_count <= 2000
+
+
+def test_what_nobody_waits_for_any_more_is_dropped_without_a_response() -> None:
+    purgatory = purgatory_of()
+    operation, done = Waiting(), Waiting()
+    purgatory.watch(operation, ["a"])
+    purgatory.watch(done, ["a"])
+    assert done.force_complete()
+    on_look = operation.on_look, done.on_look
+    operation.abandon()
+    done.abandon()
+    # The one that has been completed is dropped by whom that was.
+    assert (True, False) == (operation.on_look is not on_look[0], done.on_look is not on_look[1])
+    assert 0 == purgatory.delayed_count
+    assert ([], []) == (purgatory.check("a"), purgatory.advance(1000))
 
 
 def test_watching_alone_keeps_the_lists_bounded() -> None:
