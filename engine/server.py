@@ -29,7 +29,7 @@ from __future__ import annotations
 import struct
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
@@ -127,9 +127,11 @@ class RequestServer:
 class _Slot:
     """The place of one request among the responses of its connection."""
 
-    __slots__ = ("close_reason", "is_filled", "on_sent", "parts")
+    __slots__ = ("close_reason", "is_filled", "on_sent", "parts", "promise")
 
-    def __init__(self) -> None:
+    def __init__(self, promise: Promise[Any] | None = None) -> None:
+        #: That of its response, None where it is there at once.
+        self.promise = promise
         self.is_filled = False
         #: Why the connection ends here, None for a response.
         self.close_reason: str | None = None
@@ -217,7 +219,7 @@ class ClientConnection:
 
     def _await_usual(self, key: int, promise: Promise[UsualResponse]) -> None:
         """Keep the place of a response that is promised whole."""
-        slot = _Slot()
+        slot = _Slot(promise)
         self._slots.append(slot)
 
         def kept() -> None:
@@ -309,7 +311,7 @@ class ClientConnection:
     def _answer(self, row: ApiRow, exchange: Exchange, handled: Handled) -> None:
         """Send a response, or keep its place among those that are owed."""
         if isinstance(handled, Promise):
-            slot = _Slot()
+            slot = _Slot(handled)
             self._slots.append(slot)
             handled.watch(lambda: self._kept(slot, row, exchange, handled))
             self._pause_if_full()
@@ -377,10 +379,14 @@ class ClientConnection:
 
     def _closed(self, _reason: str) -> None:
         self._is_closed = True
-        for slot in self._slots:
+        slots, self._slots = self._slots, deque()
+        for slot in slots:
             if slot.on_sent is not None:
                 slot.on_sent()
-        self._slots.clear()
+            elif slot.promise is not None:
+                # Nobody is there to take what its request waits for.
+                slot.promise.abandon()
+        self._session.end()
         self._server.forget(self)
 
 

@@ -42,6 +42,7 @@ class _DelayedTopics(DelayedOperation):
         self.pending = list(reversed(list(topics)))
         self._is_done = is_done
         self.late_topics: Promise[list[str]] = Promise()
+        self.late_topics.source = self
 
     def can_complete(self) -> bool:
         """Tell whether all are done."""
@@ -55,6 +56,13 @@ class _DelayedTopics(DelayedOperation):
         late = [topic for topic in reversed(self.pending) if not self._is_done(topic)]
         self.drop()
         promise.keep(late)
+
+    def abandon(self) -> bool:
+        """Complete as at the deadline: the work that waits for it has to come to its end."""
+        if not self.force_complete():
+            return False
+        self.keep()
+        return True
 
     def drop(self) -> None:
         """Let go of the topics and the promise."""

@@ -104,6 +104,7 @@ class Session:
         "client_software_name",
         "client_software_version",
         "listener",
+        "parked",
         "peer",
         "principal",
     )
@@ -115,6 +116,8 @@ class Session:
         self.principal = "User:ANONYMOUS"
         self.client_software_name = "unknown"
         self.client_software_version = "unknown"
+        #: What is kept between two of its requests, with what ends that.
+        self.parked: dict[object, Callable[[], None]] = {}
         self._admission_epoch = -1
         self._may_go_usual = False
 
@@ -125,6 +128,12 @@ class Session:
             self._admission_epoch = self.admission.epoch
             self._may_go_usual = self.admission.is_open_to(self)
         return self._may_go_usual
+
+    def end(self) -> None:
+        """Give up what is parked: the connection is gone."""
+        parked, self.parked = self.parked, {}
+        for end_one in parked.values():
+            end_one()
 
     def may(self, operation: AclOperation, kind: AclResource, name: str) -> bool:
         """Tell whether this client may do something to a resource."""

@@ -34,7 +34,7 @@ from engine.host.promise import Promise
 from engine.limits import JOINED_FETCH_BYTES_MAX
 from engine.log.log_types import FetchSlice
 from engine.model import TopicPartition, new_tuple
-from engine.replication.delayed_fetch import FetchResults
+from engine.replication.delayed_fetch import FetchResults, release_results
 from engine.replication.metadata_cache import MetadataCache
 from engine.replication.partition import Partition
 from engine.replication.partition_types import FetchParams, FetchSpec
@@ -111,7 +111,7 @@ class UsualFollowerFetch:
             request.replica_id,
             request.replica_epoch,
         )
-        return StandingSession(self._standing, session, limits, answer_all)
+        return StandingSession(self._standing, session, limits, answer_all, exchange.session)
 
     def answer(
         self, frame: memoryview, client: Session
@@ -150,6 +150,7 @@ class StandingSession:
 
     __slots__ = (
         "_answer_all",
+        "_client",
         "_correlation_id",
         "_partitions",
         "_response",
@@ -167,7 +168,9 @@ class StandingSession:
         session: FetchSession,
         limits: ReplicaLimits,
         answer_all: AnswerAll,
+        client: Session,
     ) -> None:
+        """`client` is the connection that it began on."""
         self.session = session
         self.limits = limits
         #: That of the session behind its latest request here.
@@ -176,6 +179,7 @@ class StandingSession:
         #: To the request that it began with: whoever serves that writes the header.
         self.first_response: Promise[FollowerResponse] = Promise()
         self._response: Promise[FollowerResponse] | None = self.first_response
+        self._client = client
         self._correlation_id: int | None = None
         self._standing = standing
         self._answer_all = answer_all
@@ -195,6 +199,8 @@ class StandingSession:
         fetch = SessionStandingFetch(deadline_ms, params, waiting, leader, self._respond, moved)
         self.fetch = fetch
         self._standing[self.session.id] = self
+        self._client.parked[self] = self.end
+        self.first_response.source = self
         promise = fetch.promise
         promise.watch(lambda: self._is_over(promise.result()))
         return fetch
@@ -226,14 +232,21 @@ class StandingSession:
         self.epoch = self.session.epoch
         self._correlation_id = correlation_id
         response = self._response = Promise()
+        response.source = self
         fetch.ask(topic_partition, spec)
         return response
 
     def end(self) -> None:
         """Stand no more where no request waits: the session has gone on without this."""
         fetch = self.fetch
-        if fetch is not None and not fetch.is_asked:
-            fetch.abandon()
+        if fetch is not None and not fetch.is_asked and fetch.abandon():
+            self._forget()
+
+    def abandon(self) -> None:
+        """Stand no more: the connection of the request that waits is gone."""
+        fetch = self.fetch
+        if fetch is not None and fetch.abandon():
+            self._response = None
             self._forget()
 
     def _respond(
@@ -277,7 +290,7 @@ class StandingSession:
         self._forget()
         response, self._response = self._response, None
         if response is None:
-            assert not results, "records that were read for no request are released by nobody"
+            release_results(results)
             return
         partitions = [self._partitions[topic_partition] for topic_partition, _ in results]
         body = self._answer_all(self.session, self.epoch, partitions, results)
@@ -289,6 +302,7 @@ class StandingSession:
 
     def _forget(self) -> None:
         self.fetch = None
+        self._client.parked.pop(self, None)
         if self._standing.get(self.session.id) is self:
             del self._standing[self.session.id]
 

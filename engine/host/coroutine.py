@@ -21,7 +21,8 @@ T = TypeVar("T")
 def drive(work: Coroutine[Any, None, T]) -> Promise[T]:
     """Run a coroutine as far as it goes; the promise has its value, or its EngineError.
 
-    Any other exception is a fault of the code and goes to whoever took the step.
+    Any other exception is a fault of the code and goes to whoever took the step. A promise that is
+    abandoned ends no work: its waits for others' progress end at once, and its steps go on.
     """
     promise: Promise[T] = Promise()
     _step(work, promise)
@@ -57,4 +58,9 @@ def _step(work: Coroutine[Any, None, T], promise: Promise[T]) -> None:
             return
         if not waits_for.is_kept:
             waits_for.watch(lambda: _step(work, promise))
+            # What is abandoned while it waits for one thing does not wait for the next either.
+            if promise.is_abandoned:
+                waits_for.abandon()
+            else:
+                promise.source = waits_for
             return

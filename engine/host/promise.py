@@ -3,17 +3,31 @@
 Whoever is asked for something that may take a while returns a `Promise`; whoever waits looks
 (`is_kept`), watches, goes on with `then`, or awaits it in a coroutine of `drive`. A deadline is
 not its business: what waits for one lies in a purgatory.
+
+Whoever does not want it any more abandons it, and so whatever it comes from:
+
+```
+ abandon ─> following (then) ─> promise ─> operation in a purgatory ─> over; what it held is free
+```
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from engine.errors import EngineError
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+
+class Abandonable(Protocol):
+    """Work that may be given up when nobody wants its value."""
+
+    def abandon(self) -> object:
+        """Give it up; without effect once it is done."""
+        ...
 
 
 class Promise(Generic[T]):
@@ -29,6 +43,10 @@ class Promise(Generic[T]):
     is_kept = False
     #: What it failed with, None before and for a value.
     error: EngineError | None = None
+    #: Nobody wants it any more.
+    is_abandoned = False
+    #: The work that keeps it, None where that goes on whoever waits.
+    source: Abandonable | None = None
     _value: Any = None
     _watchers: list[Callable[[], None]] | None = None
 
@@ -62,6 +80,8 @@ class Promise(Generic[T]):
 
     def _settle(self) -> None:
         self.is_kept = True
+        if self.source is not None:
+            self.source = None
         watchers = self._watchers
         if watchers is not None:
             self._watchers = None
@@ -80,6 +100,7 @@ class Promise(Generic[T]):
     def then(self, step: Callable[[T], U]) -> Promise[U]:
         """Return the promise of what a step makes of the value; an EngineError of it fails that."""
         following: Promise[U] = Promise()
+        following.source = self
 
         def go_on() -> None:
             try:
@@ -91,6 +112,18 @@ class Promise(Generic[T]):
 
         self.watch(go_on)
         return following
+
+    def abandon(self) -> None:
+        """Give up the work behind it: nobody wants the value. It may never be kept then.
+
+        Work that changes something goes on, and keeps it for nobody.
+        """
+        if self.is_kept:
+            return
+        self.is_abandoned = True
+        source, self.source = self.source, None
+        if source is not None:
+            source.abandon()
 
     def result(self) -> T:
         """Return the value or raise the error of a kept promise."""

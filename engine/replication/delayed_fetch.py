@@ -95,6 +95,7 @@ class DelayedFetch(DelayedOperation):
         self._find = find
         self._is_held_back = is_held_back
         self.promise: Promise[FetchResults] = Promise()
+        self.promise.source = self
 
     def keep(self, read: ReadNow) -> None:
         """Keep the promise with what is there now."""
@@ -152,6 +153,7 @@ class UsualDelayedFetch(DelayedOperation):
         self._partitions = partitions
         self._read = read
         self.promise: Promise[Any] = Promise()
+        self.promise.source = self
 
     def keep(self, _read: ReadNow) -> None:
         """Keep the promise with what is there now."""

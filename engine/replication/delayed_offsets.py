@@ -46,6 +46,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
         self._required = dict(required)
         self._find = find
         self.promise: Promise[dict[TopicPartition, A]] = Promise()
+        self.promise.source = self
 
     @abstractmethod
     def settled(self, partition: Partition, offset: int, result: A) -> A | None:

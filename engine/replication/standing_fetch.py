@@ -74,6 +74,7 @@ class StandingFetch(DelayedOperation):
         self._waiting = {key: (partitions[key], spec) for key, spec in waiting.items()}
         self._leader = leader
         self.promise: Promise[FetchResults] = Promise()
+        self.promise.source = self
 
     def keep(self, read: ReadNow) -> None:
         """Keep the promise with what is there now."""

@@ -77,10 +77,15 @@ class DelayedOperation(Timer, ABC):
         Called by the one who completed it: it may be listed under its keys for long after that.
         """
 
-    def abandon(self) -> None:
-        """Complete without a response: nobody waits for it any more."""
-        if self.force_complete():
-            self.drop()
+    def abandon(self) -> bool:
+        """Complete without a response, for nobody waits for it; False if it is completed already.
+
+        One that is owed a response by then gets it all the same.
+        """
+        if not self.force_complete():
+            return False
+        self.drop()
+        return True
 
 
 Op = TypeVar("Op", bound=DelayedOperation)

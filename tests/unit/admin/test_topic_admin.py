@@ -288,6 +288,27 @@ def test_a_topic_too_large_for_a_node_is_the_brokers_fault() -> None:
     assert {"big": (-1, None), "good": OK} == told(outcomes)
 
 
+def test_a_creation_that_nobody_waits_for_is_written_and_ends_without_its_leaders() -> None:
+    bench = AdminBench(1, answers_later=True)
+    answer = bench.admin.create_topics(
+        [CreatableTopic("t", 1, 1), CreatableTopic("u", assignments=[(0, (9,))])],
+        timeout_ms=0x7FFFFFFF,
+    )
+    bench.settle()
+    assert (1, False) == (bench.waiting.delayed_count, answer.is_kept)
+    answer.abandon()
+    assert (0, True) == (bench.waiting.delayed_count, answer.is_kept)
+    # The one whose client goes while the store has not answered does not begin to wait.
+    other = bench.admin.create_topics(
+        [CreatableTopic("v", assignments=[(0, (9,))])], timeout_ms=0x7FFFFFFF
+    )
+    other.abandon()
+    assert not other.is_kept
+    bench.settle()
+    assert (0, True) == (bench.waiting.delayed_count, other.is_kept)
+    assert {0: (9,)} == stored(bench, "v")
+
+
 # -- delete ------------------------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
+from engine.host.ports import Connection
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
 from engine.wire.structs import message_class
@@ -19,12 +20,17 @@ class Follower:
         self._replica_id = replica_id
         self.frames: list[bytes] = []
         self._stage = stage
-        self._connection = stage.network.connect("here", stage.port)
-        self._connection.on_frame = lambda frame: self.frames.append(bytes(frame))
+        self.connect()
         self._read = self._request_count = 0
         self._session, self._epoch = 0, 0
         self._ends, self._told = [0, 0], [-1, -1]
         self._fetched_epochs, self._leader_epochs = [-1, -1], [0, 0]
+
+    def connect(self) -> Connection:
+        """Go on over another connection; return it."""
+        self.connection = self._stage.network.connect("here", self._stage.port)
+        self.connection.on_frame = lambda frame: self.frames.append(bytes(frame))
+        return self.connection
 
     def ask(self, kind: str) -> None:
         """Send the next request, if the one before has its response."""
@@ -71,7 +77,7 @@ class Follower:
             **more,
         )
         head = request_header_bytes(FETCH_KEY, 17, 77, "broker-2-fetcher-0")
-        self._connection.send([head + message_codec("FetchRequest", 17).encode(request)])
+        self.connection.send([head + message_codec("FetchRequest", 17).encode(request)])
         self._request_count += 1
         self._stage.timers.run_until_idle()
 

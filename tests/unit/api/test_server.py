@@ -210,6 +210,29 @@ def test_an_answer_that_comes_after_the_end_goes_nowhere() -> None:
     assert [] == stage.replies
 
 
+def test_a_promise_is_abandoned_when_its_connection_closes() -> None:
+    stage = Stage()
+    for number in (1, 2, 3):
+        stage.answers[number] = Promise()
+        stage.beat(number)
+    stage.answers[2].keep(heartbeat_reply(2))
+    assert not any(stage.answers[number].is_abandoned for number in (1, 2, 3))
+    stage.client.close("gone")
+    stage.timers.run_until_idle()
+    # The second has its response, which nobody takes.
+    assert [True, False, True] == [stage.answers[number].is_abandoned for number in (1, 2, 3)]
+
+
+def test_what_is_parked_between_two_requests_ends_with_the_connection() -> None:
+    session, ended = Session("peer", allow_all()), list[str]()
+    session.parked["a"] = lambda: ended.append("a")
+    session.parked["b"] = lambda: ended.append("b")
+    del session.parked["b"]
+    session.end()
+    session.end()
+    assert ["a"] == ended
+
+
 def test_every_served_api_has_an_authorization_rule() -> None:
     assert all(isinstance(row.rule, Rule) for row in Stage().server.table.rows())
 

@@ -43,3 +43,33 @@ def test_those_that_watch_are_run_once_in_order() -> None:
     number.keep(1)
     number.watch(lambda: seen.append("late"))
     assert seen == ["first", "second", "late"]
+
+
+class Given:
+    """A wait that ends when nobody waits for it."""
+
+    def __init__(self) -> None:
+        self.number: Promise[int] = Promise()
+        self.number.source = self
+
+    def abandon(self) -> None:
+        self.number.keep(0)
+
+
+async def summed(*numbers: Promise[int]) -> int:
+    return sum([await number for number in numbers])
+
+
+def test_work_that_nobody_wants_waits_no_more_and_goes_on() -> None:
+    work = drive(summed(Given().number, Given().number))
+    work.abandon()
+    assert 0 == work.result()
+
+
+def test_what_has_to_happen_is_waited_for_by_work_that_nobody_wants() -> None:
+    number: Promise[int] = Promise()
+    work = drive(summed(number, Given().number))
+    work.abandon()
+    assert not work.is_kept
+    number.keep(5)
+    assert 5 == work.result()

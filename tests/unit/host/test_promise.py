@@ -69,3 +69,39 @@ def test_promises_share_nothing() -> None:
     second.keep(1)
     assert seen == []
     assert not first.is_kept
+
+
+class Work:
+    """Notes that it was given up."""
+
+    def __init__(self) -> None:
+        self.times_abandoned = 0
+
+    def abandon(self) -> None:
+        self.times_abandoned += 1
+
+
+def test_a_promise_that_nobody_wants_gives_its_source_up_once() -> None:
+    work = Work()
+    number: Promise[int] = Promise()
+    number.source = work
+    text = number.then(str)
+    text.abandon()
+    text.abandon()
+    assert (1, True, False) == (work.times_abandoned, number.is_abandoned, text.is_kept)
+
+
+def test_a_promise_that_is_kept_gives_nothing_up() -> None:
+    work = Work()
+    number: Promise[int] = Promise()
+    number.source = work
+    number.keep(4)
+    number.abandon()
+    assert (0, False, None) == (work.times_abandoned, number.is_abandoned, number.source)
+
+
+def test_work_without_a_source_keeps_a_promise_that_nobody_wants() -> None:
+    number: Promise[int] = Promise()
+    number.abandon()
+    number.keep(4)
+    assert 4 == number.result()

@@ -91,3 +91,37 @@ def test_an_operation_past_its_deadline_holds_no_result(begin: Begin) -> None:
     del promise
     gc.collect()
     assert held() is None
+
+
+@BEGIN
+def test_an_operation_that_nobody_waits_for_is_over_and_holds_nothing(begin: Begin) -> None:
+    broker = broker_of_two()
+    promise = begin(broker)
+    promise.abandon()
+    assert (0, False) == (waiting_count(broker), promise.is_kept)
+    held = weakref.ref(promise)
+    del promise
+    gc.collect()
+    assert held() is None
+    # What would have completed it finds nobody.
+    broker.produce(sent(), 1, to=BOTH)
+    broker.pass_time(WAIT_MS)
+
+
+@BEGIN
+def test_a_step_behind_an_operation_is_given_up_with_it(begin: Begin) -> None:
+    broker = broker_of_two()
+    steps: list[Any] = []
+    begin(broker).then(steps.append).then(steps.append).abandon()
+    assert 0 == waiting_count(broker)
+    broker.pass_time(WAIT_MS)
+    assert [] == steps
+
+
+@BEGIN
+def test_an_operation_that_is_over_is_not_given_up_again(begin: Begin) -> None:
+    broker = broker_of_two()
+    promise = begin(broker)
+    broker.pass_time(WAIT_MS)
+    promise.abandon()
+    assert promise.is_kept
