@@ -8,12 +8,14 @@
             └─ refused ─> an error of its own
 ```
 
+What a follower asks for is noted here alone, as progress, and only where it was not refused.
+
 Source: FET-3, REPL-9, REPL-17; ReplicaManager.readFromLog.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from engine.errors import ApiError, StorageError
 from engine.log.log_types import FetchSlice
@@ -89,6 +91,30 @@ class PartitionReader:
             if effects is not None and params.replica_id >= 0 and diverging is None:
                 effects += partition.record_follower_fetch(params.replica_id, spec, log_end_offset)
         return results
+
+    def note_position(
+        self, replica_id: int, topic_partition: TopicPartition, spec: FetchSpec
+    ) -> Sequence[Effect] | None:
+        """Note where a follower fetches on whose fetch is parked, which no read has checked.
+
+        None, with nothing noted, where a read would refuse it or find a diverging log.
+        """
+        partition = self._partitions.get(topic_partition)
+        if partition is None:
+            return None
+        offset, _, leader_epoch, fetched_epoch, _ = spec
+        log = partition.log
+        end = log.log_end_offset
+        try:
+            partition.require(leader_epoch, is_leader_required=True)
+            # The newest epoch ends with the log.
+            if fetched_epoch != log.latest_epoch and partition.find_divergence(spec) is not None:
+                return None
+            if not log.log_start_offset <= offset <= end:
+                return None
+            return partition.record_follower_fetch(replica_id, spec, end)
+        except (ApiError, StorageError):
+            return None
 
     def _within_quota(
         self, partition: Partition, replica_id: int, records: FetchSlice

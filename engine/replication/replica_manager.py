@@ -376,16 +376,9 @@ class ReplicaManager:
         self, fetch: StandingFetch, topic_partition: TopicPartition, spec: FetchSpec
     ) -> None:
         """Note how far a follower is whose fetch stands."""
-        partition = self._partitions.get(topic_partition)
-        if partition is None:
-            self._end(fetch)
-            return
-        try:
-            effects = partition.record_follower_fetch(
-                fetch.params.replica_id, spec, partition.log.log_end_offset
-            )
-        except ApiError:
-            # It is told with the answer to all.
+        effects = self._reader.note_position(fetch.params.replica_id, topic_partition, spec)
+        if effects is None:
+            # The answer to all says why.
             self._end(fetch)
             return
         self.perform(effects)

@@ -464,3 +464,86 @@ def test_a_partition_that_was_looked_at_without_news_of_records_has_moved() -> N
     session.fetch.look(other)
     assert session.append(sent())
     assert [] == session.answers
+
+
+# Positions that a leader refuses. Its log: records of epochs 1 and 3, then those of its own.
+
+HAS_ALL = FetchSpec(4, 1 << 20, 4, 4, 0)
+TOOK_ALL = HAS_ALL._replace(fetch_offset=2004)
+REFUSED = pytest.mark.parametrize(
+    ("spec", "code"),
+    [
+        pytest.param(TOOK_ALL._replace(current_leader_epoch=3), 74, id="an epoch before"),
+        pytest.param(TOOK_ALL._replace(current_leader_epoch=5), 75, id="an epoch to come"),
+        pytest.param(TOOK_ALL._replace(last_fetched_epoch=2), 0, id="parted, at the end"),
+        pytest.param(TOOK_ALL._replace(fetch_offset=9999), 0, id="parted, past the end"),
+        pytest.param(
+            TOOK_ALL._replace(fetch_offset=9999, last_fetched_epoch=None), 1, id="past the end"
+        ),
+    ],
+)
+
+
+class Epochs:
+    """A leader of its third epoch, and parked fetches of a follower: near, and of a session."""
+
+    def __init__(self) -> None:
+        log = new_log(LogConfig())
+        fill(log, [1], epoch=1)
+        fill(log, [2], epoch=3)
+        self.broker = Broker((1, 2), log=log)
+        self.partition = self.broker.partition
+        self.partition.become_leader(state((1, 2), epoch=4, partition_epoch=1))
+        self.broker.produce(sent(), 1)
+        self.near = Standing(self.broker, HAS_ALL)
+        self.session = SessionStandingFetch(
+            100, FOLLOWER, {PARTITION: HAS_ALL}, self.near.leader, lambda *_: True, ()
+        )
+        self.broker.produce(sent(2000), 1)
+        assert not self.session.look(PARTITION)
+        assert (4, 4) == self.noted()
+
+    def noted(self) -> tuple[int, int]:
+        """Return how far the follower is known to be, and the watermark."""
+        return self.partition.followers[2].log_end_offset, self.partition.high_watermark
+
+
+def codes_of(results: FetchResults) -> list[int]:
+    return [0 if result.error is None else result.error.code for _, result in results]
+
+
+@REFUSED
+def test_a_position_of_a_session_that_is_refused_is_no_progress(spec: FetchSpec, code: int) -> None:
+    epochs = Epochs()
+    promise = epochs.session.promise
+    epochs.session.ask(PARTITION, spec)
+    assert (4, 4) == epochs.noted()
+    assert [code] == codes_of(promise.result())
+
+
+@REFUSED
+def test_a_position_in_the_same_process_that_is_refused_is_no_progress(
+    spec: FetchSpec, code: int
+) -> None:
+    epochs = Epochs()
+    epochs.near.fetch.took(PARTITION, spec)
+    assert (4, 4) == epochs.noted()
+    assert [code] == codes_of(epochs.near.promise.result())
+
+
+def test_a_position_that_the_logs_start_has_passed_is_no_progress() -> None:
+    epochs = Epochs()
+    epochs.partition.log.restart_at(5000, NOW_MS)
+    epochs.near.fetch.took(PARTITION, TOOK_ALL._replace(last_fetched_epoch=None))
+    assert (4, 4) == epochs.noted()
+    assert [1] == codes_of(epochs.near.promise.result())
+
+
+def test_a_position_that_a_read_takes_is_progress() -> None:
+    for spec in (TOOK_ALL, TOOK_ALL._replace(last_fetched_epoch=None)):
+        epochs = Epochs()
+        epochs.near.fetch.took(PARTITION, spec)
+        assert (2004, 2004) == epochs.noted()
+        epochs = Epochs()
+        epochs.session.ask(PARTITION, spec)
+        assert (2004, 2004) == epochs.noted()
