@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 OUT ?= demo-out
 
-.PHONY: demo test check unit quick fuzz soak-kill soak-cluster soak-moves soak-clean outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
+.PHONY: demo test check unit quick fuzz soak-kill soak-cluster soak-moves soak-clean soak-idle outsiders planner-clusters compare-dumps compare-recovery compare-wire compare-tools perf perf-broker compat completions reference stubs clean
 
 demo: $(VENV)/.demo-ready
 	@$(BIN)/python tools/demo.py "$(OUT)"
@@ -61,6 +61,13 @@ soak-clean: $(VENV)/.dev-ready $(VENV)/.kafka-tools
 	for brokers in 1 3; do \
 		KCTL_TEST_KAFKA_LIBS="$(abspath $(VENV))/kafka-tools" $(BIN)/python -m tests.soak.clean_logs \
 			--brokers $$brokers --minutes $(MINUTES) --seed $(SEED) || exit 1; \
+	done
+
+# A thousand partitions of three replicas that nobody asks for anything, after a load: in one process,
+# then in one of each broker. What brokers hold does not grow: make soak-idle MINUTES=10
+soak-idle: $(VENV)/.dev-ready
+	for kind in "" --processes; do \
+		$(BIN)/python -m tests.soak.idle_cluster --minutes $(MINUTES) $$kind || exit 1; \
 	done
 
 # Other people's clients against three brokers, each in a process of its own; `make test` runs them

@@ -67,6 +67,11 @@ class BrokerProcess:
         """Tell whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
+    def pids(self) -> dict[str, int]:
+        """Return the process that runs now, by its name."""
+        assert self._process is not None
+        return {"broker": self._process.pid}
+
     def kill(self) -> None:
         """End the process as `kill -9` does; one that has ended is fine."""
         if self._process is not None:

@@ -16,7 +16,8 @@ What is checked after each cycle, by a consumer from the first record on (`Keyed
 3. only records older than retention.ms are below the start of a log.
 
 In the end the same in the files of every replica; every file by `kctl log verify`'s rules and by
-Kafka's own dump-log, where KCTL_TEST_KAFKA_LIBS names its jars; no broker said anything is wrong.
+Kafka's own dump-log, where KCTL_TEST_KAFKA_LIBS names its jars; no broker said anything is wrong,
+and none holds anything too much (`HeldLedger`).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from tests.soak import cleaned_files
 from tests.soak.broker_process import free_port
 from tests.soak.cluster_load import DEADLINE_S, until_in_sync
 from tests.soak.cluster_processes import ClusterProcesses
+from tests.soak.held_ledger import HeldLedger
 from tests.soak.keyed_partition import DELETE_RETENTION_MS, Kept, KeyedPartition, Read
 from tests.soak.keyed_reading import consume, read_files, start_offsets
 from tests.soak.keyed_writer import How, KeyedWriter
@@ -115,6 +117,8 @@ class CleanSoak:
         self._folder = folder
         self.cluster = ClusterProcesses(folder / "data")
         self.address = self.cluster.start(brokers, _SETTINGS, port or free_port())
+        self._ledger = HeldLedger(self.cluster.log_dirs())
+        self._ledger.begin(self.cluster.pids())
         self._admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
         self.partitions: dict[Place, KeyedPartition] = {}
         self.writers: list[KeyedWriter] = []
@@ -273,6 +277,7 @@ class CleanSoak:
             writer.end()
         self._plant(is_last=True)
         records = self.check()
+        self._ledger.check(self.cluster.pids())
         cleanings = sum(len(_CLEANED.findall(self.cluster.said(b))) for b in self._brokers)
         self.cluster.kctl("stop")
         segments = 0

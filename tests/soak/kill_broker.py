@@ -17,6 +17,8 @@ What is checked after each restart (`Checks`):
 4. topics and settings are what was answered; partitions and directories are the same set;
 5. no producer id was given twice.
 
+In the end the broker holds nothing too much (`HeldLedger`).
+
 SIGKILL takes a process and leaves the page cache: what the broker wrote before it answered is
 there whether it was flushed or not. So here nothing acknowledged may be lost at all, which is more
 than "acknowledged and flushed"; that weaker claim meets power cuts in `tests/crash`.
@@ -39,6 +41,7 @@ from tests.cluster.raw_client import RawClient
 from tests.soak.admin_changes import AdminChanges, topic_to_create
 from tests.soak.broker_process import BrokerProcess
 from tests.soak.checks import Checks
+from tests.soak.held_ledger import HeldLedger
 from tests.soak.writers import Kind, Place, Writer
 
 SETTINGS = {
@@ -120,6 +123,8 @@ class Soak:
         self.broker = BrokerProcess(folder / "data", SETTINGS)
         self.broker.launch()
         self.broker.wait_ready()
+        self._ledger = HeldLedger([self.broker.log_dir])
+        self._ledger.begin(self.broker.pids())
         with RawClient(self.broker.address) as client:
             reply = client.ask("CreateTopics", 7, topics=list(_TOPICS), timeout_ms=10_000)
             assert not any(topic.error_code for topic in reply.topics), reply
@@ -197,6 +202,7 @@ class Soak:
         """Stop everything cleanly, check the whole once more, and return the figures."""
         for writer in self.writers:
             writer.end()
+        self._ledger.check(self.broker.pids())
         log_bytes = self._checks.at_rest(self.writers, tools)
         return Figures(
             sum(self._kills.values()),

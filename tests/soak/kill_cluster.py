@@ -11,7 +11,8 @@ What is checked (`ClusterLoad`):
 1. after each cycle a consumer goes on where it was: no record is missing, repeated or out of order,
    and all that were acknowledged come;
 2. no record failed, and each was acknowledged at the offset of its number;
-3. in the end the same from the first record on, and the replicas are the same bytes.
+3. in the end the same from the first record on, and the replicas are the same bytes;
+4. nothing is held too much then (`HeldLedger`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from confluent_kafka.admin import AdminClient
 
 from tests.soak.cluster_load import ClusterLoad, differing_replicas, until_in_sync
 from tests.soak.cluster_processes import ClusterProcesses
+from tests.soak.held_ledger import HeldLedger
 
 _BROKERS = (1, 2, 3)
 _PARTITIONS = 3
@@ -51,6 +53,8 @@ class ClusterSoak:
         self._cluster = ClusterProcesses(data)
         self.done: Counter[str] = Counter()
         address = self._cluster.start(len(_BROKERS), _SETTINGS)
+        self._ledger = HeldLedger(self._cluster.log_dirs())
+        self._ledger.begin(self._cluster.pids())
         self.admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
         self.load = ClusterLoad(address, _TOPIC, _PARTITIONS, per_s)
         self.load.create_topic(self.admin, list(_BROKERS))
@@ -105,6 +109,7 @@ class ClusterSoak:
         while differing_replicas(log_dirs, _TOPIC, _PARTITIONS) and time.monotonic() < end_s:
             time.sleep(0.2)
         assert [] == differing_replicas(log_dirs, _TOPIC, _PARTITIONS)
+        self._ledger.check(self._cluster.pids())
 
     def destroy(self) -> None:
         """Stop the cluster and remove it."""

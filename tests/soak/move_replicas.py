@@ -10,7 +10,7 @@ Each step moves the load's topic and some ballast by `kctl`, as an operator woul
 2. no throttle is left, nothing is out of sync (`kctl check --strict`);
 3. a consumer has seen all that was acknowledged, once and in order (`ClusterLoad`).
 
-In the end the same from the first record on.
+In the end the same from the first record on, and brokers hold nothing too much (`HeldLedger`).
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from typing import Any
 from confluent_kafka.admin import AdminClient
 
 from tests.soak.cluster_load import DEADLINE_S, ClusterLoad
+from tests.soak.cluster_processes import ClusterProcesses
+from tests.soak.held_ledger import HeldLedger
 
 _KCTL = [sys.executable, "-m", "kctl"]
 _TOPIC, _BALLAST = "moved", "ballast"
@@ -53,6 +55,9 @@ class MoveSoak:
             self.kctl("cluster", "start", "--data", self._data, *words, *settings)
             status = self.json("cluster", "status", "--data", self._data)
             address = str(status["bootstrap_servers"])
+            self._processes = ClusterProcesses(Path(self._data))
+            self._ledger = HeldLedger(self._processes.log_dirs())
+            self._ledger.begin(self._processes.pids())
         self._address = address
         self._admin = AdminClient({"bootstrap.servers": address})
         self.brokers = [row["broker_id"] for row in self.json("brokers", "list", *self._where)]
@@ -287,6 +292,8 @@ class MoveSoak:
         self.step("spread again", self.spread)
         self._load.finish()
         self._load.check_seen(from_start=True)
+        if self._is_ours:
+            self._ledger.check(self._processes.pids())
         print(
             f"{self._load.acknowledged_count} acknowledged, 0 lost, 0 twice, in order", flush=True
         )
