@@ -58,18 +58,21 @@ class NearLink:
         self._broker_id = broker_id
         self._brokers = brokers
         self._asked: Serve | None = None
+        # The response to what was asked last.
+        self._response: Promise[Any] | None = None
 
     def ask(self, call: Call) -> Promise[Any]:
         """Serve a request at once, in the highest version that it allows."""
         self._asked = serve = self._brokers.get(self._broker_id)
         if serve is None:
             return Promise.failed(Unreachable("broker", self._broker_id, "it is not running"))
-        if call.near is not None:
-            return serve(call.api_name, 0, call.near)
-        stable = api(call.api_name).stable
-        version = stable.highest if call.highest is None else min(call.highest, stable.highest)
-        message = call.message(version) if callable(call.message) else call.message
-        return serve(call.api_name, version, message)
+        version, request = 0, call.near
+        if request is None:
+            stable = api(call.api_name).stable
+            version = stable.highest if call.highest is None else min(call.highest, stable.highest)
+            request = call.message(version) if callable(call.message) else call.message
+        response = self._response = serve(call.api_name, version, request)
+        return response
 
     @property
     def is_same(self) -> bool:
@@ -77,7 +80,10 @@ class NearLink:
         return self._asked is not None and self._asked == self._brokers.get(self._broker_id)
 
     def close(self) -> None:
-        """Do nothing: there is no connection."""
+        """Give up what the last request waits for, as the end of a connection does."""
+        response, self._response = self._response, None
+        if response is not None:
+            response.abandon()
 
 
 class FarLink:

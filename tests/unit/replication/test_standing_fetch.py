@@ -138,6 +138,15 @@ def test_what_a_fetcher_does_not_follow_any_more_ends_the_round(rounds: Rounds) 
     assert kept.is_kept
 
 
+def test_a_fetcher_that_closes_leaves_nothing_parked_at_its_leader(rounds: Rounds) -> None:
+    assert 1 == rounds.leader.delayed_fetch_count
+    rounds.fetcher.close()
+    assert 0 == rounds.leader.delayed_fetch_count
+    rounds.append()
+    rounds.run()
+    assert 1 == rounds.ends()[2][0]
+
+
 def test_an_answer_that_came_twice_is_taken_once(rounds: Rounds) -> None:
     appended = rounds.append()
     # The deadline comes before the follower's turn: the whole round is answered too.
