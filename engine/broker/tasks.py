@@ -1,7 +1,7 @@
 """Periodic work, delays, and work beside the loop, on the timers of one process.
 
 What may take long (making a rolled segment durable) runs on threads of its own; all else runs on
-the loop's thread, one after the other. A task that fails is reported and comes again.
+the loop's thread, one after the other. A task that fails is reported and comes again, after a fault of our own too.
 
 Source: SCH-1, SCH-2, SCH-5 … SCH-9; Kafka's KafkaScheduler.
 """
@@ -56,8 +56,11 @@ class LoopTasks:
         """Run `action` again and again, a period after the end of the last time."""
 
         def run() -> None:
-            self._run(name, action)
-            self.once(name, period_ms, run)
+            try:
+                self._run(name, action)
+            finally:
+                # A fault of our own is seen on the loop, and ends no periodic task.
+                self.once(name, period_ms, run)
 
         self.once(name, first_after_ms, run)
 

@@ -7,6 +7,7 @@ Log cleaner thread cleaned log <partition> (dirty section = [<from>, <to>])
 The cleaning for partition <partition> is aborted
 Resetting first dirty offset of <partition> to log start offset <offset>: …
 Unexpected exception thrown when cleaning log <partition>. Marking its partition as uncleanable
+    … uncleanable-partitions-count, uncleanable-bytes of its log directory
 The cleaning for partition <partition> failed, and is tried again
 ```
 
@@ -18,7 +19,9 @@ from __future__ import annotations
 import logging
 
 from engine.log.cleaner.cleanable import CheckpointFault, CleanableRange
+from engine.errors import EngineError
 from engine.log.cleaner.cleaning_facts import CleaningCounts
+from engine.log.cleaner.uncleanable import UncleanableCount
 from engine.model import TopicPartition
 
 _log = logging.getLogger("kafka.log.LogCleaner")
@@ -91,13 +94,23 @@ def reset(cleanable: CleanableRange) -> None:
         )
 
 
-def uncleanable(topic_partition: TopicPartition, reason: object) -> None:
-    """Tell that a log is left alone until the broker starts again."""
+def uncleanable(
+    topic_partition: TopicPartition, error: Exception, directory: str, count: UncleanableCount
+) -> None:
+    """Report a log that is left alone until the broker starts again.
+
+    `count` is of its log directory now, under the names of Kafka's metrics. A fault of our own has
+    its traceback.
+    """
     _log.warning(
         "Unexpected exception thrown when cleaning log %s. "
-        "Marking its partition as uncleanable: %s",
+        "Marking its partition as uncleanable: %s "
+        "(uncleanable-partitions-count=%d, uncleanable-bytes=%d in %s)",
         topic_partition,
-        reason,
+        error if isinstance(error, EngineError) else repr(error),
+        *count,
+        directory,
+        exc_info=None if isinstance(error, EngineError) else error,
     )
 
 

@@ -5,14 +5,16 @@ every log.cleaner.backoff.ms, and when a cleaning has ended
     as long as fewer than log.cleaner.threads are under way: begin with a log that was asked for,
     else with the dirtiest
     retention of logs that are compacted: those of compact,delete by time and size too
-a cleaning    see `cleaning.py`; its parts beside the loop run by `LogTasks`, one after the other
+a cleaning    see `cleaning.py`; its parts on a worker thread run by `LogTasks`, one after the other
 its end       first dirty offset into memory and cleaner-offset-checkpoint, names synced before
-its failure   bytes that are no records   the partition is uncleanable until the next start
+its failure   bytes that are no records,  the partition is uncleanable until the next start
+              a fault of the cleaner
               its process has ended       a line in the log; it is begun again after the backoff
               an error of the host        the directory goes offline
-              the log has changed         nothing: it is looked at anew
+              the log has changed         nothing: it is begun again after the backoff
 ```
 
+Whatever ends a cleaning, its slot is free again, and the other logs come before it is begun again.
 A crash at its end leaves a checkpoint from before: the next cleaning finds little to drop.
 
 Source: CMP-2, SCH-10; Kafka's LogCleaner, LogCleanerManager.
@@ -31,6 +33,7 @@ from engine.log.cleaner.cleaning import CleaningAborted, CleaningRun
 from engine.log.cleaner.cleaning_facts import CleaningCounts, CleaningSettings, WorkSteps
 from engine.log.cleaner.log_facts import cleanable_log
 from engine.log.cleaner.throttle import CleanerThrottle
+from engine.log.cleaner.uncleanable import UncleanableLogs
 from engine.log.cleaner.work_processes import StartProcess, WorkProcesses
 from engine.log.local_log import LocalLog
 from engine.log.log_directory import is_failure_of_directory
@@ -123,7 +126,7 @@ class _Slice:
     __slots__ = ("error", "is_done", "pause_ms")
 
     def __init__(self) -> None:
-        self.error: EngineError | None = None
+        self.error: Exception | None = None
         self.is_done = False
         self.pause_ms = 0
 
@@ -160,9 +163,15 @@ class LogCleaner:
         self._is_stopped = False
         #: Up to where logs are to be cleaned however dirty they are: they were asked for.
         self.wanted: dict[TopicPartition, int] = {}
-        #: Why partitions are left alone.
-        self.uncleanable: dict[TopicPartition, str] = {}
+        self._uncleanable = UncleanableLogs()
+        # Whose cleaning has failed since the last round: the others come first.
+        self._passed_over: set[TopicPartition] = set()
         self.last_cleanings: dict[TopicPartition, LastCleaning] = {}
+
+    @property
+    def uncleanable(self) -> Mapping[TopicPartition, str]:
+        """Return why partitions are left alone."""
+        return self._uncleanable.reasons()
 
     @property
     def under_way(self) -> Sequence[TopicPartition]:
@@ -204,11 +213,15 @@ class LogCleaner:
     # What is cleaned next
 
     def _round(self) -> None:
-        self.look()
-        for process in self._processes.unused(self._ports.clock.monotonic_ms()):
-            self._end(process)
-        if not self._is_stopped:
-            self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
+        try:
+            self._passed_over.clear()
+            self.look()
+            for process in self._processes.unused(self._ports.clock.monotonic_ms()):
+                self._end(process)
+        finally:
+            # Whatever this one has met, the next one comes.
+            if not self._is_stopped:
+                self._ports.tasks.once(_TASK, self._config.backoff_ms, self._round)
 
     def look(self) -> None:
         """Begin with dirty logs, as many as there are threads; apply retention to the others."""
@@ -230,12 +243,12 @@ class LogCleaner:
         now_ms = self._ports.clock.wall_ms()
         for key in topic_partitions:
             log = self._logs.logs.get(key)
-            if log is None or not log.config.is_compacted or key in self.uncleanable:
+            if log is None or not log.config.is_compacted or self._uncleanable.has(log):
                 continue
-            try:
-                self.wanted[key] = self._range_of(log, now_ms).first_uncleanable_offset
-            except StorageError as error:
-                self._failed(log, error)
+            cleanable = self._range_of(log, now_ms)
+            if cleanable is not None:
+                self.wanted[key] = cleanable.first_uncleanable_offset
+                self._passed_over.discard(key)
         self._ports.tasks.once(_TASK, 0, self.look)
 
     def _next(self) -> CleanableRange | None:
@@ -254,13 +267,27 @@ class LogCleaner:
         now_ms = self._ports.clock.wall_ms()
         ranges = []
         for log in self._idle():
-            try:
+            if log.topic_partition not in self._passed_over:
                 ranges.append(self._range_of(log, now_ms))
-            except StorageError as error:
-                self._failed(log, error)
-        return ranges
+        # A disk that has failed meanwhile takes logs along that were looked at before.
+        logs = self._logs.logs
+        return [found for found in ranges if found is not None and found.topic_partition in logs]
 
-    def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange:
+    def _range_of(self, log: LocalLog, now_ms: int) -> CleanableRange | None:
+        """Return what may be cleaned of a log, None for one that is gone, or fails now."""
+        if not self._is_here(log):
+            return None
+        try:
+            return self._checked_range(log, now_ms)
+        except StorageError as error:
+            self._failed(log, error)
+            return None
+
+    def _is_here(self, log: LocalLog) -> bool:
+        """Return False for a log that was deleted, moved, or is on a disk that has failed."""
+        return self._logs.logs.get(log.topic_partition) is log
+
+    def _checked_range(self, log: LocalLog, now_ms: int) -> CleanableRange:
         facts = cleanable_log(
             log,
             high_watermark=self._ports.high_watermark_of(log.topic_partition),
@@ -282,18 +309,21 @@ class LogCleaner:
             for key, log in self._logs.logs.items()
             if log.config.is_compacted
             and key not in self._under_way
-            and key not in self.uncleanable
+            and not self._uncleanable.has(log)
         ]
 
     def _forget_gone(self) -> None:
+        self._uncleanable.keep(self._logs.logs)
         known: dict[TopicPartition, Any]
-        for known in (self.uncleanable, self.last_cleanings, self.wanted):
+        for known in (self.last_cleanings, self.wanted):
             for key in [key for key in known if key not in self._logs.logs]:
                 del known[key]
 
     def _delete_old(self) -> None:
         now_ms = self._ports.clock.wall_ms()
         for log in self._idle():
+            if not self._is_here(log):
+                continue
             high_watermark = self._ports.high_watermark_of(log.topic_partition)
             try:
                 log.delete_old_segments(high_watermark, now_ms)
@@ -313,10 +343,12 @@ class LogCleaner:
                 self._config.settings,
                 now_ms=self._ports.clock.wall_ms(),
             )
-        except StorageError as error:
+            process = self._processes.take(run)
+        except AssertionError:
+            raise
+        except Exception as error:
             self._failed(log, error)
             return
-        process = self._processes.take(run)
         cleaning = _Cleaning(run, process, self._ports.clock.monotonic_ms())
         self._under_way[log.topic_partition] = cleaning
         cleaning.steps = run.work.build_map()
@@ -335,14 +367,17 @@ class LogCleaner:
                     then()
                 else:
                     self._pause(cleaning, part.pause_ms, then)
-            except EngineError as error:
+            except Exception as error:
                 self._ended(cleaning, error)
+                if isinstance(error, AssertionError):
+                    # A broken rule ends the process (D22); the slot is free where it does not.
+                    raise
 
         run = cleaning.run
         self._ports.tasks.offload(_TASK, lambda: self._advance(run, steps, part), done)
 
     def _advance(self, run: CleaningRun, steps: WorkSteps, part: _Slice) -> None:
-        """Run steps up to the next pause, or to their end; errors are told on the loop."""
+        """Run steps up to the next pause, or to their end; any exception is raised on the loop."""
         try:
             run.ensure_unchanged()
             for done_bytes in steps:
@@ -351,10 +386,10 @@ class LogCleaner:
                 if part.pause_ms > 0:
                     return
             part.is_done = True
-        except EngineError as error:
-            # What was written is removed here, and not on the loop.
-            steps.close()
+        except Exception as error:
             part.error = error
+            # What was written is removed here, and not on the loop.
+            _close(steps, part)
 
     def _pause(self, cleaning: _Cleaning, pause_ms: int, then: Callable[[], None]) -> None:
         if self._is_stopped:
@@ -381,15 +416,16 @@ class LogCleaner:
         cleaning.steps = run.work.write_group(run.begin_group(bases))
         self._drive(cleaning, replace)
 
-    def _ended(self, cleaning: _Cleaning, error: EngineError | None) -> None:
+    def _ended(self, cleaning: _Cleaning, error: Exception | None) -> None:
         run, key = cleaning.run, cleaning.log.topic_partition
         del self._under_way[key]
         if cleaning.steps is not None:
             cleaning.steps.close()
         if cleaning.process is not None:
             self._let_go(cleaning.process, error)
-        is_here = self._logs.logs.get(key) is cleaning.log
+        is_here = self._is_here(cleaning.log)
         if error is not None and is_here:
+            self._passed_over.add(key)
             # A process that is gone has removed nothing.
             run.discard()
         is_further = error is None and run.cleanable.first_dirty_offset < run.end_offset
@@ -404,12 +440,13 @@ class LogCleaner:
             cleaning_lines.process_gone(key, error)
         else:
             self._failed(cleaning.log, error)
-        if (error is None or self.wanted) and not self._is_stopped:
+        if not self._is_stopped:
             self._ports.tasks.once(_TASK, 0, self.look)
 
-    def _let_go(self, process: SideProcess, error: EngineError | None) -> None:
-        """Keep a cleaning's process for the next one, unless it is gone."""
-        if isinstance(error, SideProcessGone):
+    def _let_go(self, process: SideProcess, error: Exception | None) -> None:
+        """Keep a cleaning's process for the next one, unless it is gone or in the midst of one."""
+        is_ready = error is None or isinstance(error, EngineError)
+        if isinstance(error, SideProcessGone) or not is_ready:
             self._end(process)
         else:
             self._processes.give_back(process, self._ports.clock.monotonic_ms())
@@ -428,9 +465,23 @@ class LogCleaner:
         )
         cleaning_lines.cleaned(key, (start, run.end_offset), run.counts, elapsed_ms)
 
-    def _failed(self, log: LocalLog, error: EngineError) -> None:
+    def _failed(self, log: LocalLog, error: Exception) -> None:
+        directory = self._logs.directory_of(log)
         if isinstance(error, StorageError) and is_failure_of_directory(error):
-            self._logs.take_offline(self._logs.directory_of(log), error)
+            self._logs.take_offline(directory, error)
             return
-        self.uncleanable[log.topic_partition] = str(error)
-        cleaning_lines.uncleanable(log.topic_partition, error)
+        self._uncleanable.mark(log, directory, _text(error))
+        count = self._uncleanable.counts()[directory]
+        cleaning_lines.uncleanable(log.topic_partition, error, directory, count)
+
+
+def _close(steps: WorkSteps, part: _Slice) -> None:
+    try:
+        steps.close()
+    except Exception as error:
+        part.error = error
+
+
+def _text(error: Exception) -> str:
+    """Return what a failure says; a fault of our own says little without its type."""
+    return str(error) if isinstance(error, EngineError) else repr(error)

@@ -55,6 +55,20 @@ def test_a_task_that_fails_is_reported_and_comes_again() -> None:
     assert [name for name, _ in stage.failures] == ["broken", "broken"]
 
 
+def test_a_periodic_task_comes_again_after_a_fault_of_our_own() -> None:
+    stage = Stage()
+
+    def fail() -> None:
+        stage.done.append("tick")
+        raise KeyError("gone")
+
+    stage.tasks.every("broken", 10, fail, first_after_ms=0)
+    for _ in range(2):
+        with pytest.raises(KeyError):
+            stage.pass_time(10)
+    assert ["tick", "tick"] == stage.done
+
+
 def test_nothing_runs_after_a_stop() -> None:
     stage = Stage()
     stage.tasks.once("late", 10, lambda: stage.done.append("late"))

@@ -14,11 +14,13 @@ from engine.log.local_log import LocalLog
 from engine.log.log_manager import LogManager
 from engine.log.offset_checkpoint import CLEANER_POINTS, read_offsets
 from engine.model import TopicPartition
+from engine.naming import FileKind
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, pairs_of, put
 from tests.unit.log.managing import T0, T1, U0, A, B, Host
 from tests.unit.log.writing import NOW_MS
 
 ROUNDS_MAX = 50
+BACKOFF_MS = CleanerConfig().backoff_ms
 
 
 class Stage:
@@ -62,8 +64,16 @@ class Stage:
     def clean(self) -> None:
         """Run the cleaner until it has nothing to do."""
         self.cleaner.look()
+        self.run_due()
+
+    def run_due(self) -> None:
+        """Run what the cleaner is to do before its next round."""
         for _ in range(ROUNDS_MAX):
-            due = [task for task in self.host.tasks.waiting if task[0] == "kafka-log-cleaner"]
+            due = [
+                task
+                for task in self.host.tasks.waiting
+                if task[0] == "kafka-log-cleaner" and task[1] != BACKOFF_MS
+            ]
             if not due:
                 return
             for task in due:
@@ -264,6 +274,65 @@ def test_a_directory_that_fails_ends_the_cleaning_and_no_other() -> None:
     assert [b"2"] == values(stage.logs.logs[key])
 
 
+def stage_on_two_disks(**changes: Any) -> Stage:
+    """Return a broker that has started on T0 and T1 in A, and U0 in B, of two closed segments."""
+    stage = Stage(dirs=(A, B))
+    for key, directory in ((T0, A), (T1, A), (U0, B)):
+        log = stage.logs.get_or_create(key, is_new=True, directory=directory)
+        for value in (b"1", b"2"):
+            put(log, (b"k", value))
+            log.roll(NOW_MS)
+    stage.logs.stop()
+    for topic in ("t", "u"):
+        stage.host.configs[topic] = CONFIG._replace(**changes)
+    return Stage(stage.host, dirs=(A, B))
+
+
+def test_a_disk_that_fails_in_a_look_leaves_the_logs_of_others_to_the_cleaner() -> None:
+    stage = stage_on_two_disks(max_compaction_lag_ms=1)
+    stage.host.files.fail("read", 5, path_end="0.log")
+    stage.cleaner.start()
+    stage.run_due()
+    assert [(A, [T0, T1])] == [(path, lost) for path, _, lost in stage.host.offline]
+    assert [b"2"] == values(stage.logs.logs[U0])
+
+
+def test_a_disk_that_fails_in_a_deletion_leaves_the_logs_of_others_to_the_cleaner() -> None:
+    stage = stage_on_two_disks(is_deleting=True, retention_ms=1000, min_cleanable_dirty_ratio=1.0)
+    stage.host.clock.advance(5000)
+    stage.host.files.fail("rename", 5, path_end="0.log")
+    stage.cleaner.start()
+    stage.run_due()
+    assert [(A, [T0, T1])] == [(path, lost) for path, _, lost in stage.host.offline]
+    assert 2 == stage.logs.logs[U0].log_start_offset
+
+
+def test_a_disk_that_fails_as_a_cleaning_begins_ends_no_round() -> None:
+    stage = stage_on_two_disks()
+    stage.host.files.fail("read", 5, path_end=".txnindex")
+    for key in (T0, T1, U0):
+        path = stage.logs.logs[key].segments.first.path(FileKind.TXNINDEX)
+        stage.host.files.open(path, write=True, create=True)
+    stage.cleaner.start()
+    stage.run_due()
+    assert [(A, [T0, T1])] == [(path, lost) for path, _, lost in stage.host.offline]
+    assert [b"2"] == values(stage.logs.logs[U0])
+
+
+def test_the_next_round_comes_whatever_happens_in_this_one() -> None:
+    stage = Stage()
+    stage.log(T0, b"1", b"2")
+
+    def fail(_key: TopicPartition) -> int:
+        raise KeyError("a fault of our own")
+
+    stage.cleaner.start()
+    stage.watermark = fail  # type: ignore[method-assign]
+    with pytest.raises(KeyError):
+        stage.run_due()
+    assert ["kafka-log-cleaner"] == [name for name, _, _ in stage.host.tasks.waiting]
+
+
 def test_compact_and_delete_loses_old_segments_by_the_cleaner() -> None:
     stage = Stage()
     both = CONFIG._replace(is_deleting=True, retention_ms=1000, min_cleanable_dirty_ratio=1.0)
@@ -372,7 +441,9 @@ def test_what_is_not_compacted_or_uncleanable_or_gone_is_not_taken() -> None:
     stage.host.configs["u"] = CONFIG._replace(is_compacted=False, is_deleting=True)
     stage.log(T0, b"1", b"2")
     stage.log(U0, b"3", b"4")
-    stage.cleaner.uncleanable[T0] = "damaged"
+    stage.logs.logs[T0].segments.first.file.write_at(65, b"\xff")
+    stage.clean()
+    assert [T0] == list(stage.cleaner.uncleanable)
     stage.cleaner.clean_soon([T0, T1, U0])
     assert {} == stage.cleaner.wanted
 

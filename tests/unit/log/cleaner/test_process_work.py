@@ -112,7 +112,7 @@ def test_a_process_that_dies_costs_no_record_and_the_next_round_tries_again(
         assert ([b"1", b"2", b"3", b"4"], []) == (values(log), leftovers(stage, log))
         assert first.is_closed
         assert ([], {}) == (stage.cleaner.under_way, stage.cleaner.uncleanable)
-        stage.cleaner.look()
+        stage.round()
         late.run()
         assert 2 == len(stage.processes.started)
     assert [b"2", b"3", b"4"] == values(log)

@@ -1,0 +1,66 @@
+"""Which logs a broker's cleaner leaves alone, per log directory, and why.
+
+A log stays here until the broker starts again. One that is deleted, or that another directory has
+taken over, is another log: it begins without a mark.
+
+Source: Kafka's LogCleanerManager.markPartitionUncleanable, and its metrics
+uncleanable-partitions-count and uncleanable-bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from engine.log.local_log import LocalLog
+from engine.model import TopicPartition
+
+
+class UncleanableCount(NamedTuple):
+    """How much of one log directory is not cleaned any more."""
+
+    partitions: int
+    size_bytes: int
+
+
+class _Mark(NamedTuple):
+    log: LocalLog
+    directory: str
+    reason: str
+
+
+class UncleanableLogs:
+    """The logs whose cleaning has failed."""
+
+    def __init__(self) -> None:
+        self._marks: dict[TopicPartition, _Mark] = {}
+
+    def mark(self, log: LocalLog, directory: str, reason: str) -> None:
+        """Leave a log of this log directory alone from now on."""
+        self._marks[log.topic_partition] = _Mark(log, directory, reason)
+
+    def has(self, log: LocalLog) -> bool:
+        """Return True for a log that is marked; another log of the same partition is not."""
+        mark = self._marks.get(log.topic_partition)
+        return mark is not None and mark.log is log
+
+    def reasons(self) -> dict[TopicPartition, str]:
+        """Return why partitions are left alone."""
+        return {key: mark.reason for key, mark in self._marks.items()}
+
+    def counts(self) -> dict[str, UncleanableCount]:
+        """Return the log directories that have such logs, with their number and size."""
+        counts: dict[str, UncleanableCount] = {}
+        for mark in self._marks.values():
+            partitions, size_bytes = counts.get(mark.directory, (0, 0))
+            size_bytes += mark.log.size_bytes
+            counts[mark.directory] = UncleanableCount(partitions + 1, size_bytes)
+        return counts
+
+    def keep(self, logs: Mapping[TopicPartition, LocalLog]) -> None:
+        """Forget the logs that are not among these any more."""
+        for key in self._gone(logs):
+            del self._marks[key]
+
+    def _gone(self, logs: Mapping[TopicPartition, LocalLog]) -> Iterable[TopicPartition]:
+        return [key for key, mark in self._marks.items() if logs.get(key) is not mark.log]
