@@ -58,12 +58,15 @@ class Deadlines:
 
     def _run(self) -> None:
         self._due_ms = self._cancel = None
-        for owner in self._owners:
-            owner.advance()
-        for owner in self._owners:
-            due_ms = owner.next_deadline_ms()
-            if due_ms is not None:
-                self.note(due_ms)
+        try:
+            for owner in self._owners:
+                owner.advance()
+        finally:
+            # A fault in one answer leaves no other waiting beyond its deadline.
+            for owner in self._owners:
+                due_ms = owner.next_deadline_ms()
+                if due_ms is not None:
+                    self.note(due_ms)
 
     def stop(self) -> None:
         """Cancel the timer; nothing is advanced any more."""

@@ -137,16 +137,18 @@ class DirectoryMoves:
             self._cancel = self._timers.call_at(due_ms, self._turn)
             return
         topic_partition = self._moving.popleft()
+        is_over = True
         try:
             is_over = self._advance(topic_partition)
         except (ApiError, StorageError) as failure:
             error = self._replicas().answer_to(topic_partition, failure)
             _log.error("%s is not moved on: %s", topic_partition, error)
-            is_over = True
-        if not is_over:
-            self._moving.append(topic_partition)
-        if self._moving:
-            self._next_soon()
+        finally:
+            # Whatever one has met, the others move on.
+            if not is_over:
+                self._moving.append(topic_partition)
+            if self._moving:
+                self._next_soon()
 
     def _advance(self, topic_partition: TopicPartition) -> bool:
         """Do the next step of a move; tells whether it is over."""

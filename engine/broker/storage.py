@@ -38,7 +38,8 @@ from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogClean
 from engine.log.compaction_report import CleanerLogs, compaction_states
 from engine.log.compaction_state import LogCompaction
 from engine.log.log_config import LogConfig
-from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
+from engine.log.log_manager import LogManager
+from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.topic_log_config import log_config_of
 from engine.model import TopicPartition
 from engine.naming import STORE_FILE

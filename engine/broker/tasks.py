@@ -1,7 +1,8 @@
 """Periodic work, delays, and work beside the loop, on the timers of one process.
 
 What may take long (making a rolled segment durable) runs on threads of its own; all else runs on
-the loop's thread, one after the other. A task that fails is reported and comes again, after a fault of our own too.
+the loop's thread, one after the other. A task that fails is reported and comes again, after a fault
+of our own too.
 
 Source: SCH-1, SCH-2, SCH-5 … SCH-9; Kafka's KafkaScheduler.
 """

@@ -87,9 +87,11 @@ class MetadataStore:
 
     def _beat(self, client: EmbeddedZnodeClient, period_ms: int) -> None:
         def beat() -> None:
-            if client.is_open:
-                client.heartbeat()
-            self._beat(client, period_ms)
+            try:
+                if client.is_open:
+                    client.heartbeat()
+            finally:
+                self._beat(client, period_ms)
 
         due_ms = self._clock.monotonic_ms() + period_ms
         self._cancels[client] = self._timers.call_at(due_ms, beat)
@@ -109,15 +111,19 @@ class MetadataStore:
             self._expire_now()
 
     def _expire_now(self) -> None:
-        for client in self._cancels:
-            if client.is_open:
-                client.heartbeat()
+        is_usable = True
         try:
+            for client in self._cancels:
+                if client.is_open:
+                    client.heartbeat()
             self._store.expire_sessions()
         except ZnodeStoreFailed as error:
             _log.error("sessions cannot expire: %s", error)
-            return
-        self._expire_later()
+            is_usable = False
+        finally:
+            # A fault of one session's owner keeps no other session alive for ever.
+            if is_usable:
+                self._expire_later()
 
     def close(self) -> None:
         """Listen no more, and let go of the file."""

@@ -235,10 +235,12 @@ class MemberProcesses:
 
     def _look(self) -> None:
         """Tell of processes that have ended by themselves."""
-        for broker_id, pid in tuple(self._pids.items()):
-            if self._is_gone(broker_id, pid):
-                del self._pids[broker_id]
-                state, _ = process_state(self._data, broker_id)
-                if state is BrokerState.CRASHED:
-                    _log.error("broker %d: process %d is gone", broker_id, pid)
-        self._look_later()
+        try:
+            for broker_id, pid in tuple(self._pids.items()):
+                if self._is_gone(broker_id, pid):
+                    del self._pids[broker_id]
+                    state, _ = process_state(self._data, broker_id)
+                    if state is BrokerState.CRASHED:
+                        _log.error("broker %d: process %d is gone", broker_id, pid)
+        finally:
+            self._look_later()

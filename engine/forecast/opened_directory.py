@@ -22,7 +22,8 @@ from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.log_dir import find_log_dir
 from engine.log.log_directory import DirectoryLock
-from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
+from engine.log.log_manager import LogManager
+from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.offset_checkpoint import HIGH_WATERMARKS
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition

@@ -175,12 +175,15 @@ class RealNetwork:
     def _sweep(self) -> None:
         self._cancel_sweep = None
         now_ms = self.clock.monotonic_ms()
-        for connection in self.connections:
-            reason = connection.overdue(now_ms)
-            if reason is not None:
-                connection.refuse(reason)
-        if self._listeners:
-            self._sweep_later()
+        try:
+            for connection in self.connections:
+                reason = connection.overdue(now_ms)
+                if reason is not None:
+                    connection.refuse(reason)
+        finally:
+            # A fault of one connection's owner ends no sweep of the others.
+            if self._listeners:
+                self._sweep_later()
 
     @property
     def connections(self) -> list[RealConnection]:

@@ -29,24 +29,24 @@ Source: SCH-5 … SCH-9, REPL-14; Kafka's LogManager; KIP-112, KIP-113.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import cache, partial
-from typing import NamedTuple
 
 from engine.errors import ApiError, StorageError
-from engine.host.ports import Clock, Entropy, FileMissing, FileRefused, Files
+from engine.host.ports import FileMissing, FileRefused, Files
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.log.directory_guard import DirectoryGuard
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
-from engine.log.log_config import LONG_MAX, LogConfig
+from engine.log.log_config import LONG_MAX
 from engine.log.log_directory import (
-    DirectoryLock,
     FailedLog,
     LoadedDirectory,
     LogDirectory,
+    is_failure_of_directory,
 )
+from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.side_by_side import run_side_by_side
 from engine.log.tasks import DeferredTasks, LogHooks, LogTasks
 from engine.model import TopicPartition
@@ -74,35 +74,6 @@ class DuplicateLog(StorageError):
         self.topic_partition = topic_partition
         self.directory = directory
         self.other = other
-
-
-class LogManagerConfig(NamedTuple):
-    """The broker's settings that logs go by, with Kafka's defaults."""
-
-    log_dirs: Sequence[str]
-    broker_id: int
-    cluster_id: str
-    retention_check_interval_ms: int = 300_000
-    flush_scheduler_interval_ms: int = LONG_MAX
-    recovery_point_checkpoint_ms: int = 60_000
-    log_start_offset_checkpoint_ms: int = 60_000
-    producer_id_expiration_check_ms: int = 600_000
-    initial_task_delay_ms: int = 30_000
-
-
-class LogSurroundings(NamedTuple):
-    """What logs ask of the broker around them.
-
-    `on_offline` is told the directory, the error, and the partitions that were there.
-    """
-
-    tasks: LogTasks
-    clock: Clock
-    entropy: Entropy
-    lock: DirectoryLock
-    config_of: Callable[[str], LogConfig]
-    high_watermark_of: Callable[[TopicPartition], int]
-    on_offline: Callable[[str, StorageError, Sequence[TopicPartition]], None]
 
 
 class LogManager:
@@ -452,7 +423,7 @@ class LogManager:
         for directory, log in self._each():
             if log.config.is_compacted:
                 continue
-            with self._guarded(directory):
+            with self._guarded_log(directory, log):
                 watermark = self._around.high_watermark_of(log.topic_partition)
                 count += sum(log.delete_old_segments(watermark, now_ms).values())
         return count
@@ -462,7 +433,7 @@ class LogManager:
         now_ms = self._around.clock.wall_ms()
         for directory, log in self._each():
             if now_ms - log.last_flush_ms >= log.config.flush_ms:
-                with self._guarded(directory):
+                with self._guarded_log(directory, log):
                     log.flush(now_ms)
 
     def checkpoint_recovery_points(self) -> None:
@@ -569,6 +540,17 @@ class LogManager:
     def _guarded(self, directory: LogDirectory) -> DirectoryGuard:
         return DirectoryGuard(self.take_offline, directory.path)
 
+    @contextmanager
+    def _guarded_log(self, directory: LogDirectory, log: LocalLog) -> Iterator[None]:
+        """Guard the work on one log of many: damage in it keeps no other waiting."""
+        with self._guarded(directory):
+            try:
+                yield
+            except StorageError as error:
+                if is_failure_of_directory(error):
+                    raise
+                _manager_log.error("%s in %s: %s", log.topic_partition, directory.path, error)
+
     def _online(self) -> list[LogDirectory]:
         return [directory for directory in self.directories if directory.is_online]
 
@@ -576,7 +558,8 @@ class LogManager:
         """Yield every log with its directory, as long as that is online."""
         for directory in self._online():
             for log in self._logs_in(directory):
-                if directory.is_online:
+                # What one failure takes along may be a log of this list.
+                if directory.is_online and self._home.get(log.directory) is directory:
                     yield directory, log
 
     def _all(self) -> list[LocalLog]:

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import logging
 
-from engine.log.cleaner.cleanable import CheckpointFault, CleanableRange
 from engine.errors import EngineError
+from engine.log.cleaner.cleanable import CheckpointFault, CleanableRange
 from engine.log.cleaner.cleaning_facts import CleaningCounts
 from engine.log.cleaner.uncleanable import UncleanableCount
 from engine.model import TopicPartition

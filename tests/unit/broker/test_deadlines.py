@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.broker.deadlines import Deadlines
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
@@ -73,3 +75,22 @@ def test_a_stop_cancels_the_timer() -> None:
     stage.deadlines.stop()
     stage.pass_time(10)
     assert stage.advances == 0
+
+
+def test_a_fault_of_one_owner_leaves_the_next_deadlines_in_their_place() -> None:
+    stage = Stage()
+
+    class Faulty:
+        def advance(self) -> None:
+            raise KeyError("a fault of our own")
+
+        def next_deadline_ms(self) -> int | None:
+            return None
+
+    stage.deadlines.add(Faulty())
+    stage.wait_until(10)
+    stage.wait_until(20)
+    for due_ms in (10, 20):
+        with pytest.raises(KeyError):
+            stage.pass_time(10)
+        assert due_ms == stage.answered[-1]

@@ -9,7 +9,8 @@ from engine.errors import StorageError
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.log.log_config import LogConfig
 from engine.log.log_directory import LogDirectoryLocked
-from engine.log.log_manager import LogManager, LogManagerConfig, LogSurroundings
+from engine.log.log_manager import LogManager
+from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.tasks import InlineTasks
 from engine.model import TopicPartition
 from tests.unit.log.writing import NOW_MS, SMALL

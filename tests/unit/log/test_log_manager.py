@@ -488,3 +488,16 @@ def test_a_directory_of_another_making_is_served() -> None:
     handle = host.files.open(f"{A}/{T0}/{0:020d}.log", write=True, create=True)
     handle.append((batch(0, 3), batch(3, 2)))
     assert host.started().logs[T0].log_end_offset == 5
+
+
+def test_a_log_that_cannot_be_rolled_keeps_retention_from_no_other() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    for key in (T0, T1):
+        fill(manager.get_or_create(key, is_new=True), [3] * 6)
+    active = manager.logs[T0].active_segment
+    active.time_index.maybe_append(NOW_MS + 10**9, active.largest.offset)
+    host.clock.advance(10**12)
+    manager.clean_up()
+    assert 18 == manager.logs[T1].log_start_offset
+    assert [] == host.offline

@@ -1,0 +1,42 @@
+"""What the logs of a broker go by: its settings, and what they ask of the broker around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from engine.errors import StorageError
+from engine.host.ports import Clock, Entropy
+from engine.log.log_config import LONG_MAX, LogConfig
+from engine.log.log_directory import DirectoryLock
+from engine.log.tasks import LogTasks
+from engine.model import TopicPartition
+
+
+class LogManagerConfig(NamedTuple):
+    """The broker's settings that logs go by, with Kafka's defaults."""
+
+    log_dirs: Sequence[str]
+    broker_id: int
+    cluster_id: str
+    retention_check_interval_ms: int = 300_000
+    flush_scheduler_interval_ms: int = LONG_MAX
+    recovery_point_checkpoint_ms: int = 60_000
+    log_start_offset_checkpoint_ms: int = 60_000
+    producer_id_expiration_check_ms: int = 600_000
+    initial_task_delay_ms: int = 30_000
+
+
+class LogSurroundings(NamedTuple):
+    """What logs ask of the broker around them.
+
+    `on_offline` is told the directory, the error, and the partitions that were there.
+    """
+
+    tasks: LogTasks
+    clock: Clock
+    entropy: Entropy
+    lock: DirectoryLock
+    config_of: Callable[[str], LogConfig]
+    high_watermark_of: Callable[[TopicPartition], int]
+    on_offline: Callable[[str, StorageError, Sequence[TopicPartition]], None]
