@@ -275,7 +275,7 @@ def test_a_directory_that_fails_ends_the_cleaning_and_no_other() -> None:
 
 
 def stage_on_two_disks(**changes: Any) -> Stage:
-    """Return a broker that has started on T0 and T1 in A, and U0 in B, of two closed segments."""
+    """Return a broker that has started on two logs of one disk, and one of another."""
     stage = Stage(dirs=(A, B))
     for key, directory in ((T0, A), (T1, A), (U0, B)):
         log = stage.logs.get_or_create(key, is_new=True, directory=directory)
