@@ -188,6 +188,8 @@ class _KeyReading:
                     continue
                 if self._keys.size >= self._keys.limit:
                     self._is_full = True
-                    return
+                    break
                 self._keys.put(key, offset)
-        self._keys.note_offset(batch.last_offset)
+        self._keys.end_batch(batch.last_offset)
+        if not self._is_full:
+            self._keys.note_offset(batch.last_offset)

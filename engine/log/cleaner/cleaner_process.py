@@ -11,7 +11,6 @@ import pickle
 import sys
 from collections.abc import Callable
 
-from engine.errors import EngineError
 from engine.host.ports import Clock, Files
 from engine.host.real import RealClock
 from engine.host.side_process import FilesOfOwner, owner_pid, serve
@@ -36,7 +35,7 @@ class CleanerService:
         self._steps: WorkSteps | None = None
 
     def answer_to(self, message: bytes) -> bytes:
-        """Return the answer to a message; a fault of our own ends the process."""
+        """Return the answer to a message; one that was not understood ends the process."""
         request: Request = pickle.loads(message)
         return pickle.dumps(self._answer_to(request))
 
@@ -47,7 +46,11 @@ class CleanerService:
             # The last one's map goes before this one's takes its room.
             self._work = self._steps = None
             self._on_begin()
-            self._work = SegmentWork(self._files, request)
+            try:
+                self._work = SegmentWork(self._files, request)
+            except Exception as error:
+                # As large a map may be more than there is.
+                return failed(error)
             self._steps = self._work.build_map()
         elif not isinstance(request, Word):
             assert self._work is not None
@@ -63,7 +66,7 @@ class CleanerService:
                 done_bytes += step_bytes
                 if self._clock.monotonic_ms() >= until_ms:
                     return Progress(done_bytes)
-        except EngineError as error:
+        except Exception as error:
             return failed(error)
         return self._done()
 

@@ -165,7 +165,7 @@ class LogCleaner:
         self.wanted: dict[TopicPartition, int] = {}
         self._uncleanable = UncleanableLogs()
         # Whose cleaning has failed since the last round: the others come first.
-        self._passed_over: set[TopicPartition] = set()
+        self._passed_over: dict[TopicPartition, LocalLog] = {}
         self.last_cleanings: dict[TopicPartition, LastCleaning] = {}
 
     @property
@@ -248,7 +248,7 @@ class LogCleaner:
             cleanable = self._range_of(log, now_ms)
             if cleanable is not None:
                 self.wanted[key] = cleanable.first_uncleanable_offset
-                self._passed_over.discard(key)
+                self._passed_over.pop(key, None)
         self._ports.tasks.once(_TASK, 0, self.look)
 
     def _next(self) -> CleanableRange | None:
@@ -267,7 +267,7 @@ class LogCleaner:
         now_ms = self._ports.clock.wall_ms()
         ranges = []
         for log in self._idle():
-            if log.topic_partition not in self._passed_over:
+            if self._passed_over.get(log.topic_partition) is not log:
                 ranges.append(self._range_of(log, now_ms))
         # A disk that has failed meanwhile takes logs along that were looked at before.
         logs = self._logs.logs
@@ -418,6 +418,8 @@ class LogCleaner:
 
     def _ended(self, cleaning: _Cleaning, error: Exception | None) -> None:
         run, key = cleaning.run, cleaning.log.topic_partition
+        if self._under_way.get(key) is not cleaning:
+            return
         del self._under_way[key]
         if cleaning.steps is not None:
             cleaning.steps.close()
@@ -425,7 +427,7 @@ class LogCleaner:
             self._let_go(cleaning.process, error)
         is_here = self._is_here(cleaning.log)
         if error is not None and is_here:
-            self._passed_over.add(key)
+            self._passed_over[key] = cleaning.log
             # A process that is gone has removed nothing.
             run.discard()
         is_further = error is None and run.cleanable.first_dirty_offset < run.end_offset

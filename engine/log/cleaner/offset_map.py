@@ -60,6 +60,8 @@ class OffsetMap:
         self.limit = entries_max(memory_bytes, load_factor)
         if keys_max is not None:
             slots = min(slots, _SPARSE_FACTOR * keys_max)
+            # A batch may hold more records than its offsets say.
+            self.limit = min(self.limit, slots)
         # One more, so that a search for what is not there ends.
         self._slot_count = slots + 1
         # Zeros that nobody has touched take no memory.
@@ -106,6 +108,13 @@ class OffsetMap:
         if stored and self._digests[at : at + _DIGEST_BYTES] != digest:
             stored = self._offsets[self._slot_behind(slot, digest)]
         return stored - 1
+
+    def end_batch(self, last_offset: int) -> None:
+        """Let no record of a batch count beyond the batch's last offset (inclusive).
+
+        An uncompressed record may say any offset: brokers take it as it is.
+        """
+        self.latest_offset = min(self.latest_offset, last_offset)
 
     def note_offset(self, offset: int) -> None:
         """Note that all records up to an offset (inclusive) have been seen."""

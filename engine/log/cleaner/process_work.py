@@ -17,6 +17,7 @@ from __future__ import annotations
 import pickle
 from contextlib import suppress
 from enum import Enum
+from traceback import format_exception
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.errors import EngineError
@@ -70,9 +71,21 @@ Request: TypeAlias = CleaningFacts | SegmentGroup | Word
 Answer: TypeAlias = Progress | Done | Failed
 
 
-def failed(error: EngineError) -> Failed:
-    """Return what is told of an error."""
-    return Failed(type(error), error.args, dict(vars(error)))
+class CleaningFault(EngineError):
+    """The code that cleans has failed over a log, in the process that does the work."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(fault)
+        self.fault = fault
+
+
+def failed(error: Exception) -> Failed:
+    """Return the message of an error; of a fault of our own, its traceback."""
+    if isinstance(error, EngineError):
+        return Failed(type(error), error.args, dict(vars(error)))
+    lines = format_exception(error)
+    fault = CleaningFault("".join(lines).rstrip())
+    return Failed(CleaningFault, fault.args, dict(vars(fault)))
 
 
 class ProcessWork:

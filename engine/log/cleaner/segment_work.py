@@ -93,15 +93,15 @@ class SegmentWork:
 
     def _map_batch(self, batch: RecordBatch, transactions: CleanedTransactions) -> bool:
         """Take a batch into the map; tells whether all of it had room."""
-        offsets, start = self._offsets, self._facts.start_offset
+        offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
             opened = opened_records(batch) if isinstance(batch, BatchView) else b""
             noted = self._note_usual(batch, opened)
-            if not (self._note_keys(batch, opened) if noted is None else noted):
-                return False
-        if batch.last_offset >= start:
-            offsets.note_offset(batch.last_offset)
-        return True
+            has_room = self._note_keys(batch, opened) if noted is None else noted
+        offsets.end_batch(max(batch.last_offset, start - 1))
+        if has_room:
+            offsets.note_offset(max(batch.last_offset, start - 1))
+        return has_room
 
     def _note_usual(self, batch: RecordBatch, opened: Buffer) -> bool | None:
         """Note the keys of a batch by compiled code, as `_note_keys`; None: it has not."""

@@ -302,6 +302,9 @@ TWO = (one_record(), one_record(1))
 RECORD_RULES = {
     "as they should be": (TWO, None, None, None),
     "offsets again": ((one_record(), one_record()), None, UNREADABLE, None),
+    "an offset beyond the batch": (
+        (one_record(), one_record(1_000_000)), None, UNREADABLE, None
+    ),
     "offsets that fall": ((one_record(1), one_record()), None, UNREADABLE, None),
     "a length that is too large": ((one_record(longer=1), TWO[1]), INVALID, None, INVALID),
     "a length that is too small": ((one_record(longer=-1), TWO[1]), INVALID, None, INVALID),

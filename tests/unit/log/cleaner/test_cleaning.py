@@ -10,9 +10,12 @@ from engine.log.cleaner.cleaning import CleaningAborted
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.offset_map import SLOT_BYTES
 from engine.log.local_log import LocalLog
+from engine.native.clean_records import CleanerTier
 from engine.records.batch import BatchView
+from engine.records.builder import BatchBuilder, BatchSettings
 from engine.records.codec import Codec
 from engine.records.control import ControlType
+from tests.compiled_walk import compiled_cleaner_here
 from tests.unit.log.cleaner.cleaned_logs import (
     CONFIG,
     append_raw,
@@ -301,3 +304,56 @@ def test_a_batch_of_a_later_offset_than_the_map_knows_stays_whole() -> None:
     assert 1 == clean(log, files, settings=settings)
     assert 4 == len(pairs_of(log))
     assert batch_of([(b"a", b"1")])[16] == 2
+
+
+def wide_batch(key: bytes, offset_delta: int, *before: bytes) -> memoryview:
+    """Return a batch whose last record says an offset that is none of the batch's."""
+    builder = BatchBuilder(BatchSettings())
+    for first in before:
+        builder.append(NOW_MS, first, b"x")
+    builder.append(NOW_MS, key, b"w", offset=offset_delta)
+    return memoryview(builder.build(last_offset=len(before)))
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_offsets_beyond_their_batch_leave_what_kafka_leaves(
+    is_last: bool, is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CleanerTier, "code", compiled_cleaner_here() if is_compiled else None)
+    files = MemoryFiles()
+    log = compacted_log(files)
+    put(log, (b"a", b"1"), (b"b", b"1"), (b"k", b"1"))
+    put(log, (b"a", b"2"), (b"b", b"2"))
+    append_raw(log, wide_batch(b"k", 1_000_000))
+    put(log, (b"a", b"3"), (b"k", b"3"))
+    append_raw(log, wide_batch(b"a", 1_000_000, b"f0", b"f1"))
+    if not is_last:
+        put(log, (b"z", b"9"))
+    assert log.log_end_offset == clean(closed(log), files)
+    # As a broker of 3.9.1 left the same batches.
+    assert [
+        (4, b"b", b"2"),
+        (1_000_005, b"k", b"w"),
+        (7, b"k", b"3"),
+        (8, b"f0", b"x"),
+        (9, b"f1", b"x"),
+        (1_000_008, b"a", b"w"),
+        (11, b"z", b"9"),
+    ][: -1 if is_last else None] == pairs_of(log)
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_a_map_that_is_full_in_such_a_batch_ends_in_it(
+    is_compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CleanerTier, "code", compiled_cleaner_here() if is_compiled else None)
+    files = MemoryFiles()
+    log = compacted_log(files)
+    batch = BatchBuilder(BatchSettings())
+    for number in range(5):
+        batch.append(NOW_MS, b"%d" % number, b"v", offset=1_000_000 + number)
+    append_raw(log, memoryview(batch.build(last_offset=4)))
+    settings = CleaningSettings(map_bytes=3 * SLOT_BYTES, load_factor=1.0)
+    assert 5 == clean(closed(log), files, settings=settings)
+    assert 5 == len(pairs_of(log))

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 
+from engine.errors import InvariantBroken
 from engine.host.memory import MemoryFiles
+from engine.log.cleaner.cleaning_facts import SegmentGroup, WorkSteps
 from engine.log.cleaner.log_cleaner import CleanerConfig, CleanerPorts, LogCleaner
+from engine.log.cleaner.offset_map import OffsetMap
+from engine.log.cleaner.segment_work import SegmentWork
 from engine.log.cleaner.work_processes import StartProcess
 from engine.log.local_log import LocalLog
 from engine.log.log_manager import LogManager
@@ -169,6 +173,95 @@ def test_a_bad_batch_marks_its_partition_alone() -> None:
     assert [T0] == list(stage.cleaner.uncleanable)
     assert "CRC" in stage.cleaner.uncleanable[T0]
     assert [b"4"] == values(good)
+
+
+def cleaner_failing_on(error: Exception, directory: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the code that writes segments fail on one log."""
+    write = SegmentWork.write_group
+
+    def fail(work: SegmentWork, group: SegmentGroup) -> WorkSteps:
+        if work._facts.directory == directory:
+            yield 0
+            raise error
+        yield from write(work, group)
+
+    monkeypatch.setattr(SegmentWork, "write_group", fail)
+
+
+def test_any_exception_marks_its_partition_and_frees_the_slot(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage = Stage()
+    bad, good = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    cleaner_failing_on(ValueError("7 is odd"), bad.directory, monkeypatch)
+    stage.clean()
+    assert {T0: "ValueError('7 is odd')"} == stage.cleaner.uncleanable
+    assert ([], [b"4"], [b"1", b"2"]) == (stage.cleaner.under_way, values(good), values(bad))
+    size = bad.size_bytes
+    assert f"uncleanable-partitions-count=1, uncleanable-bytes={size} in /a" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_a_broken_rule_frees_the_slot_and_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    bad, _ = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    cleaner_failing_on(InvariantBroken("a rule"), bad.directory, monkeypatch)
+    with pytest.raises(InvariantBroken):
+        stage.clean()
+    assert [] == stage.cleaner.under_way
+
+
+def test_a_cleaning_that_has_no_memory_marks_its_partition(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(OffsetMap, "__init__", refuse)
+    stage.clean()
+    assert {T0: "MemoryError()"} == stage.cleaner.uncleanable
+    assert [b"1", b"2"] == values(log)
+
+
+def test_a_recreated_or_moved_partition_is_cleaned_again() -> None:
+    stage = Stage(dirs=(A, B))
+    for recreated in (True, False):
+        bad = stage.logs.get_or_create(T0, is_new=True, directory=A)
+        for value in (b"1", b"2"):
+            put(bad, (b"k", value))
+            bad.roll(NOW_MS)
+        bad.segments.first.file.write_at(65, b"\xff")
+        stage.clean()
+        assert [T0] == list(stage.cleaner.uncleanable)
+        if recreated:
+            stage.logs.delete([T0])
+            fresh = stage.log(T0, b"3", b"4")
+        else:
+            fresh = stage.logs.get_or_create(T0, is_future=True, directory=B)
+            for value in (b"3", b"4"):
+                put(fresh, (b"k", value))
+                fresh.roll(NOW_MS)
+            stage.logs.promote_future(T0)
+            stage.logs.note_cleaned(fresh, 0)
+        stage.clean()
+        assert ({}, [b"4"]) == (stage.cleaner.uncleanable, values(fresh))
+        stage.logs.delete([T0])
+
+
+def test_a_log_that_changes_under_its_cleaning_keeps_no_other_waiting() -> None:
+    stage = Stage()
+    late = LateTasks(stage)
+    cut, other = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    stage.cleaner.look()
+    assert [T0] == stage.cleaner.under_way
+    cut.truncate_to(1, NOW_MS)
+    late.run()
+    stage.run_due()
+    late.run()
+    assert [b"4"] == values(other)
 
 
 def test_a_deleted_partition_is_forgotten() -> None:

@@ -53,3 +53,17 @@ def test_seen_offsets_only_rise() -> None:
     offsets.note_offset(7)
     offsets.note_offset(3)
     assert 7 == offsets.latest_offset
+
+
+def test_a_map_with_fewer_slots_than_its_memory_allows_is_full_before_they_are() -> None:
+    offsets = OffsetMap(1000 * SLOT_BYTES, 1.0, keys_max=2)
+    while not offsets.is_full:
+        offsets.put(b"%d" % offsets.size, offsets.size)
+    assert -1 == offsets.get(b"another")
+
+
+def test_offsets_of_records_beyond_their_batch_do_not_count() -> None:
+    offsets = OffsetMap(10 * SLOT_BYTES, 0.9)
+    offsets.put(b"a", 1_000_003)
+    offsets.end_batch(3)
+    assert (3, 1_000_003) == (offsets.latest_offset, offsets.get(b"a"))

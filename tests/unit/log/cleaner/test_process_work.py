@@ -20,7 +20,7 @@ from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork, failed
 from engine.log.local_log import LocalLog
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, cleaning_of, compacted_log, pairs_of, put
 from tests.unit.log.cleaner.local_process import HastyClock, LocalProcess, LocalProcesses
-from tests.unit.log.cleaner.test_log_cleaner import LateTasks, Stage, values
+from tests.unit.log.cleaner.test_log_cleaner import LateTasks, Stage, cleaner_failing_on, values
 from tests.unit.log.managing import T0, T1, U0, Host
 from tests.unit.log.writing import NOW_MS, names, open_log
 
@@ -117,6 +117,35 @@ def test_a_process_that_dies_costs_no_record_and_the_next_round_tries_again(
         assert 2 == len(stage.processes.started)
     assert [b"2", b"3", b"4"] == values(log)
     assert {T0: 2} == stage.points()
+
+
+def test_a_log_that_ends_its_process_keeps_no_other_waiting() -> None:
+    stage = ProcessStage(dies_at=8)
+    deadly, other = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    stage.clean()
+    assert ([b"1", b"2"], [b"4"]) == (values(deadly), values(other))
+    assert [True, False] == [process.is_gone for process in stage.processes.started]
+
+
+def test_a_fault_in_a_process_marks_the_partition_and_the_process_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = ProcessStage()
+    bad, good = stage.log(T0, b"1", b"2"), stage.log(U0, b"3", b"4")
+    cleaner_failing_on(ValueError("7 is odd"), bad.directory, monkeypatch)
+    stage.clean()
+    assert [T0] == list(stage.cleaner.uncleanable)
+    assert stage.cleaner.uncleanable[T0].endswith("ValueError: 7 is odd")
+    assert ([b"4"], 1) == (values(good), len(stage.processes.started))
+
+
+def test_a_process_that_answers_nonsense_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = ProcessStage()
+    stage.log(T0, b"1", b"2")
+    monkeypatch.setattr(LocalProcess, "ask", lambda *_: b"?")
+    stage.clean()
+    assert [T0] == list(stage.cleaner.uncleanable)
+    assert [True] == [process.is_closed for process in stage.processes.started]
 
 
 def test_some_of_these_deaths_are_amid_the_work() -> None:
