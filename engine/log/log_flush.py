@@ -4,19 +4,23 @@
 recovery point   all below it is on disk; behind it a power cut may take records, and the next
                  start reads them again
 flush            now, on the caller's thread: flush.messages, flush.ms, the end
-flush beside     a rolled segment: on a thread of its own; the recovery point moves afterwards
+flush beside     a rolled segment: on a worker thread; the recovery point moves afterwards, and not
+                 above a truncation meanwhile: what was appended there since was never synced
 ```
 
-Source: LOG-11; Kafka's UnifiedLog.flush and LocalLog.
+A log may be deleted while it is flushed: a folder that is gone is no failed disk.
+
+Source: LOG-11; Kafka's UnifiedLog.flush, LocalLog, Utils.flushDirIfExists.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from threading import Lock
 
 from engine.errors import StorageError
-from engine.host.ports import Files
+from engine.host.ports import FileMissing, Files
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.segment import Segment
 from engine.log.segment_list import SegmentList
@@ -34,6 +38,7 @@ class LogFlush:
         "_naming",
         "_segments",
         "_snapshots",
+        "_under_way",
         "directory",
         "last_flush_ms",
         "recovery_point",
@@ -59,6 +64,8 @@ class LogFlush:
         self._snapshots = snapshots
         self._hooks = hooks
         self._end_offset = end_offset
+        #: Up to where each flush under way may lift the recovery point, by its number.
+        self._under_way: dict[int, int] = {}
         self.recovery_point = recovery_point
         #: Wall time of the last flush, 0 before the first.
         self.last_flush_ms = 0
@@ -87,28 +94,33 @@ class LogFlush:
         self._mark_flushed(end, now_ms)
 
     def flush_beside(self, offset: int, snapshots: Sequence[int], now_ms: int) -> None:
-        """Make all below `offset` durable beside the loop, and these snapshots."""
+        """Make all below `offset` durable on a worker thread, and these snapshots."""
         segments = self._segments.between(self.recovery_point, offset)
+        number = max(self._under_way, default=0) + 1
+        self._under_way[number] = offset
         for segment in segments:
             segment.borrow()
 
         def done(failure: StorageError | None) -> None:
             for segment in segments:
                 segment.give_back()
+            flushed_offset = self._under_way.pop(number)
             if failure is None:
-                self._mark_flushed(min(offset, self._end_offset()), now_ms)
+                self._mark_flushed(flushed_offset, now_ms)
             else:
                 self._hooks.on_failure(failure)
 
         self._hooks.tasks.offload("flush-log", lambda: self._sync(segments, snapshots), done)
 
     def lower_to(self, offset: int) -> None:
-        """Follow the log's end down."""
+        """Follow the log's end down at a truncation."""
+        for number, flushed_offset in self._under_way.items():
+            self._under_way[number] = min(flushed_offset, offset)
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_names(self) -> None:
         """Make the names in the log's folder durable. May run beside the loop."""
-        with self._naming:
+        with self._naming, suppress(FileMissing):
             self._has_new_names = False
             self._files.sync_dir(self.directory)
 

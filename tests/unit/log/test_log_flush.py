@@ -8,8 +8,9 @@ from threading import Thread
 from engine.host.memory import MemoryFiles
 from engine.log.producer_snapshot import read_producer_snapshot
 from tests.unit.log.hooks import hooks_of
+from tests.unit.log.managing import T0, A, Host
 from tests.unit.log.test_local_log import SMALL, HeldTasks
-from tests.unit.log.writing import NOW_MS, open_log, sent_by
+from tests.unit.log.writing import NOW_MS, fill, open_log, sent_by
 
 SNAPSHOT = "00000000000000000010.snapshot"
 
@@ -84,3 +85,37 @@ def test_names_that_are_synced_beside_a_renaming_are_those_of_the_new_folder() -
     for thread in files.looking:
         thread.join()
     assert ["/data/u-0"] == files.synced_paths
+
+
+def test_a_late_flush_lifts_no_recovery_point_over_what_came_after_a_truncation() -> None:
+    files, tasks = MemoryFiles(), HeldTasks()
+    log, _ = open_log(files, SMALL, hooks_of(tasks))
+    log.append_as_leader(sent_by(1, 0, 10), 0, NOW_MS)
+    log.append_as_leader(sent_by(1, 10, 10), 0, NOW_MS)
+    log.roll(NOW_MS)
+    late_flush = tasks.held.pop()
+    log.truncate_to(10, NOW_MS)
+    tasks.held.pop()()
+    log.append_as_leader(sent_by(2, 0, 10), 1, NOW_MS)
+    log.append_as_leader(sent_by(2, 10, 10), 1, NOW_MS)
+    files.sync_everything()
+    log.append_as_leader(sent_by(2, 20, 5), 1, NOW_MS)
+    late_flush()
+    assert 10 == log.recovery_point
+    log.flush(NOW_MS)
+    assert 35 == log.recovery_point
+
+
+def test_a_directory_that_is_removed_during_a_flush_is_no_failed_disk() -> None:
+    host = Host()
+    host.tasks = tasks = HeldTasks()
+    manager = host.started(dirs=(A,))
+    log = manager.get_or_create(T0, is_new=True)
+    fill(log, [10])
+    log.roll(NOW_MS)
+    (flush,) = tasks.held
+    manager.delete([T0])
+    tasks.run_waiting()
+    assert [] == [name for name in host.files.list_dir(A) if name.startswith("t-0")]
+    flush()
+    assert [] == host.offline
