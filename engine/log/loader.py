@@ -28,7 +28,7 @@ segment that has lost its .index, or has a bad .txnindex, and whose offsets no i
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -133,6 +133,7 @@ class _Loader:
         self._producers = ProducerState()
         # Up to where `_producers` have seen the log; −1 when they have seen nothing.
         self._producers_end = -1
+        self._unflushed: Sequence[Segment] = ()
         self._recovered = self._truncated = self._dropped = 0
         self._lines = RecoveryLines(request.topic_partition, request.directory)
 
@@ -208,20 +209,23 @@ class _Loader:
         """Rebuild indexes that are missing or no good below the recovery point.
 
         A segment without its .index, or with a bad .txnindex, is read through wherever it is, as
-        Kafka does when it opens one; raises SegmentOffsetsDisordered.
+        Kafka does when it opens one; raises SegmentOffsetsDisordered. One that was not flushed is
+        cut as the recovery pass cuts it.
         """
-        request = self._request
-        unflushed: set[int] = set()
-        if not request.was_stopped_cleanly:
-            later = self._segments.between(request.recovery_point, _INT64_MAX)
-            unflushed = {segment.base_offset for segment in later}
+        self._unflushed = () if self._request.was_stopped_cleanly else self._from_recovery_point()
         for segment in list(self._segments):
+            if segment is not self._segments.floor(segment.base_offset):
+                break  # dropped behind the damage in one before it
             is_lost = self._has_lost_index(segment)
-            is_trusted = is_lost or segment.base_offset in unflushed
+            is_trusted = is_lost or segment in self._unflushed
             if is_lost or not (is_trusted or self._has_good_indexes(segment)):
                 self._recover(segment, _Pass.LOST_INDEX if is_lost else _Pass.ODD_INDEX)
                 segment.write_indexes()
                 segment.sync(with_indexes=True)
+
+    def _from_recovery_point(self) -> list[Segment]:
+        """Return the segment that holds the recovery point and all later ones."""
+        return self._segments.between(self._request.recovery_point, _INT64_MAX)
 
     def _has_lost_index(self, segment: Segment) -> bool:
         """Tell, and say, whether Kafka would read a segment through for its indexes' sake."""
@@ -259,7 +263,7 @@ class _Loader:
         return problem is None
 
     def _recover_unflushed(self) -> None:
-        unflushed = self._segments.between(self._request.recovery_point, _INT64_MAX)
+        unflushed = self._from_recovery_point()
         for number, segment in enumerate(unflushed):
             self._lines.recovering(segment.base_offset, number, len(unflushed))
             if self._recover(segment, _Pass.UNFLUSHED):
@@ -290,6 +294,7 @@ class _Loader:
         """Read a segment through and rebuild its side files; tells whether it was cut.
 
         Flushed segments behind damage in a flushed one stay, and a hole with them, as in Kafka.
+        Differs: Kafka leaves a hole between unflushed ones, too, where an .index is lost.
         Raises SegmentOffsetsDisordered for a lost index that cannot be built.
         """
         self._recovered += 1
@@ -301,7 +306,7 @@ class _Loader:
         if replay.disorder is not None and why is _Pass.LOST_INDEX:
             raise SegmentOffsetsDisordered(path, *replay.disorder)
         later = self._segments.from_base(segment.base_offset)[1:]
-        later = later if why is _Pass.UNFLUSHED else []
+        later = later if why is _Pass.UNFLUSHED or segment in self._unflushed else []
         if replay.disorder is not None:
             position, rule = replay.disorder
             self._lines.disordered(segment.base_offset, path, position, rule)

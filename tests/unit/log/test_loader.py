@@ -7,7 +7,7 @@ import pytest
 from engine.host.memory import MemoryFiles
 from engine.host.ports import Files
 from engine.log.leader_epoch_checkpoint import EpochStart
-from engine.log.loader import SegmentOffsetOverflow
+from engine.log.loader import SegmentOffsetOverflow, SegmentOffsetsDisordered
 from engine.log.log_config import LogConfig
 from engine.log.log_reader import collect_aborted
 from engine.log.producer_snapshot import encode_producer_snapshot
@@ -256,3 +256,22 @@ def disk_with_flushed_gap() -> MemoryFiles:
     put(files, name_of(10), b"")
     put_segment(files, 15, b"")
     return files
+
+
+@pytest.mark.parametrize("kind", INDEXES)
+def test_a_torn_segment_without_an_index_leaves_no_hole_in_what_was_not_flushed(
+    kind: FileKind,
+) -> None:
+    files = disk()
+    hurt(files, 5, -1)
+    files.remove(f"{DIR}/{name_of(5, kind)}")
+    log, report = open_log(files, CONFIG, recovery_point=3)
+    assert (9, (0, 5), 1) == (log.log_end_offset, log.segments.bases, report.dropped_segments)
+
+
+def test_disorder_without_an_index_is_a_typed_error_in_recovery_too() -> None:
+    files = disk()
+    put(files, name_of(5), b"".join(batch(offset) for offset in (5, 6, 7, 8, 6, 7, 8, 9)))
+    files.remove(f"{DIR}/{name_of(5, FileKind.INDEX)}")
+    with pytest.raises(SegmentOffsetsDisordered):
+        open_log(files, CONFIG, recovery_point=3)
