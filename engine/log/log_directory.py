@@ -8,6 +8,10 @@ load   5 each <topic>-<partition> and -future opened   6 -delete noted for remov
 close  7 logs closed   8 checkpoints written   9 .kafka_cleanshutdown written   10 .lock removed
 ```
 
+A log that could not be opened keeps its lines in all checkpoints: once it is repaired, it goes on
+with its start, its high watermark, and from where it was flushed and cleaned. (Kafka has no such
+log: the directory goes offline with it.)
+
 An I/O error takes this directory offline and no other (D20): it is not read or written any more,
 its lock stays, and at the next start its logs are recovered.
 
@@ -17,7 +21,7 @@ Source: Kafka's LogManager, BrokerMetadataCheckpoint; `formats.md` on directorie
 from __future__ import annotations
 
 import os.path
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from threading import Lock
 from typing import NamedTuple, Protocol
 
@@ -29,7 +33,7 @@ from engine.log.cleaner_points import CleanerPoints
 from engine.log.loader import LoadReport, LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
-from engine.log.log_dir import LOCK_FILE, PartitionFolder, read_log_dir
+from engine.log.log_dir import LOCK_FILE, LogDirState, PartitionFolder, read_log_dir
 from engine.log.meta_properties import (
     MetaProperties,
     encode_meta_properties,
@@ -118,6 +122,8 @@ class LogDirectory:
         #: As they were written down last.
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._has_stale_watermarks = False
+        #: What checkpoints say of logs that could not be opened.
+        self._kept: dict[str, dict[TopicPartition, int]] = {}
         self.cleaner_points = CleanerPoints(files, path)
 
     @property
@@ -194,7 +200,9 @@ class LogDirectory:
                     self.has_failed_logs = True
                     continue
                 (logs if kind is DirectoryKind.LIVE else futures)[key] = log
-        self.cleaner_points.keep(logs)
+        failed_keys = {log.topic_partition for log in failed}
+        self._keep_lines(state, failed_keys)
+        self.cleaner_points.keep(logs.keys() | failed_keys)
         return LoadedDirectory(
             logs,
             futures,
@@ -207,6 +215,12 @@ class LogDirectory:
         )
 
     # Checkpoints
+
+    def _keep_lines(self, state: LogDirState, partitions: Set[TopicPartition]) -> None:
+        self._kept = {
+            name: {key: offset for key, offset in offsets.items() if key in partitions}
+            for name, offsets in state.checkpoints.items()
+        }
 
     def write_recovery_points(self, logs_here: Callable[[], Iterable[LocalLog]]) -> None:
         """Write down up to where each log of this directory is flushed.
@@ -228,8 +242,9 @@ class LogDirectory:
 
     def write_high_watermarks(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Write down the high watermarks of this directory's partitions."""
-        self._high_watermarks, self._has_stale_watermarks = dict(offsets), False
-        self._write(HIGH_WATERMARKS, offsets)
+        self._high_watermarks = {**self._kept.get(HIGH_WATERMARKS, {}), **offsets}
+        self._has_stale_watermarks = False
+        self._write(HIGH_WATERMARKS, self._high_watermarks)
 
     def high_watermark(self, key: TopicPartition) -> int:
         """Return what was written down for a partition last, 0 if nothing was."""
@@ -250,7 +265,8 @@ class LogDirectory:
             self.write_high_watermarks(self._high_watermarks)
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
-        self._files.replace_file(f"{self.path}/{name}", encode_offsets(offsets))
+        lines = {**self._kept.get(name, {}), **offsets}
+        self._files.replace_file(f"{self.path}/{name}", encode_offsets(lines))
 
     # The end
 

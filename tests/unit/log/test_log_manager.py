@@ -14,8 +14,16 @@ from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
 from engine.log.log_lines import LogStartReason
 from engine.log.log_manager import DuplicateLog, KafkaStorageError
-from engine.log.offset_checkpoint import HIGH_WATERMARKS, LOG_STARTS, RECOVERY_POINTS, read_offsets
+from engine.log.offset_checkpoint import (
+    CLEANER_POINTS,
+    FILE_NAMES,
+    HIGH_WATERMARKS,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    read_offsets,
+)
 from engine.model import TopicPartition
+from engine.naming import FileKind
 from tests.unit.log.logs import batch, name_of
 from tests.unit.log.managing import CLUSTER, T0, T1, U0, A, B, Host
 from tests.unit.log.test_local_log import HeldTasks
@@ -501,3 +509,38 @@ def test_a_log_that_cannot_be_rolled_keeps_retention_from_no_other() -> None:
     manager.clean_up()
     assert 18 == manager.logs[T1].log_start_offset
     assert [] == host.offline
+
+
+def test_a_log_that_could_not_be_opened_keeps_its_lines_in_all_checkpoints() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    for key in (T0, T1):
+        log = manager.get_or_create(key, is_new=True)
+        fill(log, [20, 10])
+        log.flush(NOW_MS)
+        log.maybe_increment_log_start_offset(12, 30, LogStartReason.DELETE_RECORDS)
+        manager.note_cleaned(log, 7)
+    manager.checkpoint_high_watermarks({T0: 25, T1: 25})
+    path = manager.logs[T0].segments.first.path(FileKind.LOG)
+    manager.stop()
+    host.files.remove(f"{A}/.kafka_cleanshutdown")
+    broken = path.replace(f"{0:020d}", f"{500:020d}")
+    host.files.rename(path, broken)
+    again = host.manager(dirs=(A,))
+    (failed,) = again.start()[A].failed
+    assert T0 == failed.topic_partition
+    again.checkpoint_recovery_points()
+    again.checkpoint_log_starts()
+    again.checkpoint_high_watermarks({T1: 26})
+    again.note_cleaned(again.logs[T1], 8)
+    again.stop()
+    stored = {name: read_offsets(host.files, f"{A}/{name}") for name in FILE_NAMES}
+    assert {
+        RECOVERY_POINTS: {T0: 30, T1: 30},
+        LOG_STARTS: {T0: 12, T1: 12},
+        HIGH_WATERMARKS: {T0: 25, T1: 26},
+        CLEANER_POINTS: {T0: 7, T1: 8},
+    } == stored
+    host.files.rename(broken, path)
+    repaired = host.started(dirs=(A,)).logs[T0]
+    assert (12, 30) == (repaired.log_start_offset, repaired.log_end_offset)
