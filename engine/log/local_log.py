@@ -452,8 +452,8 @@ class LocalLog:
             active.sync(with_indexes=True)
         segment = self._start_segment(base, now_ms)
         self._lines.rolled(base)
-        snapshot = self.snapshots.take(base, self.log_start_offset, self.producers)
-        self._flush.flush_beside(base, () if snapshot is None else (snapshot,), now_ms)
+        self.snapshots.take(base, self.log_start_offset, self.producers)
+        self._flush.flush_beside(base, now_ms)
         return segment
 
     def _start_segment(self, base_offset: int, now_ms: int) -> Segment:

@@ -15,7 +15,7 @@ Source: LOG-11; Kafka's UnifiedLog.flush, LocalLog, Utils.flushDirIfExists.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from threading import Lock
 
@@ -90,11 +90,14 @@ class LogFlush:
     def _flush_all(self, now_ms: int) -> None:
         end = self._end_offset()
         segments = self._segments.between(self.recovery_point, end)
-        self._sync(segments, tuple(self._snapshots.unsynced))
+        snapshots = self._snapshots.unsynced
+        self._sync(segments, snapshots)
+        self._snapshots.note_synced(snapshots)
         self._mark_flushed(end, now_ms)
 
-    def flush_beside(self, offset: int, snapshots: Sequence[int], now_ms: int) -> None:
-        """Make all below `offset` durable on a worker thread, and these snapshots."""
+    def flush_beside(self, offset: int, now_ms: int) -> None:
+        """Make all below `offset` durable on a worker thread, and the snapshots there are."""
+        snapshots = self._snapshots.unsynced
         segments = self._segments.between(self.recovery_point, offset)
         number = max(self._under_way, default=0) + 1
         self._under_way[number] = offset
@@ -106,6 +109,7 @@ class LogFlush:
                 segment.give_back()
             flushed_offset = self._under_way.pop(number)
             if failure is None:
+                self._snapshots.note_synced(snapshots)
                 self._mark_flushed(flushed_offset, now_ms)
             else:
                 self._hooks.on_failure(failure)
@@ -130,7 +134,7 @@ class LogFlush:
             self._files.rename(self.directory, directory)
             self.directory = directory
 
-    def _sync(self, segments: Iterable[Segment], snapshots: Sequence[int]) -> None:
+    def _sync(self, segments: Iterable[Segment], snapshots: Iterable[int]) -> None:
         active = self._segments.active
         for segment in segments:
             segment.sync(with_indexes=segment is not active)

@@ -12,7 +12,7 @@ Source: Kafka's ProducerStateManager; `formats.md` of the directory layout.
 from __future__ import annotations
 
 from bisect import bisect_right, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from engine.errors import CorruptFile
@@ -33,8 +33,9 @@ class ProducerSnapshots:
         self._files = files
         self.directory = directory
         self.offsets = sorted(offsets)
-        #: Offsets of those whose content a power cut could lose.
-        self.unsynced: set[int] = set()
+        #: Those whose content a power cut could lose, and by which write of all each was made.
+        self._unsynced: dict[int, int] = {}
+        self._write_count = 0
 
     def path(self, offset: int, state: FileState = FileState.LIVE) -> str:
         """Return the path of the snapshot at an offset."""
@@ -50,7 +51,8 @@ class ProducerSnapshots:
             handle.close()
         if offset not in self.offsets:
             insort(self.offsets, offset)
-        self.unsynced.add(offset)
+        self._write_count += 1
+        self._unsynced[offset] = self._write_count
 
     def take(self, offset: int, log_start_offset: int, producers: ProducerState) -> int | None:
         """Write the producers down unless that was done at this offset; returns it if written."""
@@ -60,8 +62,22 @@ class ProducerSnapshots:
         self.write(offset, producers.to_entries())
         return offset
 
+    @property
+    def unsynced(self) -> Mapping[int, int]:
+        """Return those that are to be synced, as `sync` and `note_synced` take them."""
+        return dict(self._unsynced)
+
+    def note_synced(self, synced: Mapping[int, int]) -> None:
+        """Leave snapshots out of the next sync, unless they were written again meanwhile."""
+        for offset, write in synced.items():
+            if self._unsynced.get(offset) == write:
+                del self._unsynced[offset]
+
     def sync(self, offsets: Iterable[int]) -> None:
-        """Make snapshots durable; one that was removed meanwhile is fine."""
+        """Make snapshots durable; one that was removed meanwhile is fine.
+
+        May run on a worker thread; `note_synced` follows on the loop.
+        """
         for offset in offsets:
             try:
                 handle = self._files.open(self.path(offset), write=True)
@@ -95,17 +111,16 @@ class ProducerSnapshots:
         with suppress(FileMissing):
             self._files.remove(self.path(offset))
 
-    def mark_deleted(self, offset: int) -> str | None:
-        """Rename a snapshot for delayed removal; returns its path then, None without it."""
+    def mark_deleted(self, offset: int) -> bool:
+        """Rename a snapshot for delayed removal; returns False without one."""
         if offset not in self.offsets:
-            return None
+            return False
         self._forget(offset)
-        target = self.path(offset, FileState.DELETED)
         try:
-            self._files.rename(self.path(offset), target)
+            self._files.rename(self.path(offset), self.path(offset, FileState.DELETED))
         except FileMissing:
-            return None
-        return target
+            return False
+        return True
 
     def remove_strays(self, segment_bases: Sequence[int]) -> None:
         """Remove snapshots at no segment's base, but for the newest if it is above all bases."""
@@ -129,4 +144,4 @@ class ProducerSnapshots:
         number = bisect_right(self.offsets, offset) - 1
         if number >= 0 and self.offsets[number] == offset:
             del self.offsets[number]
-        self.unsynced.discard(offset)
+        self._unsynced.pop(offset, None)

@@ -1,12 +1,13 @@
 """Segments that left their log: renamed to `.deleted`, removed after file.delete.delay.ms (RET-8).
 
 Readers that still send from a segment's file keep it open; names that a crash leaves are removed
-at the next start.
+at the next start. A log whose folder is renamed meanwhile takes its trash along.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from engine.host.ports import Files
 from engine.log.producer_snapshots import ProducerSnapshots
@@ -25,14 +26,13 @@ def discard_segments(
 ) -> None:
     """Rename segments and their snapshots in the order given, and plan their removal."""
     gone = list(segments)
-    paths: list[str] = []
+    offsets: list[int] = []
     for segment in gone:
         segment.change_state(FileState.DELETED)
-        path = snapshots.mark_deleted(segment.base_offset)
-        if path is not None:
-            paths.append(path)
+        if snapshots.mark_deleted(segment.base_offset):
+            offsets.append(segment.base_offset)
         segment.close_file()
-    _remove_later(files, gone, paths, tasks, delay_ms)
+    _Trash(files, gone, snapshots, offsets).remove_later(tasks, delay_ms)
 
 
 def discard_replaced(
@@ -54,20 +54,27 @@ def discard_replaced(
         segment.close_file()
     new.change_state(FileState.LIVE)
     between = [segment.base_offset for segment in gone if segment.base_offset != new.base_offset]
-    paths = [path for base in between if (path := snapshots.mark_deleted(base)) is not None]
-    _remove_later(files, gone, paths, tasks, delay_ms)
+    offsets = [base for base in between if snapshots.mark_deleted(base)]
+    _Trash(files, gone, snapshots, offsets).remove_later(tasks, delay_ms)
 
 
-def _remove_later(
-    files: Files, gone: Sequence[Segment], paths: Sequence[str], tasks: LogTasks, delay_ms: int
-) -> None:
+class _Trash(NamedTuple):
+    """Segments and snapshots that were renamed; `snapshots` knows the log's folder as it is then."""
 
-    def remove() -> None:
-        for segment in gone:
+    files: Files
+    segments: Sequence[Segment]
+    snapshots: ProducerSnapshots
+    snapshot_offsets: Sequence[int]
+
+    def remove_later(self, tasks: LogTasks, delay_ms: int) -> None:
+        if self.segments:
+            tasks.once("delete-file", delay_ms, self._remove)
+
+    def _remove(self) -> None:
+        for segment in self.segments:
+            segment.directory = self.snapshots.directory
             segment.remove_files()
-        for path in paths:
-            if files.exists(path):
-                files.remove(path)
-
-    if gone:
-        tasks.once("delete-file", delay_ms, remove)
+        for offset in self.snapshot_offsets:
+            path = self.snapshots.path(offset, FileState.DELETED)
+            if self.files.exists(path):
+                self.files.remove(path)

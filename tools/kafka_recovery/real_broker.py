@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from engine.log.clean_shutdown import FILE_NAME as CLEAN_SHUTDOWN
+
 _PAUSE_S = 0.1
+_START_OVER_S = 1.0
+#: An ApiVersions request of version 0, without a client's name.
+_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 _LOGGING = """log4j.rootLogger=INFO, file
 log4j.appender.file=org.apache.log4j.FileAppender
 log4j.appender.file.File={path}
@@ -56,10 +63,14 @@ class RealBroker:
         config.write_text("".join(f"{key}={value}\n" for key, value in rows.items()))
         broker = self._java("broker", "kafka.Kafka", config)
         try:
-            is_up = _wait_for_port(self._port, broker, limit_s)
+            is_up = _wait_for_port(self._port, broker, limit_s) and _wait_for_answer(
+                self._port, broker, limit_s
+            )
         finally:
             broker.terminate()
             broker.wait(60)
+        if is_up and not (log_dir / CLEAN_SHUTDOWN).exists():
+            raise RuntimeError("the broker has not stopped cleanly:\n" + self.log_text()[-4000:])
         return is_up
 
     def log_text(self) -> str:
@@ -78,6 +89,20 @@ class RealBroker:
                  "-cp", f"{self._libs}/*", main, str(config)],
                 stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
+
+
+def _wait_for_answer(port: int, process: subprocess.Popen[bytes], limit_s: float) -> bool:
+    """Wait until a broker answers: one that is still starting up cannot be stopped cleanly."""
+    end = time.monotonic() + limit_s
+    while process.poll() is None and time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), limit_s) as asking:
+            asking.sendall(_API_VERSIONS)
+            if asking.recv(4):
+                # It answers just before its start is over.
+                time.sleep(_START_OVER_S)
+                return True
+        time.sleep(_PAUSE_S)
+    return False
 
 
 def _wait_for_port(port: int, process: subprocess.Popen[bytes], limit_s: float) -> bool:

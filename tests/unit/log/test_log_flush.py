@@ -52,6 +52,19 @@ def test_a_recovery_point_follows_a_cut_down_and_never_rises_above_the_end() -> 
     assert 10 == log.recovery_point
 
 
+class SyncedFiles(MemoryFiles):
+    """A disk that notes which snapshots were synced."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.synced_snapshots: list[str] = []
+
+    def act(self, operation: str, path: str) -> int:
+        if operation == "sync" and path.endswith(".snapshot"):
+            self.synced_snapshots.append(path.rpartition("/")[2])
+        return super().act(operation, path)
+
+
 class RenamingFiles(MemoryFiles):
     """A disk on which somebody else looks for a folder amid its renaming."""
 
@@ -119,3 +132,26 @@ def test_a_directory_that_is_removed_during_a_flush_is_no_failed_disk() -> None:
     assert [] == [name for name in host.files.list_dir(A) if name.startswith("t-0")]
     flush()
     assert [] == host.offline
+
+
+def test_a_flush_syncs_each_snapshot_once() -> None:
+    files = SyncedFiles()
+    log, _ = open_log(files, SMALL, hooks_of())
+    for number in range(5):
+        log.append_as_leader(sent_by(1, 10 * number, 10), 0, NOW_MS)
+        log.roll(NOW_MS)
+        log.flush(NOW_MS)
+    log.close(NOW_MS)
+    assert [f"{10 * number:020d}.snapshot" for number in range(1, 6)] == files.synced_snapshots
+
+
+def test_a_snapshot_that_is_written_again_during_its_sync_is_synced_again() -> None:
+    files, tasks = SyncedFiles(), HeldTasks()
+    log, _ = open_log(files, SMALL, hooks_of(tasks))
+    log.append_as_leader(sent_by(1, 0, 10), 0, NOW_MS)
+    log.roll(NOW_MS)
+    log.snapshots.write(10, ())
+    tasks.held.pop()()
+    log.append_as_leader(sent_by(1, 10, 1), 0, NOW_MS)
+    log.flush(NOW_MS)
+    assert [SNAPSHOT, SNAPSHOT] == files.synced_snapshots

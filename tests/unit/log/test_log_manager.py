@@ -27,7 +27,7 @@ from engine.naming import FileKind
 from tests.unit.log.logs import batch, name_of
 from tests.unit.log.managing import CLUSTER, T0, T1, U0, A, B, Host
 from tests.unit.log.test_local_log import HeldTasks
-from tests.unit.log.writing import NOW_MS, SMALL, batches_of, fill
+from tests.unit.log.writing import NOW_MS, SMALL, batches_of, fill, sent_by
 
 
 def names(host: Host, path: str) -> list[str]:
@@ -544,3 +544,35 @@ def test_a_log_that_could_not_be_opened_keeps_its_lines_in_all_checkpoints() -> 
     host.files.rename(broken, path)
     repaired = host.started(dirs=(A,)).logs[T0]
     assert (12, 30) == (repaired.log_start_offset, repaired.log_end_offset)
+
+
+def test_what_a_future_log_has_deleted_goes_after_it_has_taken_the_place_of_the_live_one() -> None:
+    host = Host()
+    manager = host.started()
+    fill(manager.get_or_create(T0, is_new=True, directory=A), [10])
+    future = manager.get_or_create(T0, is_future=True, directory=B)
+    for number in range(4):
+        future.append_as_leader(sent_by(1, 10 * number, 10), 0, NOW_MS)
+        future.roll(NOW_MS)
+    future.delete_segments_before(20, 40, NOW_MS)
+    manager.promote_future(T0)
+    left = [name for name in host.files.list_dir(f"{B}/t-0") if name.endswith(".deleted")]
+    assert any(".snapshot" in name for name in left) and any(".log" in name for name in left)
+    host.tasks.run_waiting()
+    left = [name for name in host.files.list_dir(f"{B}/t-0") if name.endswith(".deleted")]
+    assert [] == left
+
+
+def test_what_a_deleted_log_has_left_to_remove_leaves_its_successor_alone() -> None:
+    host = Host()
+    manager = host.started(dirs=(A,))
+    fill(manager.get_or_create(T0, is_new=True), [10, 10, 10])
+    manager.logs[T0].delete_segments_before(20, 30, NOW_MS)
+    manager.delete([T0])
+    fresh = manager.get_or_create(T0, is_new=True)
+    earlier, host.tasks.waiting = host.tasks.waiting, []
+    fill(fresh, [10, 10, 10])
+    fresh.delete_segments_before(20, 30, NOW_MS)
+    for _, _, action in earlier:
+        action()
+    assert [name for name in host.files.list_dir(fresh.directory) if name.endswith(".deleted")]
