@@ -139,7 +139,10 @@ def _segment_files(segment: SegmentRecipe, interval_bytes: int) -> dict[FileKind
 # Making them up
 
 #: How offsets go wrong.
-RECIPE_KINDS = ("repeat", "repeat-many", "overlap", "back", "to-base", "below-index", "late-time")
+RECIPE_KINDS = (
+    "repeat", "repeat-many", "overlap", "back", "to-base", "below-index", "late-time",
+    "repeat-indexed",
+)  # fmt: skip
 
 
 def make_recipes(count: int, seed: int, *, lost_indexes: bool = False) -> Iterator[LogRecipe]:
@@ -216,6 +219,8 @@ class _Maker:
         if kind == "repeat-many":
             again = batches[-source.randint(1, len(batches)) :]
             return again * source.randint(1, 2)
+        if kind == "repeat-indexed":
+            return self._repeated_behind_entries(batches)
         if kind == "overlap":
             back = source.randint(1, 3)
             base = max(self._next - back, first.base_offset)
@@ -234,3 +239,17 @@ class _Maker:
         self._time_ms += 1000
         base = max(first.base_offset, last.base_offset - source.randint(0, 4))
         return [self._batch(base=base, count=1)._replace(epoch=source.choice((0, 1)))]
+
+    def _repeated_behind_entries(self, batches: list[Written]) -> list[Written]:
+        """Return batches that repeat earlier offsets, enough of them for an entry to fall due.
+
+        What they repeat has entries of its own; the last ones may go on behind it.
+        """
+        source = self._source
+        more = [self._batch() for _ in range(source.randint(3, 12))]
+        grown = [
+            batch._replace(value_bytes=self._interval_bytes // source.choice((1, 2, 5)))
+            for batch in more
+        ]
+        again = grown[source.randrange(len(grown)) :] if source.random() < 0.5 else grown[-2:]
+        return [*grown, *again * source.randint(1, 4)]

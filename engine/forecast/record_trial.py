@@ -79,7 +79,7 @@ def try_records(
     keys = first.finished()
     moment = CleaningMoment(now_ms, config.delete_retention_ms)
     aborted = _Aborted()
-    batch_filter = BatchFilter(keys, aborted.transactions, first.producers, moment)
+    batch_filter = BatchFilter(keys, aborted.transactions, first.producers, moment, config=config)
     read_bytes = kept_bytes = kept_records = 0
     for stored in read(offsets.log_start_offset, offsets.first_uncleanable_offset):
         aborted.learn(stored.aborted)
@@ -125,6 +125,7 @@ class _KeyReading:
     def __init__(
         self, offsets: TrialRange, config: LogConfig, settings: CleaningSettings, now_ms: int
     ) -> None:
+        self._config = config
         self._end = offsets.first_uncleanable_offset
         keys_max = max(self._end - offsets.log_start_offset, 1)
         self._keys = OffsetMap(settings.map_bytes, settings.load_factor, keys_max=keys_max)
@@ -182,8 +183,8 @@ class _KeyReading:
         if self._is_full:
             return
         if not may_go and not batch.is_control:
-            opened = opened_records(batch) if isinstance(batch, BatchView) else b""
-            for key, offset in keys_of(batch, opened):
+            opened = opened_records(batch, self._config) if isinstance(batch, BatchView) else b""
+            for key, offset in keys_of(batch, opened, self._config):
                 if key is None:
                     continue
                 if self._keys.size >= self._keys.limit:

@@ -59,7 +59,7 @@ def discard_replaced(
 
 
 class _Trash(NamedTuple):
-    """Segments and snapshots that were renamed; `snapshots` knows the log's folder as it is then."""
+    """Segments and snapshots that were renamed; `snapshots` knows the folder of that time."""
 
     files: Files
     segments: Sequence[Segment]

@@ -32,9 +32,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from engine.host.ports import Buffer
+from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX, UNCOMPRESSED_BATCH_FACTOR
 from engine.log.cleaner.cleaning_facts import ProducerEnd
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.transactions import CleanedTransactions
+from engine.log.log_config import LogConfig
 from engine.native.clean_records import CompiledCleaner, KeptRecords
 from engine.records.batch import BatchView
 from engine.records.batch_header import CODEC_BITS
@@ -76,8 +78,11 @@ class BatchFilter:
         producers: Mapping[int, ProducerEnd],
         moment: CleaningMoment,
         compiled: CompiledCleaner | None = None,
+        *,
+        config: LogConfig,
     ) -> None:
         """`compiled` is code on the memory of the same map, None where there is none."""
+        self._config = config
         self._offsets = offsets
         self._compiled = compiled
         self._transactions = transactions
@@ -99,7 +104,7 @@ class BatchFilter:
         stays_empty = batch.has_producer_id and self._is_last_of_producer(batch)
         if is_discarded and not stays_empty:
             return None
-        opened = opened_records(batch)
+        opened = opened_records(batch, self._config)
         is_judged = not (is_discarded or is_control)
         if is_judged:
             usual = self._keep_usual(batch, opened)
@@ -228,7 +233,8 @@ class BatchFilter:
         ]
 
     def _keep_legacy(self, batch: LegacyBatch) -> KeptBatch | None:
-        messages = list(batch.messages())
+        limit_bytes = opened_bytes_max(batch.size_bytes, self._config)
+        messages = list(batch.messages(limit_bytes=limit_bytes))
         self.records_read += len(messages)
         records = [message.to_record() for message in messages]
         horizon_ms = None if self.keeps_legacy_tombstones else self._moment.now_ms
@@ -270,11 +276,22 @@ def _rebuilt(batch: BatchView, kept: Sequence[Record], horizon_ms: int | None) -
     return KeptBatch(content, len(kept), batch.last_offset, max_ms)
 
 
-def opened_records(batch: BatchView) -> Buffer:
+def opened_bytes_max(size_bytes: int, config: LogConfig) -> int:
+    """Return how large the records of a batch of this size may be when they are opened.
+
+    A leader may have taken so much: also under a larger max.message.bytes than now.
+    """
+    taken_bytes_max = UNCOMPRESSED_BATCH_FACTOR * size_bytes
+    return max(config.opened_batch_bytes_max, taken_bytes_max, DECOMPRESSED_BATCH_BYTES_MAX)
+
+
+def opened_records(batch: BatchView, config: LogConfig) -> Buffer:
     """Return the records without compression, in the buffer of the batch if they have none."""
     if not batch.record_count:
         return b""
-    return batch.opened() if batch.attributes & CODEC_BITS else batch.payload
+    if not batch.attributes & CODEC_BITS:
+        return batch.payload
+    return batch.opened(limit_bytes=opened_bytes_max(batch.size_bytes, config))
 
 
 def has_plain_numbers(batch: BatchView) -> bool:

@@ -181,10 +181,13 @@ class CleaningRun:
         return self._group
 
     def discard(self) -> None:
-        """Remove what was written of the group that is not in its place."""
+        """Remove what was written of the group that is not in its place.
+
+        From the folder where it was written: if the log's was renamed, another log may have that.
+        """
         group, self._group = self._group, None
         if group is not None:
-            remove_cleaned(self._files, self.log.directory, group.base_offset)
+            remove_cleaned(self._files, self.facts.directory, group.base_offset)
 
     # 6 replacing
 

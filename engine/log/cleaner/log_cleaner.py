@@ -426,10 +426,10 @@ class LogCleaner:
         if cleaning.process is not None:
             self._let_go(cleaning.process, error)
         is_here = self._is_here(cleaning.log)
-        if error is not None and is_here:
-            self._passed_over[key] = cleaning.log
+        if error is not None:
             # A process that is gone has removed nothing.
             run.discard()
+            self._passed_over[key] = cleaning.log
         is_further = error is None and run.cleanable.first_dirty_offset < run.end_offset
         if not is_further or run.end_offset >= self.wanted.get(key, 0):
             self.wanted.pop(key, None)

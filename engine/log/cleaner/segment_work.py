@@ -18,6 +18,7 @@ from engine.log.cleaner.batch_filter import (
     CleaningMoment,
     KeptBatch,
     has_plain_numbers,
+    opened_bytes_max,
     opened_records,
     usual_spans,
 )
@@ -31,6 +32,7 @@ from engine.log.cleaner.cleaning_facts import (
 )
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.transactions import CleanedTransactions
+from engine.log.log_config import LogConfig
 from engine.log.segment import KINDS, Segment, create_segment
 from engine.naming import FileKind, FileState, SegmentFileName
 from engine.native.clean_records import CleanerTier, CompiledCleaner
@@ -95,7 +97,8 @@ class SegmentWork:
         """Take a batch into the map; tells whether all of it had room."""
         offsets, start, has_room = self._offsets, self._facts.start_offset, True
         if not transactions.may_discard(batch) and not batch.is_control:
-            opened = opened_records(batch) if isinstance(batch, BatchView) else b""
+            config = self._facts.config
+            opened = opened_records(batch, config) if isinstance(batch, BatchView) else b""
             noted = self._note_usual(batch, opened)
             has_room = self._note_keys(batch, opened) if noted is None else noted
         offsets.end_batch(max(batch.last_offset, start - 1))
@@ -130,7 +133,7 @@ class SegmentWork:
     def _note_keys(self, batch: RecordBatch, opened: Buffer) -> bool:
         """Note the keys of a batch; tells whether all of them had room."""
         offsets, start = self._offsets, self._facts.start_offset
-        for key, offset in keys_of(batch, opened):
+        for key, offset in keys_of(batch, opened, self._facts.config):
             if key is not None and offset >= start:
                 if offsets.size >= offsets.limit:
                     return False
@@ -191,7 +194,12 @@ class SegmentWork:
         transactions.on_kept = cleaned.add_aborted
         moment = CleaningMoment(self._facts.now_ms, group.config.delete_retention_ms)
         batch_filter = BatchFilter(
-            self._offsets, transactions, group.producers, moment, self._compiled
+            self._offsets,
+            transactions,
+            group.producers,
+            moment,
+            self._compiled,
+            config=group.config,
         )
         for source in group.sources:
             transactions.add_aborted(source.aborted)
@@ -212,7 +220,7 @@ class SegmentWork:
             if kept_batch is not None:
                 kept.append(kept_batch)
         if kept:
-            _append(cleaned, kept)
+            append_kept(cleaned, kept)
         kept_bytes = sum(len(batch.content) for batch in kept)
         self.counts.kept_bytes += kept_bytes
         self.counts.kept_records += sum(batch.record_count for batch in kept)
@@ -229,7 +237,23 @@ def remove_cleaned(files: Files, directory: str, base_offset: int) -> None:
                 files.remove(f"{directory}/{name}")
 
 
-def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
+class CleanedSegmentTooLarge(StorageError):
+    """What is left of a group does not fit into one segment, whose positions are int32.
+
+    Source: FileRecords.append, whose exception makes the partition uncleanable.
+    """
+
+    def __init__(self, path: str, size_bytes: int) -> None:
+        super().__init__(f"{path}: {size_bytes} bytes are more than a segment takes")
+        self.path = path
+        self.size_bytes = size_bytes
+
+
+def append_kept(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
+    """Append batches in one write; raises CorruptRecord, CleanedSegmentTooLarge."""
+    size_bytes = cleaned.size_bytes + sum(len(batch.content) for batch in kept)
+    if size_bytes > _INT_MAX:
+        raise CleanedSegmentTooLarge(cleaned.path(FileKind.LOG), size_bytes)
     last_offset = kept[-1].last_offset
     if last_offset - cleaned.base_offset > _INT_MAX:
         raise CorruptRecord(f"an offset up to 2^31 above {cleaned.base_offset}", last_offset)
@@ -238,11 +262,14 @@ def _append(cleaned: Segment, kept: Sequence[KeptBatch]) -> None:
     cleaned.append_batches(contents, facts)
 
 
-def keys_of(batch: RecordBatch, opened: Buffer) -> Iterator[tuple[bytes | None, int]]:
+def keys_of(
+    batch: RecordBatch, opened: Buffer, config: LogConfig
+) -> Iterator[tuple[bytes | None, int]]:
     """Yield the key and the offset of each record, which lie opened. Raises CorruptRecord."""
     records: Iterable[Record] = ()
     if not isinstance(batch, BatchView):
-        records = batch.read_records()
+        limit_bytes = opened_bytes_max(batch.size_bytes, config)
+        records = batch.read_records(limit_bytes=limit_bytes)
     elif batch.record_count:
         data = bytes(opened)
         spans = usual_spans(batch, data)

@@ -51,6 +51,10 @@ class LocalProcess:
             self._operations_left -= self._files.operations - before
             self._files.go_on()
 
+    def dies_before(self, operation: int) -> None:
+        """Let it die before one of its next changing file operations, counted from 0."""
+        self._operations_left = operation
+
     def close(self) -> None:
         self.is_closed = True
 

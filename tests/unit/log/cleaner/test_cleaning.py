@@ -6,14 +6,19 @@ import pytest
 
 from engine.errors import CorruptRecord
 from engine.host.memory import MemoryFiles
+from engine.log import log_config
+from engine.log.cleaner import batch_filter
+from engine.log.cleaner.batch_filter import KeptBatch, opened_bytes_max
 from engine.log.cleaner.cleaning import CleaningAborted
 from engine.log.cleaner.cleaning_facts import CleaningSettings
 from engine.log.cleaner.offset_map import SLOT_BYTES
+from engine.log.cleaner.segment_work import CleanedSegmentTooLarge, append_kept
 from engine.log.local_log import LocalLog
+from engine.log.validation import LeaderRules
 from engine.native.clean_records import CleanerTier
 from engine.records.batch import BatchView
 from engine.records.builder import BatchBuilder, BatchSettings
-from engine.records.codec import Codec
+from engine.records.codec import Codec, DecompressedTooLarge
 from engine.records.control import ControlType
 from tests.compiled_walk import compiled_cleaner_here
 from tests.unit.log.cleaner.cleaned_logs import (
@@ -357,3 +362,39 @@ def test_a_map_that_is_full_in_such_a_batch_ends_in_it(
     settings = CleaningSettings(map_bytes=3 * SLOT_BYTES, load_factor=1.0)
     assert 5 == clean(closed(log), files, settings=settings)
     assert 5 == len(pairs_of(log))
+
+
+def test_a_segment_whose_positions_leave_32_bits_is_not_written() -> None:
+    files = MemoryFiles()
+    log = compacted_log(files)
+    put(log, (b"a", b"1"))
+    segment = log.active_segment
+    raw = batches_of(log)[0][1]
+    kept = [KeptBatch(raw, 1, 0, NOW_MS)]
+    segment.size_bytes = (1 << 31) - 1 - len(raw)
+    append_kept(segment, kept)
+    segment.size_bytes = (1 << 31) - len(raw)
+    with pytest.raises(CleanedSegmentTooLarge):
+        append_kept(segment, kept)
+
+
+@pytest.mark.parametrize("max_message_bytes", [1_048_588, 95_000_000, (1 << 31) - 1])
+def test_the_cleaner_opens_whatever_a_leader_takes(max_message_bytes: int) -> None:
+    config = CONFIG._replace(max_message_bytes=max_message_bytes)
+    assert LeaderRules(config).limit_bytes <= opened_bytes_max(100, config)
+
+
+def test_the_cleaner_opens_what_a_leader_took_under_a_larger_limit() -> None:
+    config = CONFIG._replace(max_message_bytes=1000)
+    assert 32 * 200_000_000 == opened_bytes_max(200_000_000, config)
+
+
+def test_a_batch_beyond_that_ends_the_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_filter, "DECOMPRESSED_BATCH_BYTES_MAX", 0)
+    monkeypatch.setattr(batch_filter, "UNCOMPRESSED_BATCH_FACTOR", 1)
+    monkeypatch.setattr(log_config, "OPENED_MEMORY_BYTES_MAX", 1000)
+    files = MemoryFiles()
+    log = compacted_log(files, CONFIG._replace(max_message_bytes=1000))
+    put(log, (b"a", b"1" * 50_000), codec=Codec.GZIP)
+    with pytest.raises(DecompressedTooLarge):
+        clean(closed(log), files)

@@ -16,6 +16,7 @@ from engine.host.side_process import PipedProcess
 from engine.limits import CLEANER_PROCESS_IDLE_MS
 from engine.log.cleaner import work_processes
 from engine.log.cleaner.cleaner_process import CleanerService
+from engine.log.cleaner.cleaning_facts import SegmentGroup
 from engine.log.cleaner.process_work import CLEANER_MODULE, ProcessWork, failed
 from engine.log.local_log import LocalLog
 from tests.unit.log.cleaner.cleaned_logs import CONFIG, cleaning_of, compacted_log, pairs_of, put
@@ -125,6 +126,28 @@ def test_a_log_that_ends_its_process_keeps_no_other_waiting() -> None:
     stage.clean()
     assert ([b"1", b"2"], [b"4"]) == (values(deadly), values(other))
     assert [True, False] == [process.is_gone for process in stage.processes.started]
+
+
+def test_a_process_that_dies_leaves_no_file_to_a_topic_that_takes_the_name_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = ProcessStage()
+    stage.log(T0, b"1", b"2")
+    asked, fresh = LocalProcess.ask, []
+
+    def ask(process: LocalProcess, message: bytes) -> bytes:
+        if not fresh and isinstance(pickle.loads(message), SegmentGroup):
+            stage.logs.delete([T0])
+            fresh.append(stage.log(T0, b"5", b"6"))
+            process.dies_before(3)
+        return asked(process, message)
+
+    monkeypatch.setattr(LocalProcess, "ask", ask)
+    late = LateTasks(stage)
+    stage.cleaner.look()
+    late.run()
+    assert [True] == [process.is_gone for process in stage.processes.started]
+    assert [] == leftovers(stage, fresh[0])
 
 
 def test_a_fault_in_a_process_marks_the_partition_and_the_process_goes_on(
