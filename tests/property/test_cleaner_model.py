@@ -232,9 +232,7 @@ def test_compiled_code_keeps_what_plain_code_does(
     batch = BatchView(memoryview(builder.build()))
     moment = CleaningMoment((horizon_ms or 0) + (1 if is_late else -1), DAY_MS)
     kept = [
-        BatchFilter(
-            offsets, CleanedTransactions(), {}, moment, compiled, config=LogConfig()
-        ).keep(batch)
+        BatchFilter(offsets, CleanedTransactions(), {}, moment, compiled, config=CONFIG).keep(batch)
         for compiled in (None, CompiledCleaner(code, offsets.memory))
     ]
     assert kept[0] == kept[1]
