@@ -282,6 +282,11 @@ CHECKPOINT_BYTES_MAX = 1 << 28
 # transaction index or snapshot was written by no broker.
 SIDE_FILE_BYTES_MAX = 2_147_483_647
 
+# A consumer of old records needs the offset index of one segment at a time: 2 MiB for a full one of
+# 1 GiB at index.interval.bytes=4096, 3 MiB more where it looked for a time. So a dozen consumers
+# of full segments find theirs in memory, and others pay 2 ms to read theirs again.
+LOADED_INDEXES_BYTES_MAX = 1 << 26
+
 # A look-up reads on from an index entry, and entries lie 4 KiB apart: some batches of ordinary size
 # come with one read, and a large batch costs no more than itself.
 LOOKUP_CHUNK_BYTES = 1 << 16

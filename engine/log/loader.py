@@ -18,11 +18,11 @@ wrong. Offsets that fall back or repeat are found out only where an index entry 
 Source: LOG-12; Kafka's LogLoader and LogSegment.recover.
 Differs: later segments go before the damaged one is cut (Kafka: after), so that a crash between
 leaves no hole; an empty segment behind records that a power cut took goes. A missing or odd
-.timeindex is built again too. A damaged `leader-epoch-checkpoint` does not stop a log. A segment
-with offsets that do not belong into it (below its base, or 2^31 above) is `SegmentOffsetOverflow`
-for this log; Kafka splits the second kind, and stops the broker over the first. So it is with a
-segment that has lost its .index, or has a bad .txnindex, and whose offsets no index can hold:
-`SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
+.timeindex is built again too (`index_check.py`). A damaged `leader-epoch-checkpoint` does not stop
+a log. A segment with offsets that do not belong into it (below its base, or 2^31 above) is
+`SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker over the
+first. So it is with a segment that has lost its .index, or has a bad .txnindex, and whose offsets no
+index can hold: `SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from engine.host.ports import FileMissing, Files
 from engine.log import leader_epoch_checkpoint, partition_metadata
 from engine.log.batch_scan import scan_batches
 from engine.log.epoch_store import EpochStore
+from engine.log.index_check import check_offset_index, check_time_index, state_of_whole
 from engine.log.leader_epoch_checkpoint import EpochStart, read_leader_epochs
 from engine.log.loaded_log import LoadedLog
 from engine.log.local_log import LocalLog
@@ -245,18 +246,22 @@ class _Loader:
 
     def _has_good_indexes(self, segment: Segment) -> bool:
         base = segment.base_offset
+        index_path, times_path = segment.path(FileKind.INDEX), segment.path(FileKind.TIMEINDEX)
         try:
-            index = read_offset_index(self._files, segment.path(FileKind.INDEX), base)
-            times = read_time_index(self._files, segment.path(FileKind.TIMEINDEX), base)
+            if segment is self._segments.active:
+                # It is appended to, behind what its indexes have.
+                index = state_of_whole(read_offset_index(self._files, index_path, base))
+                times = state_of_whole(read_time_index(self._files, times_path, base))
+            else:
+                index = check_offset_index(self._files, index_path, base)
+                times = check_time_index(self._files, times_path, base)
         except (CorruptFile, FileMissing) as error:
             self._lines.index_corrupt(segment.path(FileKind.LOG), str(error))
             return False
-        problem = index.problem() or times.problem()
-        if problem is None and (index.hides_entries or times.hides_entries):
-            problem = "entries behind the first one of zeros"
+        problem = index.problem or times.problem
         # Batches that only an index of nothing points at: it was lost, or never written.
         is_short = segment.size_bytes <= 2 * self._request.config.index_interval_bytes
-        if problem is None and not (is_short or len(index) > 0 or len(times) > 0):
+        if problem is None and not (is_short or index.has_entries or times.has_entries):
             problem = "no entry at all"
         if problem is not None:
             self._lines.index_corrupt(segment.path(FileKind.LOG), problem)

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from engine.log.log_config import LogConfig
-from engine.log.retention import LogFacts, RetentionReason, RetentionStep, SegmentFacts
+from engine.log.retention import LogFacts, RetainedSegment, RetentionReason, RetentionStep
 from engine.model import TopicPartition
 
 _local_log = logging.getLogger("kafka.log.LocalLog")
@@ -83,7 +83,7 @@ class LogLines:
                 left_bytes -= segment.size_bytes
                 self._deleting_one(segment, reason, left_bytes, config)
 
-    def _below_start(self, log_start_offset: int, segments: Sequence[SegmentFacts]) -> None:
+    def _below_start(self, log_start_offset: int, segments: Sequence[RetainedSegment]) -> None:
         _unified_log.info(
             "%s Deleting segments due to log start offset %d breach: %s",
             self._head("UnifiedLog"),
@@ -92,7 +92,7 @@ class LogLines:
         )
 
     def _deleting_one(
-        self, segment: SegmentFacts, reason: RetentionReason, left_bytes: int, config: LogConfig
+        self, segment: RetainedSegment, reason: RetentionReason, left_bytes: int, config: LogConfig
     ) -> None:
         if reason is RetentionReason.TIME:
             why = (
@@ -112,7 +112,7 @@ class LogLines:
         return f"[{part} partition={self.topic_partition}, dir={folder}]"
 
 
-def _shown(segment: SegmentFacts) -> str:
+def _shown(segment: RetainedSegment) -> str:
     return (
         f"LogSegment(baseOffset={segment.base_offset}, size={segment.size_bytes},"
         f" largestRecordTimestamp={segment.largest_timestamp_ms})"

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from engine.log.log_config import LogConfig
 
@@ -31,8 +31,41 @@ class RetentionReason(Enum):
     TIME = "retention.ms"
 
 
+class RetainedSegment(Protocol):
+    """What the rules look at; `end_offset` is the next segment's base, or the log's end.
+
+    An open log's answers are asked one after the other, and only where they count: its largest
+    timestamp is read from a file.
+    """
+
+    @property
+    def base_offset(self) -> int:
+        """Return its first offset."""
+        ...
+
+    @property
+    def end_offset(self) -> int:
+        """Return where it ends (exclusive)."""
+        ...
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the size of its .log."""
+        ...
+
+    @property
+    def largest_timestamp_ms(self) -> int:
+        """Return the largest timestamp in it, or what counts in its place."""
+        ...
+
+    @property
+    def is_active(self) -> bool:
+        """Return True for the segment that is appended to."""
+        ...
+
+
 class SegmentFacts(NamedTuple):
-    """What the rules look at; `end_offset` is the next segment's base, or the log's end."""
+    """The same, all of it known."""
 
     base_offset: int
     end_offset: int
@@ -44,7 +77,7 @@ class SegmentFacts(NamedTuple):
 class LogFacts(NamedTuple):
     """One log at one moment."""
 
-    segments: Sequence[SegmentFacts]
+    segments: Sequence[RetainedSegment]
     log_start_offset: int
     high_watermark: int
     now_ms: int
@@ -83,7 +116,7 @@ def _by_size(log: LogFacts, config: LogConfig) -> int:
         return 0
     excess = total - config.retention_bytes
 
-    def takes(segment: SegmentFacts) -> bool:
+    def takes(segment: RetainedSegment) -> bool:
         nonlocal excess
         excess -= segment.size_bytes
         return excess >= 0
@@ -106,7 +139,7 @@ _REASONS: tuple[tuple[RetentionReason, Callable[[LogFacts, LogConfig], int]], ..
 )
 
 
-def _count(log: LogFacts, takes: Callable[[SegmentFacts], bool]) -> int:
+def _count(log: LogFacts, takes: Callable[[RetainedSegment], bool]) -> int:
     count = 0
     for segment in log.segments:
         if log.high_watermark < segment.end_offset or not takes(segment):

@@ -22,49 +22,44 @@ Source: D6, LOG-2 … LOG-6; Kafka's LogSegment.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from threading import Lock
 
-from engine.errors import CorruptRecord, StorageError
+from engine.errors import CorruptFile
 from engine.host.ports import Buffer, File, FileMissing, Files
 from engine.limits import HEADER_WALK_BYTES, LOOKUP_CHUNK_BYTES
 from engine.log import offset_index, time_index
-from engine.log.batch_scan import LENGTH_MIN, scan_batches
+from engine.log.batch_scan import scan_batches
+from engine.log.index_memory import LOADED_INDEXES
 from engine.log.log_config import LogConfig
 from engine.log.offset_index import OffsetIndex, read_offset_index
-from engine.log.segment_lookup import find_timestamp
-from engine.log.time_index import NO_TIMESTAMP, TimeIndex, TimestampOffset, read_time_index
+from engine.log.segment_lookup import BatchPlace, find_timestamp, walk_headers
+from engine.log.time_index import (
+    NO_TIMESTAMP,
+    TimeIndex,
+    TimestampOffset,
+    read_last_entry,
+    read_time_index,
+)
 from engine.log.txn_index import AbortedTransaction, encode_txn_index, read_txn_index
 from engine.model import new_tuple
 from engine.naming import FileKind, FileState, SegmentFileName
-from engine.records.batch_header import (
-    HEADER_UP_TO_DELTA_BYTES,
-    LENGTH_OVERHEAD_BYTES,
-    MAGIC,
-    PROLOGUE_BYTES,
-    read_last_offset_delta,
-    read_prologue,
-)
 from engine.records.view import RecordBatch
 
 _INT_MAX = (1 << 31) - 1
 _NOTHING_SURE = -1
+#: Held while indexes are dropped, and while it is noted that they must not be.
+_DROPPING = Lock()
 
 #: The files that go with a segment, in the order in which they are removed: the .log last.
 KINDS = (FileKind.TXNINDEX, FileKind.TIMEINDEX, FileKind.INDEX, FileKind.LOG)
-
-
-class BatchAt(NamedTuple):
-    """Where a batch lies in its segment."""
-
-    position: int
-    size_bytes: int
-    last_offset: int
 
 
 class Segment:
     """One segment; all offsets in it are at or above `base_offset`."""
 
     __slots__ = (
+        "__weakref__",
         "_bytes_since_entry",
         "_file",
         "_files",
@@ -131,7 +126,7 @@ class Segment:
         self._last_position = 0
         # What was looked for last: several readers, or one again, often want the same.
         self._translated_offset: int | None = None
-        self._translated: BatchAt | None = None
+        self._translated: BatchPlace | None = None
         #: Whether the files of the indexes say less than the memory.
         self.has_unwritten_index = False
         self._log_borrows = 0
@@ -151,26 +146,52 @@ class Segment:
     @property
     def index(self) -> OffsetIndex:
         """Return the offset index; one that is missing or no good counts as empty."""
-        if self._index is None:
-            try:
-                index = read_offset_index(self._files, self.path(FileKind.INDEX), self.base_offset)
-            except StorageError:
-                index = OffsetIndex(self.base_offset)
-            self._index = OffsetIndex(self.base_offset) if index.problem() else index
-        return self._index
+        index = self._index
+        if index is None:
+            index = OffsetIndex(self.base_offset)
+            with suppress(CorruptFile, FileMissing):
+                path = self.path(FileKind.INDEX)
+                index = read_offset_index(self._files, path, self.base_offset)
+            index = self._index = OffsetIndex(self.base_offset) if index.problem() else index
+            self._note_loaded()
+        return index
 
     @property
     def time_index(self) -> TimeIndex:
         """Return the time index; one that is missing or no good counts as empty."""
-        if self._time_index is None:
-            try:
-                time_index = read_time_index(
-                    self._files, self.path(FileKind.TIMEINDEX), self.base_offset
-                )
-            except StorageError:
-                time_index = TimeIndex(self.base_offset)
-            self._time_index = TimeIndex(self.base_offset) if time_index.problem() else time_index
-        return self._time_index
+        times = self._time_index
+        if times is None:
+            times = TimeIndex(self.base_offset)
+            with suppress(CorruptFile, FileMissing):
+                path = self.path(FileKind.TIMEINDEX)
+                times = read_time_index(self._files, path, self.base_offset)
+            times = self._time_index = TimeIndex(self.base_offset) if times.problem() else times
+            self._note_loaded()
+        return times
+
+    def _note_loaded(self) -> None:
+        index, times = self._index, self._time_index
+        entry_count = 0 if index is None else len(index)
+        time_entry_count = 0 if times is None else len(times)
+        LOADED_INDEXES.note(
+            self,
+            entry_count * offset_index.ENTRY_BYTES + time_entry_count * time_index.ENTRY_BYTES,
+        )
+
+    def drop_indexes(self) -> None:
+        """Forget the indexes, unless memory has more than their files; they are read when needed.
+
+        May run on any thread: who uses one goes on with what it has.
+        """
+        with _DROPPING:
+            if not self.has_unwritten_index:
+                self._index = self._time_index = None
+
+    def _keep_indexes(self) -> None:
+        """Keep the indexes in memory, which are about to say more than their files."""
+        if not self.has_unwritten_index:
+            with _DROPPING:
+                self.has_unwritten_index = True
 
     @property
     def aborted(self) -> list[AbortedTransaction]:
@@ -185,10 +206,10 @@ class Segment:
 
     def use_indexes(self, index: OffsetIndex, times: TimeIndex) -> None:
         """Take indexes that were rebuilt; they are written with the next flush or close."""
+        self._keep_indexes()
         self._index, self._time_index = index, times
         self._sure_bytes = _NOTHING_SURE
         self._largest = None
-        self.has_unwritten_index = True
 
     def use_aborted(self, entries: Sequence[AbortedTransaction]) -> None:
         """Replace the transaction index, on disk too."""
@@ -210,6 +231,7 @@ class Segment:
     def close_file(self) -> None:
         """Close the .log, once nobody uses it any more."""
         self.is_gone = True
+        LOADED_INDEXES.forget(self)
         if not self._log_borrows:
             self._file.close()
 
@@ -279,13 +301,13 @@ class Segment:
         self.size_bytes = position
 
     def _add_entry(self, last_offset: int, position: int) -> None:
+        self._keep_indexes()
         self.index.append(last_offset, position)
         timestamp_ms, offset = self._largest or self.largest
         self.time_index.maybe_append(timestamp_ms, offset)
         if self._has_full_index():
             self._sure_bytes = _NOTHING_SURE
         self._bytes_since_entry = 0
-        self.has_unwritten_index = True
 
     def cut_at(self, size_bytes: int) -> None:
         """Cut the .log to a size; its indexes must be given anew after this."""
@@ -367,6 +389,7 @@ class Segment:
     def truncate_to(self, offset: int, now_ms: int) -> int:
         """Remove every batch that reaches `offset` or goes beyond; returns the bytes removed."""
         place = self.translate(offset)
+        self._keep_indexes()
         self.index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         if self.aborted and self.aborted[-1].last_offset >= offset:
@@ -403,9 +426,11 @@ class Segment:
         """End the time index, and write both; nothing is appended after this."""
         if self.config.preallocate:
             self._file.truncate(self.size_bytes)
+        self._keep_indexes()
         if self.largest.timestamp >= 0 and self.largest.offset >= self.time_index.last_entry.offset:
-            self.has_unwritten_index |= self.time_index.maybe_append(*self.largest)
+            self.time_index.maybe_append(*self.largest)
         self.write_indexes()
+        self._note_loaded()
 
     def write_indexes(self) -> None:
         """Write both indexes to size; they are durable after `sync`."""
@@ -441,10 +466,18 @@ class Segment:
 
     @property
     def largest(self) -> TimestampOffset:
-        """Return the largest timestamp so far and its offset, (−1, base offset) without one."""
-        if self._largest is None:
-            self._largest = self.time_index.last_entry
-        return self._largest
+        """Return the largest timestamp so far and its offset, (−1, base offset) without one.
+
+        Of a closed segment only the last entry of the time index is read.
+        """
+        largest = self._largest
+        if largest is None:
+            if self._time_index is None:
+                with suppress(FileMissing):
+                    path = self.path(FileKind.TIMEINDEX)
+                    largest = read_last_entry(self._files, path, self.base_offset)
+            largest = self._largest = largest or self.time_index.last_entry
+        return largest
 
     @property
     def largest_timestamp_ms(self) -> int:
@@ -466,7 +499,7 @@ class Segment:
             self._rolling_timestamp_ms = self._first_timestamp_ms()
         return self._rolling_timestamp_ms
 
-    def translate(self, offset: int) -> BatchAt | None:
+    def translate(self, offset: int) -> BatchPlace | None:
         """Return the first batch that ends at or behind `offset`, None behind the last one.
 
         Raises CorruptRecord at damage.
@@ -477,37 +510,10 @@ class Segment:
             position = self._last_position
         else:
             position = self.index.lookup(offset).position
-        batch_at = self._walk_to(offset, position)
+        batch_at = walk_headers(self._file, offset, position, self.size_bytes)
         if batch_at is not None:
             self._translated_offset, self._translated = offset, batch_at
         return batch_at
-
-    def _walk_to(self, offset: int, position: int) -> BatchAt | None:
-        """Walk over the headers from a position on to the batch that holds `offset`."""
-        end = self.size_bytes
-        chunk, chunk_at = b"", 0
-        while position < end - PROLOGUE_BYTES:
-            at = position - chunk_at
-            if at + HEADER_UP_TO_DELTA_BYTES > len(chunk):
-                chunk = self._file.read_at(position, min(HEADER_WALK_BYTES, end - position))
-                chunk_at, at = position, 0
-                if len(chunk) <= PROLOGUE_BYTES:
-                    break
-            base, length, magic = read_prologue(chunk, at)
-            if length < LENGTH_MIN:
-                raise CorruptRecord(
-                    f"a batch size of at least {LENGTH_MIN}",
-                    length,
-                    path=self._file.path,
-                    position=position,
-                )
-            last = base
-            if magic >= MAGIC and at + HEADER_UP_TO_DELTA_BYTES <= len(chunk):
-                last += read_last_offset_delta(chunk, at)
-            if last >= offset:
-                return BatchAt(position, length + LENGTH_OVERHEAD_BYTES, last)
-            position += length + LENGTH_OVERHEAD_BYTES
-        return None
 
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
         """Return position and size of what a reader gets from the batch that holds `offset` on.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
-from engine.log.retention import SegmentFacts
+from engine.log.retention import RetainedSegment
 from engine.log.segment import Segment
 
 
@@ -78,16 +79,31 @@ class SegmentList:
         del self._segments[number]
         del self._bases[number]
 
-    def facts(self, log_end_offset: int) -> list[SegmentFacts]:
-        """Return what retention looks at."""
+    def facts(self, log_end_offset: int) -> list[RetainedSegment]:
+        """Return what retention looks at; nothing is read before it is asked for."""
         ends = (*self._bases[1:], log_end_offset)
+        active = self._segments[-1]
         return [
-            SegmentFacts(
-                segment.base_offset,
-                end,
-                segment.size_bytes,
-                segment.largest_timestamp_ms,
-                segment is self._segments[-1],
-            )
+            _LiveFacts(segment, end, segment is active)
             for segment, end in zip(self._segments, ends, strict=True)
         ]
+
+
+class _LiveFacts(NamedTuple):
+    """What retention looks at, of an open segment."""
+
+    segment: Segment
+    end_offset: int
+    is_active: bool
+
+    @property
+    def base_offset(self) -> int:
+        return self.segment.base_offset
+
+    @property
+    def size_bytes(self) -> int:
+        return self.segment.size_bytes
+
+    @property
+    def largest_timestamp_ms(self) -> int:
+        return self.segment.largest_timestamp_ms

@@ -16,10 +16,18 @@ from typing import NamedTuple
 
 from engine.errors import CorruptRecord
 from engine.host.ports import File
-from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX, LOOKUP_CHUNK_BYTES
-from engine.log.batch_scan import scan_batches
+from engine.limits import DECOMPRESSED_BATCH_BYTES_MAX, HEADER_WALK_BYTES, LOOKUP_CHUNK_BYTES
+from engine.log.batch_scan import LENGTH_MIN, scan_batches
 from engine.log.offset_index import OffsetIndex
 from engine.log.time_index import TimeIndex, TimestampOffset
+from engine.records.batch_header import (
+    HEADER_UP_TO_DELTA_BYTES,
+    LENGTH_OVERHEAD_BYTES,
+    MAGIC,
+    PROLOGUE_BYTES,
+    read_last_offset_delta,
+    read_prologue,
+)
 
 # Entries behind a truncation are stale in a running broker's index; more are worth no look.
 _TRIED_ENTRIES = 16
@@ -67,6 +75,33 @@ def find_timestamp(
         for record in batch.records(limit_bytes=limit_bytes):
             if record.timestamp_ms >= timestamp and record.offset >= start_offset:
                 return TimestampOffset(record.timestamp_ms, record.offset)
+    return None
+
+
+def walk_headers(file: File, offset: int, position: int, end: int) -> BatchPlace | None:
+    """Return the first batch from a position on that ends at or behind `offset`, by headers alone.
+
+    None without one before the position `end`. Raises CorruptRecord for a size that is none.
+    """
+    chunk, chunk_at = b"", 0
+    while position < end - PROLOGUE_BYTES:
+        at = position - chunk_at
+        if at + HEADER_UP_TO_DELTA_BYTES > len(chunk):
+            chunk = file.read_at(position, min(HEADER_WALK_BYTES, end - position))
+            chunk_at, at = position, 0
+            if len(chunk) <= PROLOGUE_BYTES:
+                break
+        base, length, magic = read_prologue(chunk, at)
+        if length < LENGTH_MIN:
+            raise CorruptRecord(
+                f"a batch size of at least {LENGTH_MIN}", length, path=file.path, position=position
+            )
+        last = base
+        if magic >= MAGIC and at + HEADER_UP_TO_DELTA_BYTES <= len(chunk):
+            last += read_last_offset_delta(chunk, at)
+        if last >= offset:
+            return BatchPlace(position, length + LENGTH_OVERHEAD_BYTES, last)
+        position += length + LENGTH_OVERHEAD_BYTES
     return None
 
 

@@ -170,6 +170,25 @@ def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
     return index
 
 
+def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffset | None:
+    """Return the last entry of a file, of which nothing else is read.
+
+    None where the rest has to be looked at: entries that are preallocated, or no whole ones.
+    """
+    handle = files.open(path)
+    try:
+        size = handle.size_bytes()
+        if not size:
+            return TimestampOffset(NO_TIMESTAMP, base_offset)
+        content = handle.read_at(max(size - ENTRY_BYTES, 0), ENTRY_BYTES)
+    finally:
+        handle.close()
+    if size % ENTRY_BYTES or not any(content):
+        return None
+    timestamp, relative = _ENTRY.unpack(content)
+    return TimestampOffset(timestamp, base_offset + relative) if relative >= 0 else None
+
+
 def read_time_index(files: Files, path: str, base_offset: int) -> TimeIndex:
     """Return the entries of a file."""
     return parse_time_index(read_bounded(files, path, SIDE_FILE_BYTES_MAX), base_offset)

@@ -27,8 +27,12 @@ log4j.appender.file.layout.ConversionPattern=%p %m (%c)%n
 class RealBroker:
     """A ZooKeeper and a broker, one after the other on the same directory."""
 
-    def __init__(self, libs: Path, folder: Path, port: int) -> None:
+    def __init__(
+        self, libs: Path, folder: Path, port: int, *, logging_rows: str = _LOGGING
+    ) -> None:
+        """`logging_rows` are those of log4j, with `{path}` for the file that is written."""
         self._libs = libs
+        self._logging_rows = logging_rows
         self._folder = folder
         self._port = port
         self._zookeeper: subprocess.Popen[bytes] | None = None
@@ -50,8 +54,13 @@ class RealBroker:
             self._zookeeper.terminate()
             self._zookeeper.wait(30)
 
-    def start_and_stop(self, log_dir: Path, settings: Mapping[str, str], limit_s: float) -> bool:
-        """Run a broker until it serves, then stop it cleanly; False if it gave up by itself."""
+    def start_and_stop(
+        self, log_dir: Path, settings: Mapping[str, str], limit_s: float, *, serves_s: float = 0
+    ) -> bool:
+        """Run a broker until it serves, and so long after it, then stop it cleanly.
+
+        False if it gave up by itself.
+        """
         rows = {
             "broker.id": "1",
             "listeners": f"PLAINTEXT://127.0.0.1:{self._port}",
@@ -66,6 +75,7 @@ class RealBroker:
             is_up = _wait_for_port(self._port, broker, limit_s) and _wait_for_answer(
                 self._port, broker, limit_s
             )
+            time.sleep(serves_s if is_up else 0)
         finally:
             broker.terminate()
             broker.wait(60)
@@ -82,7 +92,7 @@ class RealBroker:
 
     def _java(self, name: str, main: str, config: Path) -> subprocess.Popen[bytes]:
         logging = self._folder / f"{name}.log4j"
-        logging.write_text(_LOGGING.format(path=self._folder / f"{name}.log"))
+        logging.write_text(self._logging_rows.format(path=self._folder / f"{name}.log"))
         with (self._folder / f"{name}.out").open("ab") as output:
             return subprocess.Popen(
                 ["java", "-Xmx1g", f"-Dlog4j.configuration=file:{logging}",

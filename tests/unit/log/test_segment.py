@@ -11,7 +11,8 @@ from engine.host.memory import ManualClock, MemoryFile, MemoryFiles
 from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
 from engine.log.offset_index import parse_offset_index
-from engine.log.segment import BatchAt, Segment, create_segment
+from engine.log.segment import Segment, create_segment
+from engine.log.segment_lookup import BatchPlace
 from engine.log.time_index import parse_time_index
 from engine.log.txn_index import AbortedTransaction, read_txn_index
 from engine.naming import FileKind, FileState
@@ -113,16 +114,16 @@ def test_an_offset_is_found_in_the_batch_that_holds_it_or_the_next_one() -> None
     size = add(found, 100, 3)
     second = add(found, 110, 3)
     for offset in (99, 100, 102):
-        assert found.translate(offset) == BatchAt(0, size, 102)
+        assert found.translate(offset) == BatchPlace(0, size, 102)
     for offset in (103, 110, 112):
-        assert found.translate(offset) == BatchAt(size, second, 112)
+        assert found.translate(offset) == BatchPlace(size, second, 112)
     assert found.translate(113) is None
 
 
 def test_a_batch_that_was_found_is_not_found_where_a_cut_took_it() -> None:
     _, found = segment()
     size = add(found, 100, 3)
-    assert found.translate(101) == found.translate(101) == BatchAt(0, size, 102)
+    assert found.translate(101) == found.translate(101) == BatchPlace(0, size, 102)
     add(found, 103)
     place = found.translate(103)
     assert place is not None
@@ -152,13 +153,13 @@ def test_old_messages_of_the_smallest_size_are_found() -> None:
     records = [Record(n, -1, kind, None, None) for n in range(3)]
     data = build_messages(records, LegacySettings(magic=0))
     found.append((data,), len(data), 2, (-1, 2))
-    assert found.translate(2) == BatchAt(52, 26, 2)
+    assert found.translate(2) == BatchPlace(52, 26, 2)
 
 
 def test_a_walk_over_many_batches_reads_on() -> None:
     _, found = segment(config=LogConfig(index_interval_bytes=1 << 20))
     sizes = [add(found, 100 + number) for number in range(200)]
-    assert found.translate(299) == BatchAt(sum(sizes[:-1]), sizes[-1], 299)
+    assert found.translate(299) == BatchPlace(sum(sizes[:-1]), sizes[-1], 299)
 
 
 def test_damage_on_the_way_is_told() -> None:

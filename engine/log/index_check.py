@@ -1,0 +1,77 @@
+"""Whether the index files of a closed segment can be trusted, without reading them whole.
+
+```
+size 0                        no entries
+whole entries, the last one   good if its offset is at or above the base: zeros before it cost a
+not zero                      look-up time, for it starts at an earlier entry, and nothing else
+anything else                 read whole: preallocated space, bytes behind the last entry
+```
+
+A start looks at every segment: 1,000 full ones have 5 GB of indexes.
+
+Source: Kafka's OffsetIndex.sanityCheck, TimeIndex.sanityCheck, which a start leaves out.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from engine.errors import CorruptFile
+from engine.host.ports import Files
+from engine.limits import SIDE_FILE_BYTES_MAX
+from engine.log import offset_index, time_index
+from engine.log.offset_index import OffsetIndex, read_offset_index
+from engine.log.time_index import TimeIndex, read_time_index
+
+_RELATIVE_OFFSET = struct.Struct(">i")
+
+
+class IndexState(NamedTuple):
+    """What is wrong with an index file, None if nothing, and whether it has entries."""
+
+    problem: str | None
+    has_entries: bool
+
+
+def check_offset_index(files: Files, path: str, base_offset: int) -> IndexState:
+    """Return the state of an .index. Raises CorruptFile, FileMissing."""
+    state = _state_by_end(files, path, base_offset, offset_index.ENTRY_BYTES, 0)
+    return state or state_of_whole(read_offset_index(files, path, base_offset))
+
+
+def check_time_index(files: Files, path: str, base_offset: int) -> IndexState:
+    """Return the state of a .timeindex. Raises CorruptFile, FileMissing."""
+    state = _state_by_end(files, path, base_offset, time_index.ENTRY_BYTES, 8)
+    return state or state_of_whole(read_time_index(files, path, base_offset))
+
+
+def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
+    """Return the state of an index that was read whole."""
+    problem = index.problem()
+    if problem is None and index.hides_entries:
+        problem = "entries behind the first one of zeros"
+    return IndexState(problem, len(index) > 0)
+
+
+def _state_by_end(
+    files: Files, path: str, base_offset: int, entry_bytes: int, offset_at: int
+) -> IndexState | None:
+    """Return the state as far as size and last entry say it, None if the rest is to be read."""
+    handle = files.open(path)
+    try:
+        size = handle.size_bytes()
+        if size > SIDE_FILE_BYTES_MAX:
+            raise CorruptFile(path, f"at most {SIDE_FILE_BYTES_MAX} bytes", size)
+        last = handle.read_at(max(size - entry_bytes, 0), entry_bytes)
+    finally:
+        handle.close()
+    if not size:
+        return IndexState(None, False)
+    if size % entry_bytes or not any(last):
+        return None
+    (relative,) = _RELATIVE_OFFSET.unpack_from(last, offset_at)
+    if relative < 0:
+        offset = base_offset + relative
+        return IndexState(f"last offset {offset} is below the base offset {base_offset}", True)
+    return IndexState(None, True)

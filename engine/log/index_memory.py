@@ -1,0 +1,67 @@
+"""The indexes of closed segments that are in memory: bounded in bytes, for all logs of a process.
+
+```
+a look-up loads an index whole     noted here; the ones loaded first are dropped beyond the bound
+a segment is closed                the same: what it wrote to its files is read again when needed
+```
+
+Whoever looks something up keeps the index while it does; dropping one costs its next reader a read
+of the file. Kafka maps the files and leaves that to the page cache.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Protocol
+from weakref import ReferenceType, ref
+
+from engine.limits import LOADED_INDEXES_BYTES_MAX
+
+#: What the smallest indexes take, and being noted here.
+_OBJECT_BYTES = 1024
+
+
+class IndexedSegment(Protocol):
+    """A segment whose indexes may be dropped from memory."""
+
+    def drop_indexes(self) -> None:
+        """Forget the indexes if its files say the same."""
+
+
+class IndexMemory:
+    """Which segments have indexes in memory; may be called from any thread."""
+
+    def __init__(self, bytes_max: int = LOADED_INDEXES_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._lock = Lock()
+        self._loaded: dict[int, tuple[ReferenceType[IndexedSegment], int]] = {}
+        #: The bytes of all that is noted.
+        self.size_bytes = 0
+
+    def note(self, segment: IndexedSegment, size_bytes: int) -> None:
+        """Note what the indexes of a segment take by now, and drop others beyond the bound."""
+        with self._lock:
+            self._forget(id(segment))
+            reference = ref(segment)
+            self._loaded[id(segment)] = (reference, size_bytes + _OBJECT_BYTES)
+            self.size_bytes += size_bytes + _OBJECT_BYTES
+            dropped = []
+            while self.size_bytes > self._bytes_max and len(self._loaded) > 1:
+                dropped.append(self._forget(next(iter(self._loaded))))
+        for older in dropped:
+            if older is not None:
+                older.drop_indexes()
+
+    def forget(self, segment: IndexedSegment) -> None:
+        """Leave out a segment that is gone."""
+        with self._lock:
+            self._forget(id(segment))
+
+    def _forget(self, key: int) -> IndexedSegment | None:
+        reference, size_bytes = self._loaded.pop(key, (None, 0))
+        self.size_bytes -= size_bytes
+        return None if reference is None else reference()
+
+
+#: The one of this process.
+LOADED_INDEXES = IndexMemory()

@@ -1,0 +1,121 @@
+"""Indexes in memory: bounded for all logs of a process."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from engine.host.memory import MemoryFiles
+from engine.log import segment as segment_module
+from engine.log.index_memory import IndexMemory
+from engine.log.local_log import LocalLog
+from tests.unit.log.hooks import hooks_of
+from tests.unit.log.writing import DIR, NOW_MS, SMALL, batches_of, fill, open_log
+
+
+class Indexed:
+    """A segment that is told to drop its indexes."""
+
+    def __init__(self) -> None:
+        self.drops = 0
+
+    def drop_indexes(self) -> None:
+        self.drops += 1
+
+
+def test_the_indexes_that_were_loaded_first_are_dropped_beyond_the_bound() -> None:
+    memory = IndexMemory(100_000)
+    segments = [Indexed() for _ in range(4)]
+    for segment in segments:
+        memory.note(segment, 30_000)
+    assert [1, 0, 0, 0] == [segment.drops for segment in segments]
+    memory.note(segments[1], 30_000)
+    memory.note(Indexed(), 30_000)
+    assert [1, 0, 1, 0] == [segment.drops for segment in segments]
+
+
+def test_what_is_larger_than_the_bound_alone_stays() -> None:
+    memory = IndexMemory(100)
+    segment = Indexed()
+    memory.note(segment, 10_000)
+    assert 0 == segment.drops
+
+
+def test_a_segment_that_is_gone_takes_nothing() -> None:
+    memory = IndexMemory(100_000)
+    segment = Indexed()
+    memory.note(segment, 30_000)
+    memory.forget(segment)
+    assert 0 == memory.size_bytes
+
+
+def test_a_segment_that_nobody_has_is_no_longer_kept_for_this() -> None:
+    memory = IndexMemory(40_000)
+    memory.note(Indexed(), 30_000)
+    gc.collect()
+    memory.note(Indexed(), 30_000)
+    assert memory.size_bytes <= 40_000
+
+
+def log_with_bound(monkeypatch: pytest.MonkeyPatch, bytes_max: int) -> tuple[LocalLog, MemoryFiles]:
+    monkeypatch.setattr(segment_module, "LOADED_INDEXES", IndexMemory(bytes_max))
+    files = MemoryFiles()
+    log, _ = open_log(files, SMALL, hooks_of())
+    fill(log, [3] * 40)
+    return log, files
+
+
+def test_reads_of_closed_segments_stay_the_same_when_indexes_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, _ = log_with_bound(monkeypatch, 0)
+    closed = list(log.segments)[:-1]
+    assert len(closed) > 3
+    assert [None] * (len(closed) - 1) == [segment._index for segment in closed[:-1]]
+    assert [b for b, _ in batches_of(log)] == [
+        log.read(base, 1).start.offset for base in range(0, 120, 3)
+    ]
+    assert [base + 2 for base in range(0, 120, 3)] == [
+        place.last_offset
+        for base in range(0, 120, 3)
+        if (segment := log.segments.floor(base)) and (place := segment.translate(base))
+    ]
+
+
+def test_the_index_of_the_active_segment_is_never_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, files = log_with_bound(monkeypatch, 0)
+    log.roll(NOW_MS)
+    fill(log, [2, 2])
+    log.close(NOW_MS)
+    again, _ = open_log(files, SMALL, hooks_of(), was_stopped_cleanly=True)
+    before = len(again.active_segment.index)
+    fill(again, [3, 3])
+    entries = len(again.active_segment.index)
+    for segment in list(again.segments)[:-1]:
+        assert segment.index is not None
+    assert before < entries == len(again.active_segment.index)
+
+
+def test_retention_reads_the_last_entry_of_the_segments_that_may_go(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, files = log_with_bound(monkeypatch, 1 << 20)
+    log.close(NOW_MS)
+    again, _ = open_log(files, SMALL, hooks_of(), was_stopped_cleanly=True)
+    reads: list[tuple[str, int]] = []
+    look = files.look
+
+    def note(operation: str, path: str) -> None:
+        if operation in ("read", "open"):
+            reads.append((operation, path))
+        look(operation, path)
+
+    monkeypatch.setattr(files, "look", note)
+    times = [segment.path(segment_module.FileKind.TIMEINDEX) for segment in again.segments]
+    for retention_ms, read in ((-1, []), (1 << 50, times[:1])):
+        again.configure(SMALL._replace(retention_ms=retention_ms))
+        again.delete_old_segments(120, NOW_MS)
+        assert read == [path for operation, path in reads if operation == "read"]
+    assert [None] == [segment._time_index for segment in list(again.segments)[:1]]
+    assert f"{DIR}/" in times[0]
