@@ -34,6 +34,11 @@ RECEIVE_BYTES = 1 << 18
 # socket.request.max.bytes of Kafka: a producer's largest request by default fits a hundred times.
 FRAME_BYTES_MAX = 104_857_600
 
+# What a broker that was asked may answer with: one batch passes every limit of a fetch, and its
+# size is bounded by settings of that broker alone (message.max.bytes). So there is only Kafka's own
+# bound, that of an int32; a length alone reserves nothing.
+ANSWER_FRAME_BYTES_MAX = 2_147_483_647
+
 # Of the descriptors of a process so many, or a quarter where that is less, are for files: a broker
 # that cannot roll a segment loses its directory, one that turns a client away loses nothing.
 FILE_DESCRIPTORS_KEPT = 1024
@@ -41,10 +46,12 @@ FILE_DESCRIPTORS_KEPT = 1024
 # A listener that finds no descriptor looks again after this time: at once it would spin.
 ACCEPT_RETRY_MS = 100
 
-# A request that is half there for this long is a dead peer or one that only holds memory.
+# A request that is half there without another byte for this long is of a dead peer, or of one that
+# only holds memory.
 HALF_FRAME_DEADLINE_MS = 30_000
 
-# A reader that lets this much pile up is slower than its fetches; its memory is the broker's.
+# A reader that lets this much pile up in memory, besides one response of any size, is slower than
+# its fetches. File regions are not in memory and count nothing.
 UNSENT_BYTES_MAX = 64 << 20
 
 # A peer that takes no byte for this long is gone; Kafka's clients give up after 30 s.

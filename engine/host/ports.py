@@ -13,7 +13,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from engine.errors import EngineError, StorageError
-from engine.limits import FRAME_BYTES_MAX, LISTEN_BACKLOG
+from engine.limits import FRAME_BYTES_MAX, LISTEN_BACKLOG, UNSENT_BYTES_MAX
 
 if TYPE_CHECKING:
     from engine.host.receive_buffers import ReceiveBuffers
@@ -275,12 +275,15 @@ class ConnectionLimits(NamedTuple):
     """Bounds of each connection; `idle_ms` 0 never closes an idle one.
 
     The kernel's buffers are those of accepted connections; below 0 the kernel sizes them itself.
+    Beyond `unsent_bytes_max` a connection may have one response in memory; file regions count
+    nothing.
     """
 
     frame_bytes_max: int = FRAME_BYTES_MAX
     idle_ms: int = 600_000
     send_buffer_bytes: int = -1
     receive_buffer_bytes: int = -1
+    unsent_bytes_max: int = UNSENT_BYTES_MAX
 
 
 class ConnectionGate(Protocol):

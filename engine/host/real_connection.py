@@ -14,6 +14,9 @@ All unfinished frames together have a bound, beyond which connections wait (`rec
 
 Sending: parts are queued per connection. The responses to what one read brought leave together
 right behind it, those that come later at the end of the loop's turn; file regions go by sendfile.
+
+What waits in memory has a bound (`unsent_bytes_max`): beyond it one response may be, and the next
+cuts the connection. File regions take no memory and count nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +39,6 @@ from engine.limits import (
     JOINED_SEND_BYTES_MAX,
     SCATTERED_BYTES_MAX,
     SMALL_READ_BYTES,
-    UNSENT_BYTES_MAX,
     UNSENT_DEADLINE_MS,
 )
 
@@ -95,13 +97,17 @@ class RealConnection:
         "_on_sent",
         "_origin",
         "_own",
-        "_partial_since_ms",
+        "_passed_bytes",
+        "_passed_end",
         "_pauses",
         "_queue",
         "_queued_bytes",
+        "_reading_since_ms",
+        "_region_bytes",
         "_region_count",
         "_sent_bytes",
         "_sock",
+        "_unsent_bytes_max",
         "_unsent_since_ms",
         "_waits_to_write",
         "is_closed",
@@ -126,9 +132,14 @@ class RealConnection:
         self._have = 0
         self._queue: deque[SendPart] = deque()
         self._region_count = 0
+        self._region_bytes = 0
         # Counted from the start of the connection; the difference is what is queued.
         self._queued_bytes = 0
         self._sent_bytes = 0
+        self._unsent_bytes_max = origin.limits.unsent_bytes_max
+        # The response that may be unsent beyond that: its bytes in memory, and its end.
+        self._passed_bytes = 0
+        self._passed_end = 0
         # Who is told when so many bytes have been sent.
         self._on_sent: deque[tuple[int, Callable[[], None]]] = deque()
         self._is_dirty = False
@@ -137,7 +148,8 @@ class RealConnection:
         self._pauses = 0
         self.is_closed = False
         self.last_active_ms = network.clock.monotonic_ms()
-        self._partial_since_ms = 0
+        # When the last pause ended.
+        self._reading_since_ms = 0
         self._unsent_since_ms = 0
 
     @property
@@ -179,7 +191,6 @@ class RealConnection:
             own = self._own = self._origin.buffers.take(rest)
             own[:rest] = shared[position:size]
             self._have = rest
-            self._partial_since_ms = self.last_active_ms
 
     def _receive(self, buffer: memoryview, behind: memoryview | None = None) -> int:
         """Return the bytes read; 0 for nothing yet, −1 when the connection is gone.
@@ -287,7 +298,6 @@ class RealConnection:
             self._drop_own()
         elif position:
             own[:rest] = own[position:have]
-            self._partial_since_ms = self.last_active_ms
 
     def _drop_own(self) -> None:
         own, self._own, self._have = self._own, _NOTHING, 0
@@ -298,8 +308,6 @@ class RealConnection:
         """Read again after a wait for room; False if the connection is gone."""
         if self.is_closed:
             return False
-        # The time that it was kept waiting is not its own.
-        self._partial_since_ms = self._network.clock.monotonic_ms()
         self.resume(PauseReason.MEMORY)
         return True
 
@@ -317,6 +325,8 @@ class RealConnection:
             return
         self._pauses &= ~reason
         if not self._pauses:
+            # The time that it was kept waiting is not its own.
+            self._reading_since_ms = self._network.clock.monotonic_ms()
             self._watch()
             self._network.loop.call_soon(self._take_own)
 
@@ -353,11 +363,24 @@ class RealConnection:
         self._queued_bytes = end = self._queued_bytes + size + 4
         if on_sent is not None:
             self._on_sent.append((end, on_sent))
-        if end - self._sent_bytes > UNSENT_BYTES_MAX:
+        if end - self._sent_bytes > self._unsent_bytes_max and not self._passes(end, parts):
             self.refuse(f"{end - self._sent_bytes} unsent bytes")
         elif not self._is_dirty and not self._waits_to_write:
             self._is_dirty = True
             self._network.flush_later(self)
+
+    def _passes(self, end: int, parts: Sequence[SendPart]) -> bool:
+        """Return whether a response may be unsent: what waits in memory, all but one, is bounded.
+
+        That one is the response that passed the bound first; it is known until it has been sent.
+        """
+        unsent_bytes = end - self._sent_bytes - self._region_bytes
+        if unsent_bytes <= self._unsent_bytes_max:
+            return True
+        if self._sent_bytes >= self._passed_end:
+            self._passed_bytes = sum(len(part) for part in parts if type(part) is not FileRegion)
+            self._passed_end = end
+        return unsent_bytes - self._passed_bytes <= self._unsent_bytes_max
 
     def _count(self, parts: Sequence[SendPart]) -> int:
         """Return the bytes of parts that are queued, and count their regions."""
@@ -366,6 +389,7 @@ class RealConnection:
             if type(part) is FileRegion:
                 size += part.length
                 self._region_count += 1
+                self._region_bytes += part.length
             else:
                 size += len(part)
         return size
@@ -431,7 +455,7 @@ class RealConnection:
         self._sent_bytes += sent
         if self._sent_bytes == self._queued_bytes:
             queue.clear()
-            self._region_count = 0
+            self._region_count = self._region_bytes = 0
         else:
             self._unsent_since_ms = self._network.clock.monotonic_ms()
             while queue:
@@ -441,9 +465,12 @@ class RealConnection:
                 if sent < size:
                     if sent:
                         queue[0] = _rest_of(part, sent)
+                        self._region_bytes -= sent if is_region else 0
                     break
                 sent -= size
-                self._region_count -= is_region
+                if is_region:
+                    self._region_count -= 1
+                    self._region_bytes -= size
                 queue.popleft()
         while self._on_sent:
             end, on_sent = self._on_sent[0]
@@ -465,7 +492,7 @@ class RealConnection:
         if self._pauses & _MEMORY:
             return None
         if self._have and not self._pauses:
-            if now_ms - self._partial_since_ms > HALF_FRAME_DEADLINE_MS:
+            if now_ms - max(self.last_active_ms, self._reading_since_ms) > HALF_FRAME_DEADLINE_MS:
                 return "half a frame"
             return None
         idle_ms = self._origin.limits.idle_ms

@@ -26,9 +26,10 @@ from engine.host.ports import (
 from engine.host.real_connection import RealConnection
 from engine.host.real_listener import RealListener
 from engine.host.receive_buffers import ReceiveBuffers
-from engine.limits import IN_FLIGHT_BYTES_MAX
+from engine.limits import ANSWER_FRAME_BYTES_MAX, IN_FLIGHT_BYTES_MAX
 
 _SWEEP_MS = 5000
+_OUTGOING = ConnectionLimits(frame_bytes_max=ANSWER_FRAME_BYTES_MAX)
 
 
 def local_host_name() -> str:
@@ -57,7 +58,7 @@ class RealNetwork:
         self,
         loop: EventLoop,
         clock: Clock,
-        limits: ConnectionLimits = ConnectionLimits(),  # noqa: B008 - never changed in place
+        limits: ConnectionLimits = _OUTGOING,
         *,
         descriptors_max: int | None = None,
     ) -> None:

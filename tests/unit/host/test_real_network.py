@@ -16,12 +16,14 @@ from random import Random
 import pytest
 
 from engine.host.event_loop import EventLoop
+from engine.host.memory import ManualClock
 from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_connection import RealConnection
 from engine.host.real_network import CannotListen, RealNetwork
 from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
+    FRAME_BYTES_MAX,
     HALF_FRAME_DEADLINE_MS,
     IN_FLIGHT_BYTES_MAX,
     IOV_BUFFERS_MAX,
@@ -302,23 +304,69 @@ def test_who_waits_for_room_is_not_overdue() -> None:
             assert "half a frame" == one.overdue(late_ms)
 
 
-def test_half_a_frame_is_overdue_from_its_first_byte_on() -> None:
-    with _server() as echo, _connected(echo) as sock:
-        sock.sendall(_frame(b"?") + _frame(bytes(5000))[:1000])
-        assert b"?" == _read_frame(sock)
-        found: list[str | None] = []
-        checked = threading.Event()
+class Piecewise:
+    """A connection whose peer sends by hand, with a clock set by hand."""
 
-        def check() -> None:
-            (connection,) = echo.network.connections
-            since_ms = connection.last_active_ms
-            found.append(connection.overdue(since_ms + HALF_FRAME_DEADLINE_MS))
-            found.append(connection.overdue(since_ms + HALF_FRAME_DEADLINE_MS + 1))
-            checked.set()
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self._loop = EventLoop()
+        self.network = RealNetwork(self._loop, self.clock)
+        listener = self.network.listen("127.0.0.1", 0, lambda _connection: None, Told().options())
+        self.peer = socket.create_connection(("127.0.0.1", listener.port))
+        while not self.network.connections:
+            self.turn()
+        (self.connection,) = self.network.connections
 
-        echo.loop.call_from_thread(check)
-        assert checked.wait(20)
-    assert [None, "half a frame"] == found
+    def send(self, data: bytes) -> None:
+        """Send bytes, and let them be read."""
+        self.peer.sendall(data)
+        for _ in range(5):
+            self.turn()
+
+    def turn(self) -> None:
+        self._loop.call_soon(self._loop.stop)
+        self._loop.run()
+
+    def overdue(self) -> str | None:
+        return self.connection.overdue(self.clock.monotonic_ms())
+
+    def close(self) -> None:
+        self.peer.close()
+        self.network.close()
+        self._loop.close()
+
+
+@pytest.fixture
+def piecewise() -> Iterator[Piecewise]:
+    made = Piecewise()
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("first", [2, 1000])
+def test_half_a_frame_is_overdue_from_its_last_byte_on(piecewise: Piecewise, first: int) -> None:
+    frame = _frame(bytes(5000))
+    piecewise.send(frame[:first])
+    for _ in range(3):
+        piecewise.clock.advance(HALF_FRAME_DEADLINE_MS)
+        assert piecewise.overdue() is None
+        piecewise.send(b"x")
+    piecewise.clock.advance(HALF_FRAME_DEADLINE_MS + 1)
+    assert "half a frame" == piecewise.overdue()
+
+
+@pytest.mark.parametrize("reason", [PauseReason.SLOTS, PauseReason.QUOTA, PauseReason.MEMORY])
+def test_the_time_of_a_pause_is_not_that_of_half_a_frame(
+    piecewise: Piecewise, reason: PauseReason
+) -> None:
+    piecewise.send(_frame(bytes(5000))[:1000])
+    piecewise.connection.pause(reason)
+    piecewise.clock.advance(2 * HALF_FRAME_DEADLINE_MS)
+    assert piecewise.overdue() is None
+    piecewise.connection.resume(reason)
+    assert piecewise.overdue() is None
+    piecewise.clock.advance(HALF_FRAME_DEADLINE_MS + 1)
+    assert "half a frame" == piecewise.overdue()
 
 
 def test_accepted_connections_have_the_buffers_that_are_asked_for() -> None:
@@ -452,6 +500,81 @@ def test_a_reader_that_lets_answers_pile_up_is_cut() -> None:
             for _ in range(3):
                 _read_frame(sock)
         assert 1 == len(echo.refused)
+
+
+_FEW_UNSENT = ConnectionLimits(frame_bytes_max=LIMIT, unsent_bytes_max=100_000)
+
+
+def test_one_answer_passes_whatever_its_size_and_small_ones_behind_it() -> None:
+    # Beyond what the kernel's buffers take.
+    big = bytes(30_000_000)
+
+    def answer(connection: Connection, frame: bytes) -> None:
+        connection.send([big] if frame == b"big" else [frame])
+
+    with _server(answer, _FEW_UNSENT) as echo, _connected(echo) as sock:
+        for _ in range(2):
+            sock.sendall(_frame(b"big") + _frame(b"small"))
+            assert len(big) == len(_read_frame(sock))
+            assert b"small" == _read_frame(sock)
+    assert [] == echo.refused
+
+
+def test_a_second_answer_above_the_limit_is_cut_while_the_first_is_unsent() -> None:
+    big = bytes(30_000_000)
+    with _server(lambda connection, _f: connection.send([big]), _FEW_UNSENT) as echo:
+        with _connected(echo) as sock:
+            sock.sendall(_frame(b"1") + _frame(b"2"))
+            # Nothing is read until then: a quick reader gets both.
+            _turn_until(echo, lambda: bool(echo.refused))
+        assert 1 == len(echo.refused)
+
+
+def test_small_answers_behind_a_large_one_have_the_same_limit() -> None:
+    big, small = bytes(30_000_000), bytes(30_000)
+
+    def answer(connection: Connection, frame: bytes) -> None:
+        connection.send([big] if frame == b"big" else [small])
+
+    with _server(answer, _FEW_UNSENT) as echo:
+        with _connected(echo) as sock:
+            sock.sendall(_frame(b"big") + _frame(b"?") * 4)
+            _turn_until(echo, lambda: bool(echo.refused))
+        assert 1 == len(echo.refused)
+
+
+def test_an_answer_may_be_larger_than_any_request() -> None:
+    loop = EventLoop()
+    network = RealNetwork(loop, RealClock())
+    ended: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        connection = network.connect(*listening.getsockname())
+        connection.on_close = ended.append
+        peer, _ = listening.accept()
+        with peer:
+            peer.sendall(struct.pack(">i", FRAME_BYTES_MAX + 1) + bytes(1000))
+            for _ in range(5):
+                loop.call_soon(loop.stop)
+                loop.run()
+            assert [] == ended
+            network.close()
+    loop.close()
+
+
+def test_file_regions_count_nothing_towards_what_may_be_unsent(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    with path.open("wb") as file:
+        file.truncate(30_000_000)
+    descriptor = os.open(path, os.O_RDONLY)
+
+    def answer(connection: Connection, _frame: bytes) -> None:
+        connection.send([b"head", FileRegion(descriptor, 0, 30_000_000)])
+
+    with _server(answer, _FEW_UNSENT) as echo, _connected(echo) as sock:
+        sock.sendall(_frame(b"?") * 4)
+        assert [30_000_004] * 4 == [len(_read_frame(sock)) for _ in range(4)]
+    assert [] == echo.refused
+    os.close(descriptor)
 
 
 def test_a_paused_connection_takes_frames_again_after_resume() -> None:
