@@ -15,6 +15,7 @@ from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.memory import ManualClock
 from engine.host.ports import Clock, Connection, ListenOptions, PauseReason, SendPart, Timers
 from engine.host.send_parts import part_bytes
+from engine.limits import FRAMES_PER_TURN_MAX, TURN_MS_MAX
 
 #: Brings something to the other end of a connection, at some time, in order.
 Carry: TypeAlias = Callable[[Callable[[], None]], None]
@@ -126,6 +127,7 @@ class MemoryConnection:
         # Until somebody lets it in, what arrives waits as in a kernel's buffer.
         self._is_open = is_open
         self._arrived: deque[bytes] = deque()
+        self._is_in_line = False
         # The bits of the reasons for which no frame is taken.
         self._pauses = 0
         self.last_active_ms = timers.clock.monotonic_ms()
@@ -155,8 +157,22 @@ class MemoryConnection:
         self._hand_on()
 
     def _hand_on(self) -> None:
+        """Hand on what has arrived, up to the share of a turn; the rest stands in line."""
+        if self._is_in_line:
+            return
+        began_ms = self._timers.clock.monotonic_ms()
+        left = FRAMES_PER_TURN_MAX
         while self._arrived and self._is_open and not self._pauses and not self.is_closed:
+            if not left or self._timers.clock.monotonic_ms() - began_ms >= TURN_MS_MAX:
+                self._is_in_line = True
+                self._timers.call_soon(self._have_turn)
+                return
+            left -= 1
             self.on_frame(memoryview(bytearray(self._arrived.popleft())))
+
+    def _have_turn(self) -> None:
+        self._is_in_line = False
+        self._hand_on()
 
     def pause(self, reason: PauseReason) -> None:
         """Take no more frames until every reason is gone."""

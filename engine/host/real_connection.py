@@ -10,6 +10,10 @@ Receiving, per turn and connection:
    nothing.
 3. A frame above the limit, or below 0, closes the connection before anything is read for it.
 
+One connection has a share of each turn, in frames and milliseconds. Frames beyond it wait in the
+connection's buffer for the next turn, behind whoever is readable then, and nothing is read
+meanwhile: however much one peer sends, the others wait for its share alone.
+
 All unfinished frames together have a bound, beyond which connections wait (`receive_buffers.py`).
 
 Sending: parts are queued per connection. The responses to what one read brought leave together
@@ -34,11 +38,13 @@ from engine.host.event_loop import EventLoop
 from engine.host.ports import Clock, ConnectionLimits, FileRegion, PauseReason, SendPart
 from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
+    FRAMES_PER_TURN_MAX,
     HALF_FRAME_DEADLINE_MS,
     IOV_BUFFERS_MAX,
     JOINED_SEND_BYTES_MAX,
     SCATTERED_BYTES_MAX,
     SMALL_READ_BYTES,
+    TURN_MS_MAX,
     UNSENT_DEADLINE_MS,
 )
 
@@ -93,6 +99,7 @@ class RealConnection:
         "_descriptor",
         "_have",
         "_is_dirty",
+        "_is_in_line",
         "_network",
         "_on_sent",
         "_origin",
@@ -144,11 +151,13 @@ class RealConnection:
         self._on_sent: deque[tuple[int, Callable[[], None]]] = deque()
         self._is_dirty = False
         self._waits_to_write = False
+        # Whether the frames in the own buffer have their turn soon.
+        self._is_in_line = False
         # The bits of the reasons for which nothing is read.
         self._pauses = 0
         self.is_closed = False
         self.last_active_ms = network.clock.monotonic_ms()
-        # When the last pause ended.
+        # When the last pause, or wait for a turn, ended.
         self._reading_since_ms = 0
         self._unsent_since_ms = 0
 
@@ -167,6 +176,8 @@ class RealConnection:
 
     def _readable(self) -> None:
         """Read once, and answer what can be answered with one write, without another turn."""
+        if self._is_in_line:
+            return
         was_dirty, self._is_dirty = self._is_dirty, True
         if self._have:
             self._read_on()
@@ -184,7 +195,7 @@ class RealConnection:
 
     def _take(self, shared: memoryview, size: int) -> None:
         """Hand on the frames in the shared buffer, and keep what is left."""
-        position = self._frames(shared, size)
+        position = self._frames(shared, size, self.last_active_ms)
         if position < size and not self.is_closed:
             # The shared buffer is another connection's in a moment.
             rest = size - position
@@ -213,10 +224,14 @@ class RealConnection:
         self.last_active_ms = self._network.clock.monotonic_ms()
         return size
 
-    def _frames(self, buffer: memoryview, size: int) -> int:
-        """Hand on every whole frame in the buffer; returns where the unfinished one starts."""
+    def _frames(self, buffer: memoryview, size: int, began_ms: int) -> int:
+        """Hand on the whole frames in the buffer, up to the share of a turn that began then.
+
+        Returns where the first one starts that was not handed on.
+        """
         position = 0
         start = 4
+        left = FRAMES_PER_TURN_MAX
         longest = self._origin.limits.frame_bytes_max
         on_frame = self.on_frame
         while start <= size and not self._pauses and not self.is_closed:
@@ -230,7 +245,31 @@ class RealConnection:
             on_frame(buffer[start:end])
             position = end
             start = end + 4
+            if start <= size:
+                left -= 1
+                if not left or self._network.clock.monotonic_ms() - began_ms >= TURN_MS_MAX:
+                    self._stand_in_line()
+                    break
         return position
+
+    def _stand_in_line(self) -> None:
+        """Go on with the own buffer on the loop's next turn; nothing is read until then."""
+        if not self._is_in_line:
+            self._is_in_line = True
+            self._network.loop.call_soon(self._have_turn)
+
+    def _have_turn(self) -> None:
+        """Hand on frames that were received before, and answer them with one write."""
+        self._is_in_line = False
+        if self._pauses or self.is_closed:
+            return
+        # The time that they were kept waiting is not the peer's.
+        self._reading_since_ms = self._network.clock.monotonic_ms()
+        was_dirty, self._is_dirty = self._is_dirty, True
+        self._take_own()
+        self._is_dirty = was_dirty
+        if self._queue and not self._waits_to_write:
+            self.flush()
 
     def _read_on(self) -> None:
         """Go on with an unfinished frame in the connection's own buffer."""
@@ -290,7 +329,7 @@ class RealConnection:
         own, have = self._own, self._have
         if not have:
             return
-        position = self._frames(own, have)
+        position = self._frames(own, have, self._network.clock.monotonic_ms())
         if self.is_closed:
             return
         self._have = rest = have - position
@@ -328,7 +367,7 @@ class RealConnection:
             # The time that it was kept waiting is not its own.
             self._reading_since_ms = self._network.clock.monotonic_ms()
             self._watch()
-            self._network.loop.call_soon(self._take_own)
+            self._stand_in_line()
 
     def _watch(self) -> None:
         self._network.loop.watch_readable(self._descriptor, self._readable)
@@ -489,7 +528,7 @@ class RealConnection:
         """Return why the connection has waited too long for something, None if it has not."""
         if self._waits_to_write and now_ms - self._unsent_since_ms > UNSENT_DEADLINE_MS:
             return "it does not read its answers"
-        if self._pauses & _MEMORY:
+        if self._pauses & _MEMORY or self._is_in_line:
             return None
         if self._have and not self._pauses:
             if now_ms - max(self.last_active_ms, self._reading_since_ms) > HALF_FRAME_DEADLINE_MS:

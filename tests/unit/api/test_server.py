@@ -17,7 +17,7 @@ from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Connection
 from engine.host.promise import Promise
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
-from engine.limits import OPEN_REQUESTS_PER_CONNECTION_MAX
+from engine.limits import FRAMES_PER_TURN_MAX, OPEN_REQUESTS_PER_CONNECTION_MAX
 from engine.server import RequestServer, ServerEvents
 from engine.wire.codec import message_codec
 from engine.wire.headers import request_header_bytes
@@ -37,6 +37,8 @@ class Stage:
         self.bad: list[str] = []
         self.faults: list[str] = []
         self.answers: dict[int, Any] = {}
+        #: What serving one heartbeat takes.
+        self.heartbeat_ms = 0
         table = DispatchTable(allow_all())
         events = ServerEvents(
             lambda _peer, reason: self.bad.append(reason), self._fault, self._broken
@@ -63,6 +65,7 @@ class Stage:
         self.broken.append(f"{row.name}: {error}")
 
     def _heartbeat(self, request: Any, exchange: Exchange) -> Any:
+        self.clock.advance(self.heartbeat_ms)
         answer = self.answers.get(request.generation_id)
         if isinstance(answer, Exception):
             raise answer
@@ -123,6 +126,41 @@ def test_a_client_with_too_many_open_requests_waits() -> None:
         deferred.keep(heartbeat_reply(0))
     stage.timers.run_until_idle()
     assert list(range(len(held))) == stage.numbers()
+
+
+def test_a_client_waits_for_one_share_of_another_that_sends_30000_requests() -> None:
+    stage = Stage()
+    stage.server.hold()
+    greedy, patient = stage.connect(), stage.connect()
+    order: list[str] = []
+    greedy.on_frame = lambda _frame: order.append("greedy")
+    patient.on_frame = lambda _frame: order.append("patient")
+    for number in range(30_000):
+        greedy.send([heartbeat_frame(number)])
+    patient.send([heartbeat_frame(1)])
+    stage.timers.run_until_idle()
+    stage.server.begin()
+    stage.timers.run_until_idle()
+    assert FRAMES_PER_TURN_MAX == order.index("patient")
+    assert 30_001 == len(order)
+
+
+def test_a_client_waits_for_a_few_ms_of_another_whose_requests_take_long() -> None:
+    stage = Stage()
+    stage.server.hold()
+    greedy, patient = stage.connect(), stage.connect()
+    order: list[str] = []
+    greedy.on_frame = lambda _frame: order.append("greedy")
+    patient.on_frame = lambda _frame: order.append("patient")
+    stage.heartbeat_ms = 2
+    for number in range(100):
+        greedy.send([heartbeat_frame(number)])
+    patient.send([heartbeat_frame(1)])
+    stage.timers.run_until_idle()
+    stage.server.begin()
+    stage.timers.run_until_idle()
+    assert 3 == order.index("patient")
+    assert 101 == len(order)
 
 
 def test_api_versions_lists_what_is_served() -> None:

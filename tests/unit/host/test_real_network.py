@@ -24,9 +24,11 @@ from engine.host.real_network import CannotListen, RealNetwork
 from engine.host.receive_buffers import ReceiveBuffers
 from engine.limits import (
     FRAME_BYTES_MAX,
+    FRAMES_PER_TURN_MAX,
     HALF_FRAME_DEADLINE_MS,
     IN_FLIGHT_BYTES_MAX,
     IOV_BUFFERS_MAX,
+    TURN_MS_MAX,
     UNSENT_DEADLINE_MS,
 )
 from tests.unit.host.listening import Told
@@ -365,6 +367,8 @@ def test_the_time_of_a_pause_is_not_that_of_half_a_frame(
     assert piecewise.overdue() is None
     piecewise.connection.resume(reason)
     assert piecewise.overdue() is None
+    piecewise.turn()
+    piecewise.turn()
     piecewise.clock.advance(HALF_FRAME_DEADLINE_MS + 1)
     assert "half a frame" == piecewise.overdue()
 
@@ -503,6 +507,112 @@ def test_a_reader_that_lets_answers_pile_up_is_cut() -> None:
 
 
 _FEW_UNSENT = ConnectionLimits(frame_bytes_max=LIMIT, unsent_bytes_max=100_000)
+
+
+class Crowd:
+    """Peers of one listener whose frames are noted, in the order in which they are served."""
+
+    def __init__(self, peer_count: int) -> None:
+        self.clock = ManualClock()
+        self.served: list[bytes] = []
+        #: What serving one frame takes.
+        self.frame_ms = 0
+        self._loop = EventLoop()
+        self._network = RealNetwork(self._loop, self.clock)
+        listener = self._network.listen("127.0.0.1", 0, self._accept, Told().options())
+        self.peers = [_connect(listener.port) for _ in range(peer_count)]
+        while len(self._network.connections) < peer_count:
+            self.turn()
+
+    def _accept(self, connection: Connection) -> None:
+        def serve(frame: memoryview) -> None:
+            self.served.append(bytes(frame))
+            self.clock.advance(self.frame_ms)
+            connection.send([bytes(frame)])
+
+        connection.on_frame = serve
+
+    def turn(self) -> None:
+        self._loop.call_soon(self._loop.stop)
+        self._loop.run()
+
+    def serve(self, frame_count: int) -> None:
+        """Turn the loop until so many frames have been served."""
+        while len(self.served) < frame_count:
+            self.turn()
+
+    def overdue(self, late_ms: int) -> list[str | None]:
+        now_ms = self.clock.monotonic_ms() + late_ms
+        return [connection.overdue(now_ms) for connection in self._network.connections]
+
+    def close(self) -> None:
+        for peer in self.peers:
+            peer.close()
+        self._network.close()
+        self._loop.close()
+
+
+def _connect(port: int) -> socket.socket:
+    peer = socket.create_connection(("127.0.0.1", port))
+    peer.settimeout(20)
+    return peer
+
+
+@pytest.fixture
+def crowd() -> Iterator[Crowd]:
+    made = Crowd(3)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("frame_ms", "share"), [(0, FRAMES_PER_TURN_MAX), (2, 3), (10 * TURN_MS_MAX, 1)]
+)
+def test_a_peer_that_sends_without_end_keeps_another_waiting_for_its_share_of_a_turn(
+    crowd: Crowd, frame_ms: int, share: int
+) -> None:
+    crowd.frame_ms = frame_ms
+    greedy, patient, _ = crowd.peers
+    greedy.sendall(_frame(b"greedy") * 2000)
+    patient.sendall(_frame(b"patient"))
+    crowd.serve(share + 1)
+    assert crowd.served.index(b"patient") <= share
+
+
+def test_peers_that_send_without_end_are_served_in_turn(crowd: Crowd) -> None:
+    for number, peer in enumerate(crowd.peers):
+        peer.sendall(_frame(bytes((number,))) * 500)
+    crowd.serve(1000)
+    shares = [crowd.served[:1000].count(bytes((number,))) for number in range(3)]
+    assert max(shares) - min(shares) <= 2 * FRAMES_PER_TURN_MAX
+
+
+def test_frames_that_wait_for_their_turn_are_served_in_order(crowd: Crowd) -> None:
+    # More than one read takes, and a frame across the end of the first.
+    frames = [struct.pack(">i", number) * (number % 900) for number in range(2500)]
+    peer, *_ = crowd.peers
+    sender = threading.Thread(target=peer.sendall, args=(b"".join(map(_frame, frames)),))
+    reader = threading.Thread(target=lambda: [_read_frame(peer) for _ in frames])
+    sender.start()
+    reader.start()
+    crowd.serve(len(frames))
+    crowd.turn()
+    sender.join()
+    reader.join()
+    assert frames == crowd.served
+
+
+def test_frames_that_wait_for_their_turn_are_not_overdue(crowd: Crowd) -> None:
+    peer, *_ = crowd.peers
+    frame_count = 20 * FRAMES_PER_TURN_MAX
+    peer.sendall(_frame(b"?") * frame_count + _frame(bytes(1000))[:500])
+    crowd.serve(1)
+    assert len(crowd.served) < frame_count
+    crowd.clock.advance(10 * HALF_FRAME_DEADLINE_MS)
+    assert [None] * 3 == crowd.overdue(0)
+    crowd.serve(frame_count)
+    assert [None] * 3 == crowd.overdue(HALF_FRAME_DEADLINE_MS)
+    assert "half a frame" in crowd.overdue(HALF_FRAME_DEADLINE_MS + 1)
 
 
 def test_one_answer_passes_whatever_its_size_and_small_ones_behind_it() -> None:
