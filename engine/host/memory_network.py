@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from engine.host.acceptor import Acceptor, AcceptorPorts, Arrival
 from engine.host.memory import ManualClock
@@ -207,6 +207,34 @@ class MemoryConnection:
             self._carry(lambda: other.close("closed by the peer"))
 
 
+class HeldCarry:
+    """Keeps what is sent until a look-up is over, then carries it in order."""
+
+    def __init__(self, carry: Carry) -> None:
+        self._carry = carry
+        self._held: list[Callable[[], None]] | None = []
+
+    def __call__(self, run: Callable[[], None]) -> None:
+        """Carry now, or when `open` is called."""
+        if self._held is None:
+            self._carry(run)
+        else:
+            self._held.append(run)
+
+    def open(self) -> None:
+        """Carry what was kept, and all that follows."""
+        held, self._held = self._held or [], None
+        for run in held:
+            self._carry(run)
+
+
+class LookupFault(NamedTuple):
+    """What is wrong with look-ups: they take so long, and fail then or do not."""
+
+    delay_ms: int
+    fails: bool
+
+
 class ListeningNetwork(Protocol):
     """What a listener in memory needs of its network."""
 
@@ -307,6 +335,8 @@ class MemoryNetwork:
         self._next_port = 20_000
         #: Names of hosts and their addresses; every other name is its own.
         self.addresses: dict[str, str | None] = {}
+        #: What is wrong with the look-ups of hosts.
+        self.lookup_faults: dict[str, LookupFault] = {}
 
     @property
     def listeners(self) -> list[MemoryListener]:
@@ -331,19 +361,40 @@ class MemoryNetwork:
     def connect(
         self, host: str, port: int, address: str = "memory", *, receive_buffer_bytes: int = -1
     ) -> MemoryConnection:
-        """Open a connection from an address; without a listener it is closed on the next turn.
+        """Open a connection, now or after a look-up that is slow; a failure ends it.
 
         Buffers have no bounds here.
         """
-        ours = MemoryConnection(self.timers, f"{host}:{port}")
-        listener = self._listeners.get((host, port))
-        if listener is None:
-            self.timers.call_soon(lambda: ours.close("connection refused"))
-            return ours
+        held = HeldCarry(self.timers.call_soon)
+        ours = MemoryConnection(self.timers, f"{host}:{port}", carry=held)
         theirs = MemoryConnection(self.timers, f"{address}:1", is_open=False)
         ours.join(theirs)
-        listener.arrive(Arrival(address, theirs.peer, theirs))
+
+        def arrive() -> None:
+            listener = self._listeners.get((host, port))
+            if listener is None:
+                self.timers.call_soon(lambda: ours.close("connection refused"))
+                return
+            listener.arrive(Arrival(address, theirs.peer, theirs))
+            held.open()
+
+        fault = self.lookup_faults.get(host)
+        if fault is None:
+            arrive()
+        else:
+            self._look_up(fault, ours, arrive)
         return ours
+
+    def _look_up(
+        self, fault: LookupFault, ours: MemoryConnection, arrive: Callable[[], None]
+    ) -> None:
+        def end() -> None:
+            if fault.fails:
+                ours.close("unknown host")
+            elif not ours.is_closed:
+                arrive()
+
+        self.timers.call_at(self.timers.clock.monotonic_ms() + fault.delay_ms, end)
 
     def address_of(self, host: str) -> str | None:
         """Return a host's address, None for one that is not found."""

@@ -242,6 +242,8 @@ class PauseReason(IntEnum):
     CLOSING = 16
     #: Nobody is served yet.
     OPENING = 32
+    #: Its host is looked up, or has not answered yet.
+    CONNECTING = 64
 
 
 class Connection(Protocol):
@@ -365,8 +367,10 @@ class Network(Protocol):
         ...
 
     def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
-        """Open a connection; failures arrive by `on_close`. Frames may be sent at once.
+        """Open a connection; frames may be sent at once.
 
+        Every failure arrives by `on_close` on a later turn, that of the look-up of its name too,
+        which nobody waits for.
         `receive_buffer_bytes` is the kernel's buffer for what arrives, −1 its own size.
         """
         ...

@@ -125,15 +125,16 @@ class RealConnection:
     )
 
     def __init__(
-        self, network: Switchboard, origin: ConnectionOrigin, sock: socket.socket, peer: str
+        self, network: Switchboard, origin: ConnectionOrigin, sock: socket.socket | None, peer: str
     ) -> None:
+        """Take a socket; without one `attach` is called before anything is read or written."""
         self.peer = peer
         self.on_frame: Callable[[memoryview], None] = _drop_frame
         self.on_close: Callable[[str], None] = _drop_reason
         self._network = network
         self._origin = origin
-        self._sock = sock
-        self._descriptor = sock.fileno()
+        if sock is not None:
+            self.attach(sock)
         # The bytes of an unfinished frame, or those a pause held back: `_own[:_have]`.
         self._own = _NOTHING
         self._have = 0
@@ -160,6 +161,11 @@ class RealConnection:
         # When the last pause, or wait for a turn, ended.
         self._reading_since_ms = 0
         self._unsent_since_ms = 0
+
+    def attach(self, sock: socket.socket) -> None:
+        """Use a socket from now on."""
+        self._sock = sock
+        self._descriptor = sock.fileno()
 
     @property
     def kernel_buffer_bytes(self) -> tuple[int, int]:

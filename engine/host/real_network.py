@@ -1,28 +1,29 @@
 """TCP on this machine: listeners and connections of one process, on its event loop.
 
 What a connection does with bytes is in `real_connection.py`, how it is let in in
-`real_listener.py`. Here: what all of them share, and the sweep that finds connections which have
-waited too long.
+`real_listener.py`, how it is opened in `outgoing_connection.py`. Here: what all of them share, and
+the sweep that finds connections which have waited too long.
 """
 
 from __future__ import annotations
 
-import errno
-import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from engine.errors import StorageError
 from engine.host.descriptors import connections_below, descriptor_limit
 from engine.host.event_loop import EventLoop
-from engine.host.ports import (
-    Clock,
-    Connection,
-    ConnectionLimits,
-    ListenOptions,
-    PauseReason,
-    SendPart,
+from engine.host.name_lookup import (
+    HostAddress,
+    LookupFailed,
+    NameLookups,
+    Resolve,
+    lookup,
+    numeric_address,
+    resolve,
 )
+from engine.host.outgoing_connection import OutgoingConnection
+from engine.host.ports import Clock, Connection, ConnectionLimits, ListenOptions
 from engine.host.real_connection import RealConnection
 from engine.host.real_listener import RealListener
 from engine.host.receive_buffers import ReceiveBuffers
@@ -61,6 +62,7 @@ class RealNetwork:
         limits: ConnectionLimits = _OUTGOING,
         *,
         descriptors_max: int | None = None,
+        resolve: Resolve = resolve,
     ) -> None:
         self.loop = loop
         self.clock = clock
@@ -71,6 +73,8 @@ class RealNetwork:
         self.buffers = ReceiveBuffers(IN_FLIGHT_BYTES_MAX)
         #: Peers that were connected to: whoever did that hears of the end.
         self.on_refused: Callable[[str, str], None] = lambda _peer, _reason: None
+        self._resolve = resolve
+        self._lookups = NameLookups(loop, resolve)
         self._listeners: list[RealListener] = []
         self._connections: set[RealConnection] = set()
         self._dirty: list[RealConnection] = []
@@ -80,14 +84,14 @@ class RealNetwork:
         self, host: str, port: int, on_connect: Callable[[Connection], None], options: ListenOptions
     ) -> RealListener:
         """Accept connections, up to `options.backlog` of them waiting; raises CannotListen."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        family, address = self._listening_address(host, port)
         try:
             sock = socket.socket(family, socket.SOCK_STREAM)
         except OSError as error:
             raise CannotListen(host, port, error.strerror or str(error)) from error
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.bind((host, port))
+            sock.bind((address, port))
             sock.listen(options.backlog)
         except OSError as error:
             sock.close()
@@ -97,6 +101,15 @@ class RealNetwork:
         self._listeners.append(listener)
         self._sweep_later()
         return listener
+
+    def _listening_address(self, host: str, port: int) -> HostAddress:
+        """Return where a listener of a host is bound: IPv4 before IPv6; raises CannotListen."""
+        if not host:
+            return HostAddress(socket.AF_INET, host)
+        found = lookup(host, self._resolve)
+        if isinstance(found, LookupFailed):
+            raise CannotListen(host, port, found.reason)
+        return min(found, key=lambda one: one.family != socket.AF_INET)
 
     def forget_listener(self, listener: RealListener) -> None:
         """Let go of a closed listener."""
@@ -123,34 +136,25 @@ class RealNetwork:
         self._connections.add(connection)
 
     def connect(self, host: str, port: int, *, receive_buffer_bytes: int = -1) -> Connection:
-        """Open a connection; a failure arrives by `on_close`, on a later turn."""
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        peer = f"{host}:{port}"
-        try:
-            sock = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as error:
-            return _Unconnected(self.loop, peer, error.strerror or str(error))
-        self.prepare(sock)
-        if receive_buffer_bytes >= 0:
-            # Before it connects: the window is agreed on then.
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
-        connection = RealConnection(self, self, sock, peer)
+        """Open a connection; every failure arrives by `on_close`, on a later turn."""
+        connection = OutgoingConnection(
+            self, self, self.prepare, host, port, receive_buffer_bytes=receive_buffer_bytes
+        )
         self.adopt(connection)
-        code = sock.connect_ex((host, port))
-        if code not in (0, errno.EINPROGRESS):
-            self.loop.call_soon(lambda: connection.close(os.strerror(code)))
-            return connection
-        connection.start()
+        numeric = numeric_address(host)
+        if numeric is not None:
+            connection.on_found([numeric])
+        else:
+            self._lookups.start(host, connection.on_found)
         return connection
 
     def address_of(self, host: str) -> str | None:
         """Return the numeric address of a host, None for one that is not found. May wait."""
-        try:
-            *_, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-        except OSError:
+        found = lookup(host, self._resolve)
+        if isinstance(found, LookupFailed) or not found:
             return None
-        numeric, *_ = address
-        return str(numeric)
+        first, *_ = found
+        return first.address
 
     def flush_later(self, connection: RealConnection) -> None:
         """Flush a connection at the end of the loop's turn."""
@@ -202,31 +206,3 @@ class RealNetwork:
             listener.close()
         for connection in self.connections:
             connection.close("the broker stops")
-
-
-class _Unconnected:
-    """A connection that could not even be begun; see `engine.host.ports.Connection`."""
-
-    def __init__(self, loop: EventLoop, peer: str, reason: str) -> None:
-        self.peer = peer
-        self.on_frame: Callable[[memoryview], None] = lambda _frame: None
-        self.on_close: Callable[[str], None] = lambda _reason: None
-        self._is_closed = False
-        loop.call_soon(lambda: self.close(reason))
-
-    def send(self, _parts: Sequence[SendPart], on_sent: Callable[[], None] | None = None) -> None:
-        """Drop a frame."""
-        if on_sent is not None:
-            on_sent()
-
-    def pause(self, _reason: PauseReason) -> None:
-        """Do nothing: there are no frames."""
-
-    def resume(self, _reason: PauseReason) -> None:
-        """Do nothing: there are no frames."""
-
-    def close(self, reason: str) -> None:
-        """Tell once that it is closed."""
-        if not self._is_closed:
-            self._is_closed = True
-            self.on_close(reason)

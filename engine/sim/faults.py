@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from engine.errors import EngineError
+from engine.host.memory_network import LookupFault
 from engine.sim.invariants import Invariants
 from engine.sim.kinds import WORK, Direction, FaultKind
 from engine.sim.links import Wires, orders_to
@@ -25,6 +26,8 @@ _BOUNCE_MS = 1_500
 _LATE_MS = 1_200
 #: How often an operator looks for directories that are offline, once all faults are taken back.
 _CARE_MS = 3_000
+#: How long a look-up takes while name servers do not answer; the last is their usual time-out.
+_LOOKUP_MS = (0, 200, 1_500, 5_000)
 _CLOCK_JUMP_MS = 1_800_000
 #: How many changes a disk makes at most before it stops in their midst.
 _CHANGES_MAX = 60
@@ -106,10 +109,8 @@ class Injector:
                 self._pause(fault, node)
             case FaultKind.ISOLATE | FaultKind.CUT | FaultKind.CUT_STORE:
                 self._cut(fault, node)
-            case FaultKind.RESET:
-                self._network.reset(node.name, self._peer(fault, node).name)
-            case FaultKind.SLOW:
-                self._slow_down(fault, node)
+            case FaultKind.RESET | FaultKind.SLOW | FaultKind.LOOKUP_FAILS | FaultKind.LOOKUP_SLOW:
+                self._disturb_connections(fault, node)
             case (
                 FaultKind.RESET_STORE
                 | FaultKind.LOSE_WATCH
@@ -255,6 +256,14 @@ class Injector:
 
         self._until(fault, heal)
 
+    def _disturb_connections(self, fault: Fault, node: SimulatedBroker) -> None:
+        if fault.kind is FaultKind.RESET:
+            self._network.reset(node.name, self._peer(fault, node).name)
+        elif fault.kind is FaultKind.SLOW:
+            self._slow_down(fault, node)
+        else:
+            self._disturb_lookups(fault, node)
+
     def _slow_down(self, fault: Fault, node: SimulatedBroker) -> None:
         peer = self._peer(fault, node).name
         pairs = ((node.name, peer), (peer, node.name))
@@ -264,6 +273,23 @@ class Injector:
         def heal() -> None:
             for source, target in pairs:
                 self._links.slow_down(source, target, 0)
+
+        self._until(fault, heal)
+
+    def _disturb_lookups(self, fault: Fault, node: SimulatedBroker) -> None:
+        """Let a broker find no host, at once or late, or find it late; its connections break."""
+        fails = fault.kind is FaultKind.LOOKUP_FAILS
+        delay_ms = _LOOKUP_MS[fault.other % len(_LOOKUP_MS)]
+        lookup_faults = self._network.lookup_faults
+        lookup_faults[node.name] = found = LookupFault(delay_ms if fails else delay_ms + 1, fails)
+        for other in self._nodes.values():
+            if other is not node:
+                self._network.reset(node.name, other.name)
+
+        def heal() -> None:
+            # A later fault of the same machine goes on.
+            if lookup_faults.get(node.name) is found:
+                del lookup_faults[node.name]
 
         self._until(fault, heal)
 

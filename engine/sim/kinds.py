@@ -23,6 +23,8 @@ class FaultKind(Enum):
     DEAF = "deaf"
     RESET = "reset"
     SLOW = "slow"
+    LOOKUP_FAILS = "lookup-fails"
+    LOOKUP_SLOW = "lookup-slow"
     CUT_STORE = "cut-store"
     RESET_STORE = "reset-store"
     LOSE_WATCH = "lose-watch"
@@ -88,6 +90,8 @@ DURATIONS = {
     FaultKind.DEAF: (500, 12_000),
     FaultKind.RESET: (0, 1),
     FaultKind.SLOW: (1_000, 10_000),
+    FaultKind.LOOKUP_FAILS: (500, 12_000),
+    FaultKind.LOOKUP_SLOW: (500, 12_000),
     FaultKind.CUT_STORE: (500, 12_000),
     FaultKind.RESET_STORE: (0, 1),
     FaultKind.LOSE_WATCH: (0, 1),
@@ -125,6 +129,8 @@ THEMES = (
     # Orders that come again, and answers that come late, amid elections and smaller sets.
     (FaultKind.SLOW, FaultKind.DEPOSE, FaultKind.CUT),
     (FaultKind.SLOW, FaultKind.HAND_OVER, FaultKind.MOVE),
+    # Connections that cannot be made again when they have to be: orders, grants, fetches.
+    (FaultKind.LOOKUP_FAILS, FaultKind.LOOKUP_SLOW, FaultKind.HAND_OVER, FaultKind.RESET),
     # Logs that are made and removed while disks fail.
     (FaultKind.DISK_FULL, FaultKind.SYNC_ERROR, FaultKind.GROW_TOPIC, FaultKind.MOVE),
     (FaultKind.CREATE_TOPIC, FaultKind.DELETE_TOPIC, FaultKind.KILL, FaultKind.POWER_CUT),

@@ -1,8 +1,8 @@
 """Connections over links: the network port of each machine.
 
 ```
-connect ── SYN over the link ──> listener? ── accepted
-              │ nobody listens, or the process is gone ──> refused over the link back
+connect ── look-up ──> SYN over the link ──> listener? ── accepted
+              │ fails: ended       │ nobody listens, or no process: refused over the link back
 kill        the machine closes what the process had; without power nobody hears of it
 reset       both ends of every connection between two machines see it break
 ```
@@ -15,7 +15,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from engine.host.acceptor import Arrival
-from engine.host.memory_network import Carry, MemoryConnection, MemoryListener
+from engine.host.memory_network import (
+    Carry,
+    HeldCarry,
+    LookupFault,
+    MemoryConnection,
+    MemoryListener,
+)
 from engine.host.ports import Connection, ListenOptions, SendPart
 from engine.host.send_parts import part_bytes
 from engine.sim.links import Channel, Wires
@@ -34,6 +40,8 @@ class SimulatedNetwork:
         self.links = links
         self.machines: dict[str, Machine] = {}
         self.listeners: dict[tuple[str, int], tuple[int, MemoryListener]] = {}
+        #: What is wrong with the look-ups that a machine makes, by its name.
+        self.lookup_faults: dict[str, LookupFault] = {}
 
     def port_of(self, timers: MachineTimers) -> MachineNetwork:
         """Return the network as one life of a machine's process sees it."""
@@ -94,9 +102,8 @@ class MachineNetwork:
                 lambda: target.enter(target_life, lambda: theirs.close("connection reset by peer"))
             )
 
-        ours = _AskingConnection(
-            self.timers, f"{host}:{port}", there, (target, target_life, refuse)
-        )
+        carry = HeldCarry(_carry(there, target, target_life, refuse))
+        ours = _AskingConnection(self.timers, f"{host}:{port}", there, carry)
         theirs = MemoryConnection(
             MachineTimers(target, target_life),
             f"{source.name}:1",
@@ -114,8 +121,31 @@ class MachineNetwork:
             target.connections[theirs] = None
             listener.arrive(Arrival(source.name, theirs.peer, theirs))
 
-        _carry(there, target, target_life, refuse)(arrive)
+        def found() -> None:
+            # The first that is carried, before what was sent meanwhile.
+            _carry(there, target, target_life, refuse)(arrive)
+            carry.open()
+
+        fault = network.lookup_faults.get(source.name)
+        if fault is None:
+            found()
+        else:
+            self._look_up(fault, ours, found)
         return ours
+
+    def _look_up(
+        self, fault: LookupFault, ours: MemoryConnection, found: Callable[[], None]
+    ) -> None:
+        """Go on when the look-up is over; one that fails ends the connection."""
+
+        def end() -> None:
+            if fault.fails:
+                ours.close("unknown host")
+            elif not ours.is_closed:
+                found()
+
+        timers = self.timers
+        timers.call_at(timers.clock.monotonic_ms() + fault.delay_ms, end)
 
     def address_of(self, host: str) -> str | None:
         """Return a host's address: its name."""
@@ -130,9 +160,9 @@ class _AskingConnection(MemoryConnection):
         timers: MachineTimers,
         peer: str,
         channel: Channel,
-        end: tuple[Machine, int, Callable[[], None]],
+        carry: Carry,
     ) -> None:
-        super().__init__(timers, peer, carry=_carry(channel, *end))
+        super().__init__(timers, peer, carry=carry)
         self._channel = channel
         self._is_undecided = True
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
+
+import pytest
 
 from engine.client.connection import BrokerConnection, Call, Response
 from engine.client.errors import ConnectionLost, NoCommonVersion, NotKafka, TimedOut, Unreachable
 from engine.client.loop_connection import LoopConnection
 from engine.client.settings import Address
 from engine.host import ports
+from engine.host.event_loop import EventLoop
 from engine.host.memory import ManualClock
-from engine.host.memory_network import MemoryNetwork, MemoryTimers
+from engine.host.memory_network import LookupFault, MemoryNetwork, MemoryTimers
+from engine.host.name_lookup import HostAddress
 from engine.host.promise import Promise
+from engine.host.real import RealClock
+from engine.host.real_network import RealNetwork
 from engine.wire.codec import message_codec
 from engine.wire.headers import (
     API_VERSIONS_KEY,
@@ -115,6 +122,74 @@ def test_without_a_listener_the_broker_is_not_reached() -> None:
     again = stage.ask()
     stage.answer()
     assert again.error is None
+
+
+def test_a_look_up_that_fails_fails_the_call_and_the_next_one_connects() -> None:
+    stage = Stage()
+    stage.network.lookup_faults["there"] = LookupFault(0, fails=True)
+    error = stage.ask().error
+    assert isinstance(error, Unreachable)
+    assert "unknown host" in str(error)
+    del stage.network.lookup_faults["there"]
+    again = stage.ask()
+    stage.answer()
+    assert again.error is None
+
+
+def test_a_slow_look_up_delays_the_call_alone() -> None:
+    stage = Stage()
+    stage.network.lookup_faults["there"] = LookupFault(TIMEOUT_MS - 1, fails=False)
+    promise = stage.ask()
+    assert [] == stage.asked
+    stage.pass_time(TIMEOUT_MS - 1)
+    stage.answer()
+    assert promise.error is None
+
+
+def test_a_look_up_that_never_ends_is_given_up_at_the_first_deadline() -> None:
+    stage = Stage()
+    stage.network.lookup_faults["there"] = LookupFault(100 * TIMEOUT_MS, fails=False)
+    promise = stage.ask()
+    stage.pass_time(TIMEOUT_MS)
+    assert isinstance(promise.error, TimedOut)
+    stage.pass_time(100 * TIMEOUT_MS)
+    assert [] == stage.asked
+
+
+@pytest.mark.parametrize("error", [socket.gaierror(-3, "try again"), UnicodeError("no label")])
+def test_a_real_look_up_that_fails_fails_the_call_and_the_next_one_connects(
+    error: Exception,
+) -> None:
+    loop = EventLoop()
+    failures = [error]
+
+    def resolve(_host: str) -> list[HostAddress]:
+        if failures:
+            raise failures.pop()
+        return [HostAddress(socket.AF_INET, "127.0.0.1")]
+
+    network = RealNetwork(loop, RealClock(), resolve=resolve)
+    listener = network.listen("127.0.0.1", 0, lambda _connection: None, Told().options())
+    calls = LoopConnection(
+        network,
+        loop,
+        RealClock(),
+        Address("broker-7", listener.port),
+        lambda: BrokerConnection("7"),
+        timeout_ms=20_000,
+    )
+    promise = calls.ask(Call("Metadata", message_class("MetadataRequest")(topics=None)))
+    while not promise.is_kept:
+        loop.call_soon(loop.stop)
+        loop.run()
+    assert isinstance(promise.error, Unreachable)
+    calls.ask(Call("Metadata", message_class("MetadataRequest")(topics=None)))
+    # One that came and one that went out.
+    while network.connection_count < 2:
+        loop.call_soon(loop.stop)
+        loop.run()
+    network.close()
+    loop.close()
 
 
 def test_a_lost_connection_fails_all_that_is_owed_and_the_next_call_connects() -> None:

@@ -1,0 +1,95 @@
+"""Addresses of hosts by name, looked up on a thread each: a name server may take seconds.
+
+A look-up that is under way serves everybody who asks for the same name meanwhile, so there are
+never more threads than names. They are no part of a pool: one that hangs must not hold up the
+others, nor the end of the process.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NamedTuple, TypeAlias
+
+from engine.host.event_loop import EventLoop
+
+
+class HostAddress(NamedTuple):
+    """A numeric address, and the family of sockets that reach it."""
+
+    family: socket.AddressFamily
+    address: str
+
+
+class LookupFailed(NamedTuple):
+    """Why a name has no address."""
+
+    reason: str
+
+
+Found: TypeAlias = "list[HostAddress] | LookupFailed"
+
+#: Asks the system's resolver, and waits: `socket.getaddrinfo`, but for tests.
+Resolve: TypeAlias = Callable[[str], list[HostAddress]]
+
+
+def numeric_address(host: str) -> HostAddress | None:
+    """Return the address that a host is written as, None for a name."""
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, ValueError):
+            socket.inet_pton(family, host)
+            return HostAddress(family, host)
+    return None
+
+
+def resolve(host: str) -> list[HostAddress]:
+    """Return the addresses of a host, in the system's order of preference; waits for them.
+
+    Raises OSError, or ValueError for what can be no name (an empty or too long label).
+    """
+    rows = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    return [HostAddress(family, str(address[0])) for family, _, _, _, address in rows]
+
+
+def lookup(host: str, ask: Resolve = resolve) -> Found:
+    """Return the addresses of a host, or why there are none; waits."""
+    numeric = numeric_address(host)
+    if numeric is not None:
+        return [numeric]
+    try:
+        return ask(host)
+    except OSError as error:
+        return LookupFailed(f"unknown host: {error.strerror or error}")
+    except ValueError as error:
+        return LookupFailed(f"not the name of a host: {error}")
+
+
+class NameLookups:
+    """The look-ups of one process that are under way."""
+
+    def __init__(self, loop: EventLoop, ask: Resolve = resolve) -> None:
+        self._loop = loop
+        self._ask = ask
+        self._waiting: dict[str, list[Callable[[Found], None]]] = {}
+
+    def start(self, host: str, on_found: Callable[[Found], None]) -> None:
+        """Look a name up; `on_found` is called on a later turn of the loop."""
+        waiting = self._waiting.get(host)
+        if waiting is not None:
+            waiting.append(on_found)
+            return
+        self._waiting[host] = [on_found]
+        name = f"kafka-lookup-{host}"
+        threading.Thread(target=self._run, args=(host,), name=name, daemon=True).start()
+
+    def _run(self, host: str) -> None:
+        found = lookup(host, self._ask)
+        # A loop that has ended meanwhile takes nothing more.
+        with suppress(RuntimeError):
+            self._loop.call_from_thread(lambda: self._end(host, found))
+
+    def _end(self, host: str, found: Found) -> None:
+        for on_found in self._waiting.pop(host):
+            on_found(found)

@@ -1,0 +1,123 @@
+"""A connection that this process opens: from a name to frames.
+
+```
+name ── look-up on a thread ──> addresses ── each in turn ──> connected ──> frames
+          │ fails                             │ the last one fails
+          └───────────────────────────────────┴──> on_close, on a later turn
+```
+
+What is sent before it is connected leaves then. A name may have addresses of both families, of
+which one is not reachable (`localhost` is often ::1 and 127.0.0.1).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+
+from engine.host.name_lookup import Found, HostAddress, LookupFailed
+from engine.host.ports import PauseReason
+from engine.host.real_connection import ConnectionOrigin, RealConnection, Switchboard
+
+
+class OutgoingConnection(RealConnection):
+    """One connection to a host and port; `prepare` sets what every socket has."""
+
+    __slots__ = ("_addresses", "_is_connecting", "_port", "_prepare", "_receive_buffer_bytes")
+
+    def __init__(
+        self,
+        network: Switchboard,
+        origin: ConnectionOrigin,
+        prepare: Callable[[socket.socket], None],
+        host: str,
+        port: int,
+        *,
+        receive_buffer_bytes: int,
+    ) -> None:
+        super().__init__(network, origin, None, f"{host}:{port}")
+        self._pauses = int(PauseReason.CONNECTING)
+        self._prepare = prepare
+        self._port = port
+        self._receive_buffer_bytes = receive_buffer_bytes
+        self._addresses: deque[HostAddress] = deque()
+        # Whether there is a socket whose connecting is watched.
+        self._is_connecting = False
+
+    def on_found(self, found: Found) -> None:
+        """Connect to the addresses of a host, or end with the reason why there are none."""
+        if self.is_closed:
+            return
+        if isinstance(found, LookupFailed):
+            self._close_soon(found.reason)
+        else:
+            self._addresses.extend(found)
+            self._try_next("no address")
+
+    def _try_next(self, reason: str) -> None:
+        """Begin to connect to the next address, or end with what was wrong with the last one."""
+        while self._addresses:
+            family, address = self._addresses.popleft()
+            try:
+                sock = socket.socket(family, socket.SOCK_STREAM)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                continue
+            try:
+                self._prepare(sock)
+                if self._receive_buffer_bytes >= 0:
+                    # Before it connects: the window is agreed on then.
+                    size = self._receive_buffer_bytes
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+                code = sock.connect_ex((address, self._port))
+            except (OSError, OverflowError) as error:
+                sock.close()
+                reason = str(error)
+                continue
+            if code not in (0, errno.EINPROGRESS):
+                sock.close()
+                reason = os.strerror(code)
+                continue
+            self.attach(sock)
+            self._is_connecting = True
+            self._network.loop.watch_writable(self._descriptor, self._connected)
+            return
+        self._close_soon(reason)
+
+    def _close_soon(self, reason: str) -> None:
+        # Whoever connects has not said yet who is to hear of the end.
+        self._network.loop.call_soon(lambda: self.close(reason))
+
+    def _connected(self) -> None:
+        """Take frames, or try the next address."""
+        self._end_connecting()
+        code = self._sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._sock.close()
+            self._try_next(os.strerror(code))
+            return
+        self.last_active_ms = self._network.clock.monotonic_ms()
+        self.resume(PauseReason.CONNECTING)
+        self.flush()
+
+    def _end_connecting(self) -> None:
+        self._is_connecting = False
+        self._network.loop.unwatch_writable(self._descriptor)
+
+    def flush(self) -> None:
+        """Write what is queued, once it is connected."""
+        if self._pauses & PauseReason.CONNECTING:
+            self._is_dirty = False
+            return
+        super().flush()
+
+    def _close_socket(self) -> None:
+        if self._is_connecting:
+            self._end_connecting()
+        elif self._pauses & PauseReason.CONNECTING:
+            # There is no socket: the look-up is under way, or no address is left.
+            return
+        super()._close_socket()
