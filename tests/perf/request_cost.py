@@ -66,7 +66,8 @@ class Cost(NamedTuple):
 
 
 @contextmanager
-def _broker(name: str, directory: str, folder: str) -> Iterator[Tree]:
+def tree_broker(name: str, directory: str, folder: str) -> Iterator[Tree]:
+    """Run the embedded broker of a checkout on a folder, which is removed at the end."""
     kctl = [sys.executable, "-m", "kctl", "cluster"]
     run: Callable[..., subprocess.CompletedProcess[bytes]] = partial(
         subprocess.run,
@@ -414,7 +415,7 @@ def main() -> None:
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         brokers = [
-            stack.enter_context(_broker(name, directory, f"{folder}/{name}"))
+            stack.enter_context(tree_broker(name, directory, f"{folder}/{name}"))
             for name, directory in trees
         ]
         brokers += [_peer(text) for text in asked.peer]
