@@ -3,25 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from engine.host.http import HttpResponse, HttpUnreachable
 from engine.limits import HTTP_BODY_BYTES_MAX
 
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector, Request
+
+_SCHEMES = {"http": 80, "https": 443}
+#: What says nothing of who asks: the one header that another origin gets, too.
+_FOR_ALL = "accept"
+
+
+class Origin(NamedTuple):
+    """What one server is: credentials are given for it alone (RFC 6454)."""
+
+    scheme: str
+    host: str | None
+    port: int | None
+
+
+def origin_of(url: str) -> Origin:
+    """Return the origin of an address; raises ValueError for a port that is none."""
+    parts = urlsplit(url)
+    return Origin(parts.scheme, parts.hostname, parts.port or _SCHEMES.get(parts.scheme))
+
 
 class RealHttp:
-    """Asks servers of the network; certificates are checked against those of the system."""
+    """Asks servers of the network; certificates are checked against those of the system.
+
+    A redirection to another origin (scheme, host, port) is followed with `Accept` alone: neither
+    credentials nor any other header leave the server that they were given for.
+    """
 
     def get(self, url: str, headers: Mapping[str, str], timeout_s: float) -> HttpResponse:
         """Return the response of any status; raises HttpUnreachable without one."""
         from http.client import HTTPException
         from urllib.error import HTTPError, URLError
-        from urllib.request import Request, urlopen
+        from urllib.request import Request
 
         try:
             request = Request(url, headers=dict(headers))
-            if request.type not in ("http", "https"):
+            if request.type not in _SCHEMES:
                 raise HttpUnreachable(url, "expected an http or https address")
-            with urlopen(request, timeout=timeout_s) as response:
+            with _opener().open(request, timeout=timeout_s) as response:
                 return HttpResponse(response.status, response.read(HTTP_BODY_BYTES_MAX))
         except HTTPError as error:
             with error:
@@ -31,3 +58,29 @@ class RealHttp:
             raise HttpUnreachable(url, reason) from error
         except (OSError, HTTPException, ValueError) as error:
             raise HttpUnreachable(url, str(error) or type(error).__name__) from error
+
+
+def _opener() -> OpenerDirector:
+    """Return what opens addresses and follows redirections."""
+    from urllib.error import URLError
+    from urllib.request import HTTPRedirectHandler, build_opener
+
+    class Redirections(HTTPRedirectHandler):
+        """Redirections that give another origin nothing of the request but what it accepts."""
+
+        # The names and the order are those of the standard library.
+        def redirect_request(
+            self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+        ) -> Request | None:
+            following = super().redirect_request(req, fp, code, msg, headers, newurl)
+            if following is None:
+                return None
+            if following.type not in _SCHEMES:
+                raise URLError(f"it redirects to {following.type}, which is no http")
+            if origin_of(following.full_url) != origin_of(req.full_url):
+                for name in list(following.headers):
+                    if name.lower() != _FOR_ALL:
+                        following.remove_header(name)
+            return following
+
+    return build_opener(Redirections)
