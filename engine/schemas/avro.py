@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isfinite, isnan
 from typing import Any
 
 from engine.errors import EngineError
@@ -35,7 +36,14 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], Any]:
                 break
             waiting = left
         parsed = fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
-    except (SchemaParseException, UnknownType, ValueError, KeyError, TypeError) as error:
+    except (
+        SchemaParseException,
+        UnknownType,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ) as error:
         raise UnusableSchema(what, f"it is no Avro schema: {error}") from error
 
     def read(content: bytes) -> Any:
@@ -55,7 +63,10 @@ def avro_reader(schema: Schema, what: str) -> Callable[[bytes], Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of what JSON has; times are ISO 8601, bytes text or base64."""
+    """Return a value of what JSON has.
+
+    Times are ISO 8601, bytes text or base64, numbers that are none in JSON text, as Protobuf's.
+    """
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -67,6 +78,8 @@ def plain(value: Any) -> Any:
             from base64 import b64encode
 
             return b64encode(value).decode()
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

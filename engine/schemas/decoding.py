@@ -85,6 +85,8 @@ def _value(reader: Callable[[bytes], Any], content: bytes, what: str) -> Any:
         return reader(content)
     except ValueError as error:
         raise Undecodable(what, str(error)) from error
+    except RecursionError as error:
+        raise Undecodable(what, "it is nested too deeply to be shown") from error
 
 
 def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[bytes], Any]:
@@ -103,6 +105,15 @@ def reader_of(schema: Schema, what: str, *, is_enveloped: bool) -> Callable[[byt
         from engine.schemas.protobuf import protobuf_reader
 
         return protobuf_reader(schema, what, is_enveloped=is_enveloped)
+    return _json_value
+
+
+def _json_value(content: bytes) -> Any:
+    """Return a JSON value; raises ValueError for bytes that are none, as NaN is."""
     import json
 
-    return json.loads
+    return json.loads(content, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")

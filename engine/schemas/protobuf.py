@@ -17,7 +17,7 @@ def protobuf_reader(schema: Schema, what: str, *, is_enveloped: bool) -> Callabl
     """Return what reads values of a schema; raises UnusableSchema.
 
     Without an envelope, and without a name, a value is of the schema's first message. It raises
-    ValueError for bytes that are no such value.
+    ValueError for bytes that are no such value, or one that has no form in JSON.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool
 
@@ -74,7 +74,12 @@ def _read(descriptor: Any, content: bytes) -> Any:
         message.ParseFromString(content)
     except DecodeError as error:
         raise ValueError(f"not a {descriptor.full_name}: {error}") from error
-    return json_format.MessageToDict(message, preserving_proto_field_name=True)
+    try:
+        return json_format.MessageToDict(message, preserving_proto_field_name=True)
+    except Exception as error:
+        # Right bytes without a form in JSON: an Any of a type that the schema lacks, a Timestamp
+        # beyond the year 9999, a FieldMask with capitals. Each raises what it likes.
+        raise ValueError(f"a {descriptor.full_name} that cannot be shown: {error}") from error
 
 
 def _compiled(schema: Schema, what: str) -> bytes:

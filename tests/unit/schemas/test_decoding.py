@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import struct
 from typing import Any
 
 import fastavro
@@ -89,6 +90,65 @@ def test_a_protobuf_value_says_which_message_it_is() -> None:
     for wrong in (indexes(1, 9), indexes(2, 1, 0), b"", indexes(99), b"\0\x0a\x09x"):
         with pytest.raises(Undecodable, match="schema 4"):
             decoder.value(enveloped(4, wrong))
+
+
+WELL_KNOWN = """syntax = "proto3"; package shop;
+import "google/protobuf/any.proto"; import "google/protobuf/timestamp.proto";
+import "google/protobuf/duration.proto"; import "google/protobuf/field_mask.proto";
+import "google/protobuf/struct.proto";
+message Seen { google.protobuf.Any any = 1; google.protobuf.Timestamp at = 2;
+  google.protobuf.FieldMask mask = 3; google.protobuf.Duration took = 4;
+  google.protobuf.Value value = 5; string name = 6; }"""
+_NAN_VALUE = b"\x2a\x09\x11" + struct.pack("<d", float("nan"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x0a\x06\x0a\x04a/No",
+        b"\x12\x0b\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01",
+        b"\x12\x07\x08\x80\x80\xe0\xc5\xed\x7f",
+        b"\x1a\x05\x0a\x03aBc",
+        b"\x22\x07\x08\x80\x80\xe0\xc5\xed\x7f",
+        _NAN_VALUE,
+    ],
+    ids=["Any", "Timestamp before", "Timestamp beyond", "FieldMask", "Duration", "Value"],
+)
+def test_a_protobuf_value_without_a_form_is_said_and_the_next_one_is_read(content: bytes) -> None:
+    decoder = SchemaDecoder(Schemas({4: Schema(SchemaKind.PROTOBUF, WELL_KNOWN)}))
+    with pytest.raises(Undecodable, match=r"schema 4: a shop\.Seen that cannot be shown: \S"):
+        decoder.value(enveloped(4, b"\0" + content))
+    assert {"name": "x"} == decoder.value(enveloped(4, b"\0\x32\x01x"))
+
+
+def test_avro_numbers_that_json_lacks_are_text() -> None:
+    decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, '"double"')}))
+    for number, text in (("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
+        assert text == decoder.value(enveloped(3, struct.pack("<d", float(number))))
+    assert 0.5 == decoder.value(enveloped(3, struct.pack("<d", 0.5)))
+
+
+@pytest.mark.parametrize("logical", ["timestamp-millis", "timestamp-micros", "time-micros"])
+def test_an_avro_time_that_no_calendar_has_is_said(logical: str) -> None:
+    schema = f'{{"type": "long", "logicalType": "{logical}"}}'
+    decoder = SchemaDecoder(Schemas({3: Schema(SchemaKind.AVRO, schema)}))
+    with pytest.raises(Undecodable, match="schema 3"):
+        decoder.value(enveloped(3, avro("long", 1 << 62)))
+
+
+@pytest.mark.parametrize("content", [b"[" * 100_000, b"NaN", b'{"a": -Infinity}', b"\xff"])
+def test_json_that_is_none_is_said_and_the_next_value_is_read(content: bytes) -> None:
+    decoder = SchemaDecoder(Schemas({5: Schema(SchemaKind.JSON, "{}")}))
+    with pytest.raises(Undecodable, match="schema 5"):
+        decoder.value(enveloped(5, content))
+    assert {"a": 1} == decoder.value(enveloped(5, b'{"a": 1}'))
+
+
+@pytest.mark.parametrize("kind", [SchemaKind.AVRO, SchemaKind.PROTOBUF])
+def test_a_schema_that_is_nested_without_end_is_unusable(kind: SchemaKind) -> None:
+    decoder = SchemaDecoder(Schemas({3: Schema(kind, '{"type": ["null", ' * 100_000)}))
+    with pytest.raises(UnusableSchema):
+        decoder.value(enveloped(3, b""))
 
 
 def test_json_behind_an_envelope_is_json() -> None:
