@@ -11,7 +11,7 @@ Without a type a schema is Avro. References are followed to their end, the deepe
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from engine.errors import EngineError
 from engine.host.http import Http
@@ -40,12 +40,15 @@ class Registry:
     """A registry by its address; each schema is asked for once by its callers."""
 
     def __init__(self, http: Http, url: str, *, auth: str | None, timeout_s: float) -> None:
-        """`auth` is USER:PASSWORD; what the address has of the kind is used without it."""
+        """`auth` is USER:PASSWORD as they are; what the address has of the kind is used without it.
+
+        In an address both are quoted, as everything there.
+        """
         self._http = http
         parts = urlsplit(url)
         user, _, host = parts.netloc.rpartition("@")
         self._url = urlunsplit(parts._replace(netloc=host)).rstrip("/")
-        self._headers = {"Accept": _ACCEPT, **_authorization(auth or user)}
+        self._headers = {"Accept": _ACCEPT, **_authorization(auth or unquote(user))}
         self._timeout_s = timeout_s
 
     def schema(self, schema_id: int) -> Schema:
@@ -67,16 +70,15 @@ class Registry:
 
     def _follow(self, answer: dict[str, Any], found: dict[str, str], schema_id: int) -> None:
         """Put what a schema refers to into `found`, the deepest first."""
-        for reference in answer.get("references") or ():
-            name, subject = str(reference["name"]), quote(str(reference["subject"]), safe="")
+        what = f"schema {schema_id}"
+        for name, path in _references(answer, what):
             if name in found:
                 continue
             if len(found) >= SCHEMA_REFERENCES_MAX:
-                raise UnusableSchema(f"schema {schema_id}", "it refers to too many others")
-            path = f"/subjects/{subject}/versions/{int(reference['version'])}"
+                raise UnusableSchema(what, "it refers to too many others")
             referred = self._get(path)
             if referred is None:
-                raise UnusableSchema(f"schema {schema_id}", f"{path} is not there")
+                raise UnusableSchema(what, f"{path} is not there")
             # Taken down before its own references, so that a ring of them ends.
             found[name] = ""
             self._follow(referred, found, schema_id)
@@ -91,7 +93,7 @@ class Registry:
         response = self._http.get(url, self._headers, self._timeout_s)
         try:
             answer = json.loads(response.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if response.status == _NOT_FOUND:
             return None
@@ -103,10 +105,24 @@ class Registry:
         return answer
 
 
+def _references(answer: dict[str, Any], what: str) -> list[tuple[str, str]]:
+    """Return the names of what a schema refers to, and their paths; raises UnusableSchema."""
+    found = []
+    rows = answer.get("references") or []
+    for row in rows if isinstance(rows, list) else [rows]:
+        try:
+            name, subject, version = str(row["name"]), str(row["subject"]), int(row["version"])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise UnusableSchema(
+                what, f"it refers to {row}, which lacks a name, a subject or a version's number"
+            ) from None
+        found.append((name, f"/subjects/{quote(subject, safe='')}/versions/{version}"))
+    return found
+
+
 def _authorization(auth: str) -> dict[str, str]:
     if not auth:
         return {}
     from base64 import b64encode
-    from urllib.parse import unquote
 
-    return {"Authorization": "Basic " + b64encode(unquote(auth).encode()).decode()}
+    return {"Authorization": "Basic " + b64encode(auth.encode()).decode()}

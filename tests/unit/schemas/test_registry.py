@@ -71,6 +71,32 @@ def test_what_is_not_there_is_told() -> None:
 
 
 @pytest.mark.parametrize(
+    "reference",
+    [
+        {"name": "a", "version": 1},
+        {"name": "a", "subject": "a"},
+        {"subject": "a", "version": 1},
+        {"name": "a", "subject": "a", "version": "latest"},
+        {"name": "a", "subject": "a", "version": None},
+        {"name": "a", "subject": "a", "version": float("inf")},
+        "a",
+        None,
+    ],
+)
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_a_reference_that_leads_nowhere_makes_its_schema_unusable(
+    reference: Any, is_listed: bool
+) -> None:
+    rows = [reference] if is_listed else reference
+    answers = Answers(**{"schemas/ids/7": {"schema": "x", "references": rows}})
+    if rows is None:
+        assert "x" == registry(answers).schema(7).text
+        return
+    with pytest.raises(UnusableSchema, match="schema 7: it refers to"):
+        registry(answers).schema(7)
+
+
+@pytest.mark.parametrize(
     ("response", "told"),
     [
         (HttpResponse(401, b'{"message": "who?"}'), "status 401: who?"),
@@ -91,6 +117,8 @@ def test_a_registry_that_refuses_is_told(response: HttpResponse, told: str) -> N
         ("http://host/r", None, None),
         ("http://host/r/", "u:p", "u:p"),
         ("http://a%40b:p%3A@host/r", None, "a@b:p:"),
+        ("http://host/r", "u:100%25%", "u:100%25%"),
+        ("http://a:b@host/r", "u:p%40", "u:p%40"),
     ],
 )
 def test_credentials_are_sent_and_not_shown(url: str, auth: str | None, sent: str | None) -> None:
