@@ -105,6 +105,16 @@ class CopyOnWriteFiles(RealFiles):
             return super().open(path, write=write, create=create)
         return CopyOnWriteFile(self, path, super().open(path))
 
+    def set_modified_ms(self, path: str, modified_ms: int) -> None:
+        """Set a file's modification time; a link becomes a copy first, for it would lead there."""
+        if self.is_link(path):
+            source = super().open(path)
+            try:
+                self.copy_up(path, source, None).close()
+            finally:
+                source.close()
+        super().set_modified_ms(path, modified_ms)
+
     def copy_up(self, path: str, source: File, kept_bytes: int | None) -> File:
         """Put a copy in the place of a link, of the first bytes only if so many are kept."""
         temporary = f"{path}{_COPY_SUFFIX}"

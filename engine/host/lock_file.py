@@ -48,16 +48,18 @@ def acquire(path: str) -> Callable[[], None]:
 def is_held(path: str) -> bool:
     """Tell whether another process holds the lock; False without the file.
 
-    A lock that this process holds itself cannot be seen this way, and is lost by asking.
+    It is asked by a shared lock, for which the file need not be writable: Kafka leaves one behind,
+    and it may be on a read-only copy. A lock that this process holds itself cannot be seen this
+    way, and is lost by asking.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return False
     except OSError as error:
         raise storage_error(error.errno or 0, path, "open") from error
     try:
-        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return True
     except OSError as error:

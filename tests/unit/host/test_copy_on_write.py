@@ -116,3 +116,11 @@ def test_a_file_of_its_own_is_opened_as_ever(linked: Linked) -> None:
     file.append([b"x"])
     file.close()
     assert linked.files.read_bytes(path) == b"x"
+
+
+def test_the_time_of_a_file_is_set_on_a_copy(linked: Linked) -> None:
+    before = linked.source.stat().st_mtime_ns
+    linked.files.set_modified_ms(str(linked.path), 1_000)
+    assert before == linked.source.stat().st_mtime_ns
+    assert 1_000 == linked.files.modified_ms(str(linked.path))
+    assert b"0123456789" == linked.path.read_bytes()

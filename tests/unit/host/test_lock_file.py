@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +15,8 @@ import pytest
 from engine.errors import StorageError
 from engine.host.lock_file import LockHeld, acquire, is_held
 
+#: Somebody who is not root.
+_NOBODY = 65534
 _HOLDER = """
 import fcntl, sys
 lock = open(sys.argv[1], "r+")
@@ -46,6 +50,33 @@ def test_a_lock_is_held_while_its_process_lives(tmp_path: Path) -> None:
     with other_process_holding(path):
         assert is_held(str(path))
     assert not is_held(str(path))
+
+
+@contextmanager
+def _without_privileges() -> Iterator[None]:
+    """Let the system refuse what it refuses other users than root."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(_NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+def test_a_lock_on_a_read_only_copy_may_be_asked_for() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / ".lock"
+        path.touch(0o444)
+        Path(folder).chmod(0o555)
+        with _without_privileges():
+            assert not is_held(str(path))
+        path.chmod(0o644)
+        with other_process_holding(path):
+            path.chmod(0o444)
+            with _without_privileges():
+                assert is_held(str(path))
+        Path(folder).chmod(0o755)
 
 
 def test_a_lock_is_taken_once_and_can_be_taken_again_after(tmp_path: Path) -> None:
