@@ -11,9 +11,10 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from engine.host.event_loop import EventLoop
+if TYPE_CHECKING:
+    from engine.host.event_loop import EventLoop
 
 
 class HostAddress(NamedTuple):
@@ -60,10 +61,15 @@ def lookup(host: str, ask: Resolve = resolve) -> Found:
         return [numeric]
     try:
         return ask(host)
-    except OSError as error:
-        return LookupFailed(f"unknown host: {error.strerror or error}")
-    except ValueError as error:
-        return LookupFailed(f"not the name of a host: {error}")
+    except (OSError, ValueError) as error:
+        return LookupFailed(reason_of(error))
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Return why a look-up failed; a ValueError is of what can be no name."""
+    if isinstance(error, OSError):
+        return f"unknown host: {error.strerror or error}"
+    return f"not the name of a host: {getattr(error, 'reason', None) or error}"
 
 
 class NameLookups:

@@ -17,7 +17,7 @@ _SCHEMES = {"http": 80, "https": 443}
 _FOR_ALL = "accept"
 
 
-class Origin(NamedTuple):
+class HttpOrigin(NamedTuple):
     """What one server is: credentials are given for it alone (RFC 6454)."""
 
     scheme: str
@@ -25,10 +25,10 @@ class Origin(NamedTuple):
     port: int | None
 
 
-def origin_of(url: str) -> Origin:
+def origin_of(url: str) -> HttpOrigin:
     """Return the origin of an address; raises ValueError for a port that is none."""
     parts = urlsplit(url)
-    return Origin(parts.scheme, parts.hostname, parts.port or _SCHEMES.get(parts.scheme))
+    return HttpOrigin(parts.scheme, parts.hostname, parts.port or _SCHEMES.get(parts.scheme))
 
 
 class RealHttp:

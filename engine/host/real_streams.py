@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from engine.host.name_lookup import reason_of
 from engine.host.ports import Buffer
 from engine.host.streams import Stream, StreamEvent, TlsSettings
 from engine.host.tls import Failure, tls_context, tls_failure
@@ -62,8 +63,8 @@ class RealStream:
         """Look up the addresses and try the first."""
         try:
             addresses = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
-        except OSError as error:
-            self._owner.report_closed(self, f"unknown host: {error.strerror or error}")
+        except (OSError, ValueError) as error:
+            self._owner.report_closed(self, reason_of(error))
             return
         self._addresses.extend(addresses)
         self._try_next("no address")

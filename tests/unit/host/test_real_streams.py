@@ -105,6 +105,13 @@ def test_an_unknown_host_says_so(streams: RealStreams) -> None:
     assert event.reason.startswith("unknown host")
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+def test_what_can_be_no_name_says_so(streams: RealStreams, host: str) -> None:
+    streams.connect(host, 9092)
+    (event,) = until(streams, "closed")
+    assert event.reason.startswith("not the name of a host")
+
+
 def test_nothing_happens_in_time(streams: RealStreams) -> None:
     assert [] == streams.wait(1)
 
