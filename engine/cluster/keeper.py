@@ -28,7 +28,7 @@ from engine.cluster.data_directory import DataDirectory, RunningCluster
 from engine.cluster.ownership import remove_file, remove_log_dir
 from engine.cluster.plan import ClusterPlan, check_plan
 from engine.cluster.process import ServedBrokers
-from engine.cluster.requests import OF_ALL, Action, ClusterRequest, read_request
+from engine.cluster.requests import OF_ALL, Action, ClusterRequest, last_number, read_request
 from engine.cluster.served_logs import TooManyBrokers
 from engine.errors import EngineError
 from engine.host.coroutine import drive
@@ -110,7 +110,8 @@ class ClusterKeeper:
         self._members = members
         self._client = client
         self._is_busy = False
-        self._done = 0
+        #: The last request that was carried out, by an earlier process too.
+        self._done = last_number(data, data.response_path)
         # What brokers said of their logs to the last request.
         self._logs: dict[int, list[dict[str, Any]]] = {}
 
@@ -123,7 +124,7 @@ class ClusterKeeper:
         except EngineError as error:
             _log.error("%s", error)
             return
-        if request is None or request.number <= self._done:
+        if request is None or request.number == self._done:
             return
         self._is_busy, self._done = True, request.number
         if request.action is not Action.COMPACTION:

@@ -5,7 +5,8 @@ command   request.json written ── SIGUSR1 ──> waits for response.json wi
 process   looks ── carries it out ── response.json
 ```
 
-Commands come one after the other: they have the turn (`daemon.turn`).
+Commands come one after the other: they have the turn (`daemon.turn`). Each takes the number behind
+the last one, whatever the clock says; the process carries out every number but the last it did.
 
 | request.json | {"number": …, "action": "restart", "broker": 2, "topics": null} |
 |---|---|
@@ -122,7 +123,7 @@ def ask(
     The id is 0 where all are meant. For who has the turn. Errors: ClusterNotRunning,
     ClusterRefused, RequestNotCarriedOut.
     """
-    request = ClusterRequest(clock.wall_ms(), action, broker_id)
+    request = ClusterRequest(next_number(data), action, broker_id)
     return int(_exchange(data, request, clock, timeout_s, pause)["broker"])
 
 
@@ -143,12 +144,26 @@ def ask_compaction(
 
     action = Action.COMPACT if begins else Action.COMPACTION
     wanted = None if topics is None else tuple(sorted(topics))
-    request = ClusterRequest(clock.wall_ms(), action, None, wanted)
+    request = ClusterRequest(next_number(data), action, None, wanted)
     response = _exchange(data, request, clock, timeout_s, pause)
     try:
         return {int(key): decode_states(rows) for key, rows in response["logs"].items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadClusterFile(data.response_path, f"no logs: {error}") from error
+
+
+def next_number(data: DataDirectory) -> int:
+    """Return the number behind those of the last request and the last response."""
+    return 1 + max(last_number(data, data.request_path), last_number(data, data.response_path))
+
+
+def last_number(data: DataDirectory, path: str) -> int:
+    """Return the number of a request or a response, 0 if there is none that can be read."""
+    try:
+        content = data.read_message(path) or {}
+        return max(int(content.get("number", 0)), 0)
+    except (BadClusterFile, TypeError, ValueError, OverflowError):
+        return 0
 
 
 def _exchange(

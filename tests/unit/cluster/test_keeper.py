@@ -10,7 +10,7 @@ from engine.broker.broker import Broker
 from engine.cluster.data_directory import DataDirectory
 from engine.cluster.keeper import ClusterKeeper
 from engine.cluster.plan import ClusterPlan
-from engine.cluster.requests import Action, ClusterRequest
+from engine.cluster.requests import Action, ClusterRequest, next_number
 from engine.errors import EngineError
 from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles
@@ -71,10 +71,13 @@ class Stage:
         for path in ("/brokers", TOPICS):
             drive(self.admin.create(path, None)).result()
         self.members = Fake()
-        self.keeper = ClusterKeeper(
+        self.keeper = self.new_keeper()
+        self.number = 0
+
+    def new_keeper(self) -> ClusterKeeper:
+        return ClusterKeeper(
             self.data, self.files, PLAN, self.members, self.client, pid=7, znode_address="here:2181"
         )
-        self.number = 0
 
     def client(self) -> EmbeddedZnodeClient:
         return EmbeddedZnodeClient(self.store, 60_000)
@@ -197,6 +200,37 @@ def test_a_request_is_carried_out_once(stage: Stage) -> None:
     stage.ask("restart", 2)
     stage.keeper.look()
     assert 2 == len(stage.members.done)
+
+
+def test_a_request_counts_though_its_number_is_lower_than_the_last(stage: Stage) -> None:
+    stage.number = 1_700_000_000_000
+    stage.ask("restart", 2)
+    stage.number = 5
+    stage.ask("restart", 3)
+    assert 4 == len(stage.members.done)
+
+
+def test_a_request_that_an_earlier_process_carried_out_is_not_carried_out_again(
+    stage: Stage,
+) -> None:
+    stage.ask("restart", 2)
+    again = stage.new_keeper()
+    again.look()
+    assert 2 == len(stage.members.done)
+
+
+def test_numbers_go_on_behind_the_last_whatever_it_was(stage: Stage) -> None:
+    assert 1 == next_number(stage.data)
+    stage.ask("restart", 2)
+    assert 2 == next_number(stage.data)
+    stage.data.write_message(stage.data.response_path, {"number": 1_700_000_000_000})
+    assert 1_700_000_000_001 == next_number(stage.data)
+    for path in (stage.data.request_path, stage.data.response_path):
+        stage.files.replace_file(path, b"{")
+    assert 1 == next_number(stage.data)
+    for number in ("x", None, [], float("inf"), -4):
+        stage.data.write_message(stage.data.request_path, {"number": number})
+        assert 1 == next_number(stage.data)
 
 
 def test_a_damaged_request_is_passed_over(stage: Stage) -> None:
