@@ -194,9 +194,13 @@ def resume_broker(data: DataDirectory, plan: ClusterPlan, broker_id: int) -> int
 
 
 def running_processes(data: DataDirectory, plan: ClusterPlan) -> dict[int, RunningBroker]:
-    """Return the processes of brokers that are there, whatever runs the cluster."""
+    """Return the processes of brokers that are there, whatever runs the cluster.
+
+    Those that the plan does not know count too: it may have been written anew.
+    """
     found = {}
-    for broker_id in plan.broker_ids() if plan.is_in_processes else ():
+    planned = plan.broker_ids() if plan.is_in_processes else ()
+    for broker_id in sorted({*planned, *data.broker_lock_ids()}):
         _, running = process_state(data, broker_id)
         if running is not None:
             found[broker_id] = running

@@ -18,6 +18,7 @@ from engine.cluster.broker_processes import (
 )
 from engine.cluster.data_directory import (
     BadClusterFile,
+    BrokersOutlive,
     ClusterInUse,
     ClusterState,
     DataDirectory,
@@ -355,7 +356,7 @@ def directories_that_stay(data: DataDirectory) -> list[str]:
 
 
 def destroy(data: DataDirectory, files: Files) -> list[str]:
-    """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse.
+    """Remove a stopped cluster with its data; raises NoClusterThere, ClusterInUse, BrokersOutlive.
 
     Returns the paths in its directory that were left, because no cluster made them. What lies in
     `directories_that_stay` is left too.
@@ -368,6 +369,9 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
         raise NoClusterThere(data.path)
     if state in (ClusterState.RUNNING, ClusterState.STARTING):
         raise ClusterInUse(data.path)
+    alive = data.held_broker_ids()
+    if alive:
+        raise BrokersOutlive(data.path, alive)
     plan = _readable_plan(data)
     if plan is None:
         found = broker_directories(data, files).values()
@@ -378,7 +382,8 @@ def destroy(data: DataDirectory, files: Files) -> list[str]:
     # The plan goes last: as long as it is there, an interrupted removal can be begun again.
     left = [kept for path in log_dirs for kept in remove_log_dir(files, path)]
     plan = plan or ClusterPlan()
-    beside = [path for id_ in plan.broker_ids() for path in data.broker_files(id_)]
+    ids = sorted({*plan.broker_ids(), *data.broker_lock_ids()})
+    beside = [path for id_ in ids for path in data.broker_files(id_)]
     for path in (*set_aside(data, files), *beside, *data.own_files()):
         remove_file(files, path)
     inside = [f"{data.path}/{name}" for name in files.list_dir(data.path)]

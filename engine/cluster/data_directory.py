@@ -43,6 +43,7 @@ The states of a broker's process are the same, of its files (`broker_processes.p
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum
@@ -55,6 +56,8 @@ from engine.host.lock_file import is_held
 from engine.host.ports import FileMissing, Files
 from engine.host.replace import TEMPORARY_SUFFIX
 from engine.naming import STORE_FILE
+
+_BROKER_LOCK = re.compile(r"broker-([0-9]{1,10})\.lock")
 
 
 class ClusterState(Enum):
@@ -101,6 +104,17 @@ class ClusterInUse(EngineError):
     def __init__(self, path: str) -> None:
         super().__init__(f"the cluster in {path} is running already")
         self.path = path
+
+
+class BrokersOutlive(EngineError):
+    """Processes of brokers are there whose cluster's process is gone."""
+
+    def __init__(self, path: str, broker_ids: list[int]) -> None:
+        named = ", ".join(map(str, broker_ids))
+        super().__init__(f"the cluster in {path} does not run, but its brokers do: {named}")
+        self.hint = f"`kctl cluster stop --data {path}` stops them"
+        self.path = path
+        self.broker_ids = broker_ids
 
 
 class RunningCluster(NamedTuple):
@@ -159,6 +173,16 @@ class DataDirectory:
     def broker_lock_path(self, broker_id: int) -> str:
         """Return what the process of a broker locks."""
         return f"{self.broker_path(broker_id)}.lock"
+
+    def broker_lock_ids(self) -> list[int]:
+        """Return the ids of brokers that have, or had, a process of their own."""
+        names = self._files.list_dir(self.path) if self._files.is_dir(self.path) else []
+        found = map(_BROKER_LOCK.fullmatch, names)
+        return sorted(int(match[1]) for match in found if match is not None)
+
+    def held_broker_ids(self) -> list[int]:
+        """Return the ids of brokers whose process is there, whatever the plan says."""
+        return [id_ for id_ in self.broker_lock_ids() if is_held(self.broker_lock_path(id_))]
 
     def broker_log_path(self, broker_id: int) -> str:
         """Return where the process of a broker says what it has to."""

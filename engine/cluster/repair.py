@@ -1,7 +1,8 @@
 """`kctl cluster repair`: the metadata of a cluster written anew from its log directories.
 
 ```
-cluster.json     missing or damaged            the brokers' directories, all else as by default
+cluster.json     missing or damaged            the brokers' directories, and whether they had
+                                               processes of their own; all else as by default
 znodes.sqlite    missing, damaged, or of       the cluster's id, topics with their ids, partitions,
                  another cluster's id          leaders and ISR: the brokers that hold them
 ```
@@ -24,6 +25,7 @@ from typing import NamedTuple
 
 from engine.cluster.data_directory import (
     BadClusterFile,
+    BrokersOutlive,
     ClusterInUse,
     ClusterState,
     DataDirectory,
@@ -111,11 +113,15 @@ def check_present(data: DataDirectory, files: Files) -> None:
 def examine(data: DataDirectory, files: Files) -> Repair:
     """Return what a repair of a stopped cluster would write.
 
-    Errors: ClusterInUse, NothingToRepairFrom; ZnodeStoreFailed for a store that is there and that
-    the host refuses to open.
+    Errors: ClusterInUse, BrokersOutlive, NothingToRepairFrom; ZnodeStoreFailed for a store that is
+    there and that the host refuses to open.
     """
     if data.state() in (ClusterState.RUNNING, ClusterState.STARTING):
         raise ClusterInUse(data.path)
+    left = data.held_broker_ids()
+    if left:
+        # They write to the logs that are to be read, and know the store that is to be replaced.
+        raise BrokersOutlive(data.path, left)
     reasons: dict[str, str] = {}
     rebuilt, kept = None, None
     try:
@@ -129,6 +135,7 @@ def examine(data: DataDirectory, files: Files) -> Repair:
         reasons[data.plan_path] = reason
         rebuilt = ClusterPlan(
             broker_count=max(directories, default=FIRST_BROKER_ID),
+            is_in_processes=bool(data.broker_lock_ids()),
             log_dir_count=max(map(len, directories.values()), default=1),
         )
     plan = kept or rebuilt

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cluster import broker_processes
+from engine.cluster import broker_processes, daemon, repair
 from engine.cluster.broker_processes import (
     BrokerNotRunning,
     BrokersShareProcess,
@@ -19,6 +19,7 @@ from engine.cluster.broker_processes import (
     broker_statuses,
 )
 from engine.cluster.data_directory import (
+    BrokersOutlive,
     ClusterState,
     DataDirectory,
     RunningBroker,
@@ -112,6 +113,55 @@ def test_what_outlived_its_cluster_is_stopped_though_it_is_paused(
     deadline_ms = clock.monotonic_ms() + 1000 * _DEADLINE_S
     assert {} == broker_processes.stop_left_processes(data, PLAN, clock, deadline_ms, pause)
     assert {} == broker_processes.running_processes(data, PLAN)
+
+
+@pytest.mark.parametrize(
+    "plan", [PLAN._replace(is_in_processes=False), PLAN._replace(broker_count=1)]
+)
+def test_what_outlived_its_cluster_is_stopped_though_the_plan_does_not_know_it(
+    data: DataDirectory, pid: int, plan: ClusterPlan
+) -> None:
+    assert [2] == list(broker_processes.running_processes(data, plan))
+    clock = RealClock()
+    deadline_ms = clock.monotonic_ms() + 1000 * _DEADLINE_S
+    assert {} == broker_processes.stop_left_processes(data, plan, clock, deadline_ms, pause)
+    assert not processes.is_running(pid)
+
+
+def test_nothing_is_repaired_or_removed_under_brokers_that_outlived_their_cluster(
+    data: DataDirectory, pid: int
+) -> None:
+    files = RealFiles()
+    for is_kept in (True, False):
+        if is_kept:
+            data.write_plan(PLAN._replace(is_in_processes=False))
+        else:
+            files.remove(data.plan_path)
+            files.make_dir(data.broker_path(2))
+        with pytest.raises(BrokersOutlive, match="its brokers do: 2") as told:
+            repair.examine(data, files)
+        assert "cluster stop" in (told.value.hint or "")
+        data.write_plan(PLAN._replace(is_in_processes=False))
+        with pytest.raises(BrokersOutlive):
+            daemon.destroy(data, files)
+    assert processes.is_running(pid)
+
+
+def test_what_a_process_left_is_removed_though_the_plan_does_not_know_it(
+    data: DataDirectory, pid: int
+) -> None:
+    broker_processes.kill_broker(data, PLAN, 2, pause)
+    data.write_plan(ClusterPlan())
+    assert [] == daemon.destroy(data, RealFiles())
+
+
+def test_a_plan_that_is_written_anew_knows_of_processes(data: DataDirectory, pid: int) -> None:
+    broker_processes.kill_broker(data, PLAN, 2, pause)
+    RealFiles().make_dir(data.broker_path(2))
+    RealFiles().remove(data.plan_path)
+    found = repair.examine(data, RealFiles())
+    assert found.plan is not None
+    assert (2, True) == (found.plan.broker_count, found.plan.is_in_processes)
 
 
 def test_a_broker_of_a_shared_process_is_not_killed_alone(data: DataDirectory) -> None:
