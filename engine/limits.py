@@ -88,6 +88,10 @@ FRAMES_PER_TURN_MAX = 64
 # waiting for 50 ms, far below any timeout of a session.
 TURN_MS_MAX = 5
 
+# What a request that asks for thousands of things takes of one turn: a wait that no client notices,
+# and a hundred times what going on with the next turn costs.
+SHARE_MS_MAX = 5
+
 # What one read takes when IN_FLIGHT_BYTES_MAX is used up: requests of this size are still served,
 # and the rests of as many connections as there may be stay below a quarter of the bound.
 SMALL_READ_BYTES = 1 << 14

@@ -6,6 +6,10 @@
 | 2 … 4 | by topic; the response flat |
 | 5 … 7 | by topic with its id, in both |
 
+Each partition costs a few syncs of small files, so an order for thousands takes many turns of the
+loop. Orders are applied one after the other all the same (`Line`), and a controller that has been
+followed by another meanwhile is refused there.
+
 Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids.
 """
 
@@ -18,6 +22,7 @@ from engine.api.inter_broker import refusal
 from engine.errors import ApiError, EngineError
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
+from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.naming import uuid_text
@@ -41,8 +46,13 @@ class LeaderAndIsr:
         leadership: Leadership,
         broker_epoch: Callable[[], int],
         load_topics: Callable[[Iterable[str]], Coroutine[object, None, None]],
+        turns: LoopTurns,
+        line: Line,
     ) -> None:
+        """`line` has the orders of all APIs."""
         self._leadership = leadership
+        self._turns = turns
+        self._line = line
         self._broker_epoch = broker_epoch
         self._load_topics = load_topics
 
@@ -65,16 +75,31 @@ class LeaderAndIsr:
         except EngineError:
             # The store does not answer: with its return everything is read and told again.
             return messages.LeaderAndIsrResponse(error_code=UNKNOWN_SERVER_ERROR)
-        # Another controller may have followed meanwhile, or this broker have begun a new life.
-        code = self._refusal(request)
-        if code:
-            return messages.LeaderAndIsrResponse(error_code=code)
         ids = {
             topic.topic_name: uuid_text(topic.topic_id)
             for topic in request.topic_states
             if topic.topic_id != NO_UUID
         }
-        results = self._leadership.apply(states, new, ids)
+        place = await self._line.enter()
+        try:
+            results: dict[TopicPartition, ApiError | None] = {}
+            share = self._turns.begin()
+            # Another controller may have followed meanwhile, or this broker have begun a new life.
+            code = self._refusal(request)
+            for key, state in states.items():
+                if not code and share.is_over():
+                    await share.next()
+                    code = self._refusal(request)
+                if code:
+                    break
+                results[key] = self._leadership.apply_one(
+                    key, state, is_new=key in new, topic_id=ids.get(key.topic)
+                )
+        finally:
+            self._line.leave(place)
+        if code:
+            return messages.LeaderAndIsrResponse(error_code=code)
+        self._leadership.is_informed = True
         return self._response(request, results, exchange.api_version)
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:

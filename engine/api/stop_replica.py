@@ -15,6 +15,9 @@ from collections.abc import Callable
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.host.turns import Line
 from engine.model import TopicPartition
 from engine.replication.leadership import (
     NO_EPOCH,
@@ -30,11 +33,29 @@ _BY_PARTITION = 3
 class StopReplica:
     """Stops replicas and answers with an error code per partition."""
 
-    def __init__(self, leadership: Leadership, broker_epoch: Callable[[], int]) -> None:
+    def __init__(self, leadership: Leadership, broker_epoch: Callable[[], int], line: Line) -> None:
+        self._line = line
         self._leadership = leadership
         self._broker_epoch = broker_epoch
 
     def handle(
+        self, request: messages.StopReplicaRequest, exchange: Exchange
+    ) -> messages.StopReplicaResponse | Promise[messages.StopReplicaResponse]:
+        """Carry out the order, or promise to when those before it are."""
+        if self._line.is_busy:
+            return drive(self._behind(request, exchange))
+        return self._carried_out(request, exchange)
+
+    async def _behind(
+        self, request: messages.StopReplicaRequest, exchange: Exchange
+    ) -> messages.StopReplicaResponse:
+        place = await self._line.enter()
+        try:
+            return self._carried_out(request, exchange)
+        finally:
+            self._line.leave(place)
+
+    def _carried_out(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
         """Return what became of each partition."""

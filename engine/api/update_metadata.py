@@ -19,6 +19,9 @@ from collections.abc import Callable
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.host.turns import Line
 from engine.model import TopicPartition
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import (
@@ -43,8 +46,13 @@ class UpdateMetadata:
     """Puts what the controller says into the metadata cache."""
 
     def __init__(
-        self, leadership: Leadership, metadata_cache: MetadataCache, broker_epoch: Callable[[], int]
+        self,
+        leadership: Leadership,
+        metadata_cache: MetadataCache,
+        broker_epoch: Callable[[], int],
+        line: Line,
     ) -> None:
+        self._line = line
         self._leadership = leadership
         self._metadata_cache = metadata_cache
         self._broker_epoch = broker_epoch
@@ -52,6 +60,23 @@ class UpdateMetadata:
         self._full_in: tuple[int, int] | None = None
 
     def handle(
+        self, request: messages.UpdateMetadataRequest, exchange: Exchange
+    ) -> messages.UpdateMetadataResponse | Promise[messages.UpdateMetadataResponse]:
+        """Carry out the order, or promise to when those before it are."""
+        if self._line.is_busy:
+            return drive(self._behind(request, exchange))
+        return self._carried_out(request, exchange)
+
+    async def _behind(
+        self, request: messages.UpdateMetadataRequest, exchange: Exchange
+    ) -> messages.UpdateMetadataResponse:
+        place = await self._line.enter()
+        try:
+            return self._carried_out(request, exchange)
+        finally:
+            self._line.leave(place)
+
+    def _carried_out(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> messages.UpdateMetadataResponse:
         """Return an error code, 0 when the cache has it."""

@@ -55,6 +55,7 @@ from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.host.ports import Clock, Entropy, Files
 from engine.host.promise import Promise
+from engine.host.turns import Line, LoopTurns
 from engine.log.log_manager import LogManager
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
@@ -93,6 +94,7 @@ class ApiDeps(NamedTuple):
     loggers: PythonLoggers
     #: Moves replicas between the log directories.
     move_to: MoveTo
+    turns: LoopTurns
 
 
 class Row(NamedTuple):
@@ -256,11 +258,13 @@ def acl_rows(_deps: ApiDeps) -> list[Row]:
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows that only brokers ask."""
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
-    to_controller = ToController(deps.controller)
+    to_controller, line = ToController(deps.controller), Line()
+    roles = LeaderAndIsr(leadership, epoch, deps.load_topics, deps.turns, line)
+    update = UpdateMetadata(leadership, deps.metadata_cache, epoch, line)
     return [
-        Row("LeaderAndIsr", LeaderAndIsr(leadership, epoch, deps.load_topics).handle, rule),
-        Row("StopReplica", StopReplica(leadership, epoch).handle, rule),
-        Row("UpdateMetadata", UpdateMetadata(leadership, deps.metadata_cache, epoch).handle, rule),
+        Row("LeaderAndIsr", roles.handle, rule),
+        Row("StopReplica", StopReplica(leadership, epoch, line).handle, rule),
+        Row("UpdateMetadata", update.handle, rule),
         Row("ControlledShutdown", to_controller.controlled_shutdown, rule),
         Row("AlterPartition", to_controller.alter_partition, rule),
         Row("AllocateProducerIds", to_controller.allocate_producer_ids, rule),

@@ -69,6 +69,7 @@ from engine.controller.ports import ControllerPorts
 from engine.errors import EngineError, api_error
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
 from engine.log.compaction_state import LogCompaction
 from engine.replication.metadata_cache import MetadataCache
@@ -320,6 +321,7 @@ class Broker:
             self.admin_link.ask,
             self.loggers,
             self.storage.moves.move_to,
+            LoopTurns(self.host.timers, self.host.clock),
         )
 
     async def _register(self) -> None:

@@ -130,22 +130,33 @@ class Leadership:
 
         Differs: of an order that comes again a newer in-sync set is taken; Kafka's passes it over.
         """
-        results: dict[TopicPartition, ApiError | None] = {}
         ids = topic_ids or {}
-        for topic_partition, state in states.items():
-            try:
-                topic_id = ids.get(topic_partition.topic)
-                if topic_id is not None and not self.has(topic_partition):
-                    self._set_stray_aside(topic_partition, topic_id)
-                partition = self._find(topic_partition, state, is_new=topic_partition in new)
-                _check_topic_id(partition, topic_id)
-                former_epoch = partition.leader_epoch
-                self._become(partition, state)
-                results[topic_partition] = _told_again(topic_partition, state, former_epoch)
-            except (ApiError, StorageError) as failure:
-                results[topic_partition] = self._failed(topic_partition, failure)
+        results = {
+            key: self.apply_one(key, state, is_new=key in new, topic_id=ids.get(key.topic))
+            for key, state in states.items()
+        }
         self.is_informed = True
         return results
+
+    def apply_one(
+        self,
+        topic_partition: TopicPartition,
+        state: PartitionState,
+        *,
+        is_new: bool,
+        topic_id: str | None,
+    ) -> ApiError | None:
+        """Take the role in one partition; see `apply`. After the last one `is_informed` is set."""
+        try:
+            if topic_id is not None and not self.has(topic_partition):
+                self._set_stray_aside(topic_partition, topic_id)
+            partition = self._find(topic_partition, state, is_new=is_new)
+            _check_topic_id(partition, topic_id)
+            former_epoch = partition.leader_epoch
+            self._become(partition, state)
+            return _told_again(topic_partition, state, former_epoch)
+        except (ApiError, StorageError) as failure:
+            return self._failed(topic_partition, failure)
 
     def _find(
         self, topic_partition: TopicPartition, state: PartitionState, *, is_new: bool

@@ -27,6 +27,7 @@ from engine.host.coroutine import drive
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
+from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import kafka_error
 from engine.log.log_config import LogConfig
 from engine.log.log_manager import LogManager
@@ -142,10 +143,11 @@ class Node:
             stage.clock,
         )
         epoch = lambda: self.epoch  # noqa: E731
+        turns, line = LoopTurns(stage.timers, stage.clock), Line()
         self._handlers: dict[str, Any] = {
-            "LeaderAndIsr": LeaderAndIsr(self.leadership, epoch, _load_nothing),
-            "StopReplica": StopReplica(self.leadership, epoch),
-            "UpdateMetadata": UpdateMetadata(self.leadership, self.cache, epoch),
+            "LeaderAndIsr": LeaderAndIsr(self.leadership, epoch, _load_nothing, turns, line),
+            "StopReplica": StopReplica(self.leadership, epoch, line),
+            "UpdateMetadata": UpdateMetadata(self.leadership, self.cache, epoch, line),
         }
         self.timers = PausableTimers(stage.timers)
         self.client = EmbeddedZnodeClient(stage.store, TIMEOUT_MS)

@@ -13,7 +13,12 @@ from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.stop_replica import StopReplica
 from engine.api.update_metadata import UpdateMetadata
 from engine.errors import ConfigError
+from engine.host.memory import ManualClock
+from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
+from engine.host.turns import Line, LoopTurns
+from engine.kafka_errors import STALE_CONTROLLER_EPOCH
+from engine.limits import SHARE_MS_MAX
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import Endpoint, MetadataCache
 from engine.wire.codec import message_codec
@@ -30,6 +35,16 @@ def over_the_wire(name: str, version: int, message: Any) -> Any:
     return codec.decode(codec.encode(message))
 
 
+class LookedAt(ManualClock):
+    """A clock that goes on whenever somebody looks at it."""
+
+    step_ms = 0
+
+    def monotonic_ms(self) -> int:
+        self.advance(self.step_ms)
+        return super().monotonic_ms()
+
+
 class Handlers:
     """The three handlers on one broker's partitions."""
 
@@ -40,9 +55,12 @@ class Handlers:
         self.while_loading: Callable[[], None] = lambda: None
         self.cache = MetadataCache(1, "cluster")
         leadership = self.stage.leadership
-        self.lead = LeaderAndIsr(leadership, lambda: EPOCH, self.load)
-        self.stop = StopReplica(leadership, lambda: EPOCH)
-        self.update = UpdateMetadata(leadership, self.cache, lambda: EPOCH)
+        self.clock = LookedAt()
+        self.timers = MemoryTimers(self.clock)
+        turns, line = LoopTurns(self.timers, self.clock), Line()
+        self.lead = LeaderAndIsr(leadership, lambda: EPOCH, self.load, turns, line)
+        self.stop = StopReplica(leadership, lambda: EPOCH, line)
+        self.update = UpdateMetadata(leadership, self.cache, lambda: EPOCH, line)
 
     async def load(self, topics: Iterable[str]) -> None:
         self.loaded += topics
@@ -58,6 +76,14 @@ class Handlers:
         if isinstance(reply, Promise):
             reply = reply.result()
         return over_the_wire(f"{name}Response", version, reply)
+
+    def begin(self, name: str, version: int, message: Any) -> Promise[Any]:
+        """Begin what takes more than one turn."""
+        handler = {"LeaderAndIsr": self.lead, "StopReplica": self.stop}.get(name, self.update)
+        exchange = Exchange(Session("peer", allow_all()), 0, version, 1, None, 0)
+        reply = handler.handle(over_the_wire(f"{name}Request", version, message), exchange)
+        assert isinstance(reply, Promise)
+        return reply
 
 
 def roles(version: int, *, controller_epoch: int = 1, broker_epoch: int = EPOCH) -> Any:
@@ -103,6 +129,66 @@ def test_roles_are_taken_in_every_version(version: int) -> None:
     assert handlers.stage.replicas.find(T0).is_leader
     assert handlers.loaded == ["t"]
     assert (handlers.stage.replicas.find(T0).log.topic_id is not None) == (version >= 5)
+
+
+def test_an_order_that_takes_long_leaves_the_others_their_turns() -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    reply = handlers.begin("LeaderAndIsr", 7, roles(7))
+    seen: list[int] = []
+    handlers.timers.call_soon(lambda: seen.append(len(handlers.stage.replicas.partitions)))
+    assert (False, 0) == (reply.is_kept, len(handlers.stage.replicas.partitions))
+    handlers.timers.run_until_idle()
+    assert [1] == seen
+    assert [0, 0] == codes_of(7, reply.result())
+    assert handlers.stage.leadership.is_informed
+
+
+def test_nobody_is_informed_before_the_last_partition_is_known() -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    handlers.begin("LeaderAndIsr", 7, roles(7))
+    seen: list[bool] = []
+    handlers.timers.call_soon(lambda: seen.append(handlers.stage.leadership.is_informed))
+    handlers.timers.run_until_idle()
+    assert ([False], True) == (seen, handlers.stage.leadership.is_informed)
+
+
+def test_orders_are_applied_one_after_the_other_though_one_takes_several_turns() -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    replies = [
+        handlers.begin("LeaderAndIsr", 7, roles(7)),
+        handlers.begin("StopReplica", 3, stopping()),
+        handlers.begin("UpdateMetadata", 7, metadata(7)),
+    ]
+    assert [False] * 3 == [reply.is_kept for reply in replies]
+    handlers.timers.run_until_idle()
+    assert [0] * 3 == [reply.result().error_code for reply in replies]
+    assert {} == handlers.stage.replicas.partitions
+    assert "t" in handlers.cache.topics
+    # Who comes later waits for nobody.
+    assert handlers.ask("UpdateMetadata", 7, metadata(7)).error_code == 0
+
+
+def test_a_controller_that_another_follows_between_two_turns_is_refused() -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    reply = handlers.begin("LeaderAndIsr", 7, roles(7))
+    handlers.timers.call_soon(lambda: handlers.stage.leadership.admit(2))
+    handlers.timers.run_until_idle()
+    assert STALE_CONTROLLER_EPOCH == reply.result().error_code
+    assert [T0] == list(handlers.stage.replicas.partitions)
+    assert not handlers.stage.leadership.is_informed
+
+
+def stopping() -> Any:
+    request = message_class("StopReplicaRequest")
+    states = [
+        request.StopReplicaPartitionState(partition_index=index, leader_epoch=6) for index in (0, 1)
+    ]
+    topic = request.StopReplicaTopicState(topic_name="t", partition_states=states)
+    return request(controller_id=1, controller_epoch=1, broker_epoch=EPOCH, topic_states=[topic])
 
 
 def test_settings_are_loaded_for_what_is_new_only() -> None:

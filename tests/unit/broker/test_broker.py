@@ -348,11 +348,11 @@ def test_a_handler_that_fails_behind_the_channel_fails_its_request_and_not_the_c
     client = stage.connect()
     leadership = stage.broker.storage.leadership
 
-    def fail(*_arguments: object) -> None:
+    def fail(*_arguments: object, **_named: object) -> None:
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr(leadership, "apply", fail)
+        patch.setattr(leadership, "apply_one", fail)
         create_topic(client, "lost")
     assert [("LeaderAndIsr", ZeroDivisionError)] == [
         (name, type(error)) for name, error in stage.faults
@@ -365,10 +365,10 @@ def test_a_handler_that_fails_behind_the_channel_fails_its_request_and_not_the_c
 def test_a_broken_rule_behind_the_channel_is_fatal(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = MemoryBroker().start()
 
-    def fail(*_arguments: object) -> None:
+    def fail(*_arguments: object, **_named: object) -> None:
         raise InvariantBroken("an epoch went back")
 
-    monkeypatch.setattr(stage.broker.storage.leadership, "apply", fail)
+    monkeypatch.setattr(stage.broker.storage.leadership, "apply_one", fail)
     with pytest.raises(InvariantBroken):
         create_topic(stage.connect(), "t")
     (reason,) = stage.fatal
@@ -384,7 +384,7 @@ def test_a_broken_rule_in_a_request_is_told_with_the_state_of_the_partitions(
     partition = stage.broker.storage.replica_manager.partitions[TopicPartition("t", 0)]
     monkeypatch.setattr(partition, "append_usual", lambda _batches: None)
 
-    def fail(*_arguments: object) -> None:
+    def fail(*_arguments: object, **_named: object) -> None:
         raise InvariantBroken("the watermark went back")
 
     monkeypatch.setattr(partition, "append", fail)
