@@ -34,7 +34,14 @@ from typing import Any, Final, NamedTuple
 from engine.api.admission import Session
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable, UsualResponse, serve
-from engine.api.exchange import CloseConnection, EncodedResponse, Exchange, Handled, Response
+from engine.api.exchange import (
+    CloseConnection,
+    EncodedResponse,
+    EncodedRows,
+    Exchange,
+    Handled,
+    Response,
+)
 from engine.errors import WireError
 from engine.host.ports import (
     Clock,
@@ -54,6 +61,7 @@ from engine.wire.headers import (
     read_request_header,
     response_header_bytes,
 )
+from engine.wire.row_bytes import with_rows
 from engine.wire.structs import Struct
 
 _key_of: Final = struct.Struct(">h").unpack_from
@@ -391,7 +399,7 @@ class ClientConnection:
 
 
 def _parts_of(
-    row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | bytes
+    row: ApiRow, exchange: Exchange, response: Struct | EncodedResponse | EncodedRows | bytes
 ) -> tuple[Sequence[SendPart], Callable[[], None] | None]:
     """Return a response as it is sent, behind its header, and who is told when it has left."""
     _, key, version, correlation_id, _, _, throttle_ms = exchange
@@ -400,8 +408,11 @@ def _parts_of(
         return (head + response,), None
     if isinstance(response, EncodedResponse):
         return _behind(head, response.parts), response.on_sent
-    if throttle_ms and hasattr(response, "throttle_time_ms"):
-        response.throttle_time_ms = throttle_ms
+    message = response.message if isinstance(response, EncodedRows) else response
+    if throttle_ms and hasattr(message, "throttle_time_ms"):
+        message.throttle_time_ms = throttle_ms
+    if isinstance(response, EncodedRows):
+        return [head, *with_rows(row.name, version, *response)], None
     return (head, message_codec(f"{row.name}Response", version).encode(response)), None
 
 

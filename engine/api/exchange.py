@@ -42,6 +42,17 @@ class EncodedResponse(NamedTuple):
     on_sent: Callable[[], None] | None = None
 
 
+class EncodedRows(NamedTuple):
+    """A response whose rows are encoded already: the message without them, and so many rows.
+
+    They are its last field.
+    """
+
+    message: Any
+    row_count: int
+    parts: list[bytes]
+
+
 class CloseConnection(Exception):
     """Raised by a handler to end the connection without a response.
 
@@ -54,7 +65,7 @@ class CloseConnection(Exception):
 
 
 #: What is sent: a message, its body as bytes or in parts, or None where nothing is owed.
-Response: TypeAlias = Struct | EncodedResponse | bytes | None
+Response: TypeAlias = Struct | EncodedResponse | EncodedRows | bytes | None
 #: The response of a handler, or a promise of one.
 Handled: TypeAlias = Response | Promise[Any]
 #: Each takes the request that its row decodes: a message of its API, or a tuple of its own.

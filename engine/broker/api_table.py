@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engine.admin.admin_ports import AdminPorts
 from engine.admin.auto_creation import AutoCreation
@@ -35,6 +35,7 @@ from engine.api.exchange import Handler
 from engine.api.fetch import Fetch, FetchDeps
 from engine.api.fetch_session import FetchSessionCache
 from engine.api.find_coordinator import FindCoordinator
+from engine.api.in_turns import InTurns, Rows
 from engine.api.incremental_alter_configs import IncrementalAlterConfigs
 from engine.api.init_producer_id import InitProducerId
 from engine.api.leader_and_isr import LeaderAndIsr
@@ -109,14 +110,43 @@ class Row(NamedTuple):
     near: Handler | None = None
 
 
+def _named(row: Any) -> str:
+    return str(row.name)
+
+
+def _typed(row: Any) -> tuple[int, str]:
+    return row.resource_type, row.resource_name
+
+
+#: What is served a few rows at a time when a request has many.
+_ROWS = {
+    rows.api_name: rows
+    for rows in (
+        Rows("ListOffsets", "topics", "topics", _named),
+        Rows("OffsetForLeaderEpoch", "topics", "topics", lambda row: str(row.topic)),
+        Rows("DescribeProducers", "topics", "topics", _named),
+        Rows("DeleteRecords", "topics", "topics", _named),
+        Rows("DescribeConfigs", "resources", "results", _typed),
+        Rows("AlterConfigs", "resources", "responses", _typed),
+        Rows("IncrementalAlterConfigs", "resources", "responses", _typed),
+    )
+}
+
+
 def serve_apis(table: DispatchTable, deps: ApiDeps) -> None:
     """Add the rows of all areas."""
     table.serve("ApiVersions", ApiVersions(table).handle, Rule.ANYONE)
     for area in (data_rows, cluster_rows, topic_rows, leader_rows, config_rows, acl_rows):
         for row in area(deps):
-            _serve(table, row, is_inter_broker=False)
+            _serve(table, _in_turns(row, deps.turns), is_inter_broker=False)
     for row in inter_broker_rows(deps):
         _serve(table, row, is_inter_broker=True)
+
+
+def _in_turns(row: Row, turns: LoopTurns) -> Row:
+    """Return a row that serves large requests in several turns, where its API allows that."""
+    rows = _ROWS.get(row.name)
+    return row if rows is None else row._replace(handler=InTurns(row.handler, rows, turns).handle)
 
 
 def _serve(table: DispatchTable, row: Row, *, is_inter_broker: bool) -> None:

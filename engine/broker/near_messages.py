@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Any
 
 from engine.api.dispatch import ApiRow
-from engine.api.exchange import EncodedResponse
+from engine.api.exchange import EncodedResponse, EncodedRows
 from engine.host.send_parts import part_bytes
 from engine.wire.codec import message_codec
+from engine.wire.row_bytes import with_rows
 from engine.wire.structs import Struct
 
 
@@ -36,6 +37,8 @@ def response_of(row: ApiRow, version: int, response: Any) -> Any:
         finally:
             if response.on_sent is not None:
                 response.on_sent()
+    elif isinstance(response, EncodedRows):
+        body = b"".join(with_rows(row.name, version, *response))
     elif isinstance(response, bytes):
         body = response
     else:

@@ -1,0 +1,97 @@
+"""Requests for thousands of rows, served a few rows at a time: the loop's other work goes between.
+
+```
+request of 10 000 rows ──> 16 rows ──> handler ──> response of 16 rows, encoded ── next 16 …
+                                        promises are awaited when all have begun
+```
+
+For APIs whose rows know nothing of each other, and whose responses end with one row for each (or
+fewer). Rows of one name stay with a handler that sees them all, for it refuses what is named twice.
+The metadata that rows are answered from may change between two turns, as between two threads of
+Kafka's; the row of one topic is of one moment.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+from engine.api.exchange import EncodedRows, Exchange, Handled, Handler
+from engine.host.coroutine import drive
+from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
+from engine.limits import ROWS_PER_SHARE
+from engine.wire.row_bytes import encode_rows
+
+
+class Rows(NamedTuple):
+    """Where an API has its rows: the fields of its request and of its response, and their names."""
+
+    api_name: str
+    asked: str
+    answered: str
+    name_of: Callable[[Any], Hashable]
+
+
+class InTurns:
+    """A handler that serves large requests in several turns of the loop."""
+
+    def __init__(self, handler: Handler, rows: Rows, turns: LoopTurns) -> None:
+        self._handler = handler
+        self._rows = rows
+        self._turns = turns
+
+    def handle(self, request: Any, exchange: Exchange) -> Handled:
+        """Return what the handler does; of many rows, promise it."""
+        rows = getattr(request, self._rows.asked)
+        if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
+            return self._handler(request, exchange)
+        return drive(self._served(request, rows, exchange))
+
+    def _are_single(self, rows: Sequence[Any]) -> bool:
+        return len(set(map(self._rows.name_of, rows))) == len(rows)
+
+    async def _served(self, request: Any, rows: Sequence[Any], exchange: Exchange) -> EncodedRows:
+        share = self._turns.begin()
+        begun: list[EncodedRows | Promise[Any]] = []
+        for start in range(0, len(rows), ROWS_PER_SHARE):
+            if share.is_over():
+                await share.next()
+            some = copy.copy(request)
+            setattr(some, self._rows.asked, rows[start : start + ROWS_PER_SHARE])
+            handled = self._handler(some, exchange)
+            begun.append(self._encoded_if_there(handled, exchange))
+        return await self._together(begun, exchange)
+
+    async def _together(
+        self, begun: Sequence[EncodedRows | Promise[Any]], exchange: Exchange
+    ) -> EncodedRows:
+        share = self._turns.begin()
+        message: Any = None
+        row_count = 0
+        parts: list[bytes] = []
+        for each in begun:
+            if share.is_over():
+                await share.next()
+            part = self._encoded(await each, exchange) if isinstance(each, Promise) else each
+            message = part.message
+            row_count += part.row_count
+            parts += part.parts
+        return EncodedRows(message, row_count, parts)
+
+    def _encoded_if_there(self, handled: Handled, exchange: Exchange) -> EncodedRows | Promise[Any]:
+        """Return bytes at once where there is a response: its objects take ten times their room."""
+        if not isinstance(handled, Promise):
+            return self._encoded(handled, exchange)
+        if handled.is_kept and handled.error is None:
+            return self._encoded(handled.result(), exchange)
+        return handled
+
+    def _encoded(self, response: Any, exchange: Exchange) -> EncodedRows:
+        field = self._rows.answered
+        rows = getattr(response, field)
+        content = encode_rows(self._rows.api_name, exchange.api_version, response, field)
+        empty = copy.copy(response)
+        setattr(empty, field, [])
+        return EncodedRows(empty, len(rows), [content])
