@@ -92,10 +92,6 @@ TURN_MS_MAX = 5
 # and a hundred times what going on with the next turn costs.
 SHARE_MS_MAX = 5
 
-# So many rows of a large request are served before the time of the share is looked at: 16 topics'
-# settings take 7 ms, and for the cheapest rows a part of the response costs a tenth of them.
-ROWS_PER_SHARE = 16
-
 # What one read takes when IN_FLIGHT_BYTES_MAX is used up: requests of this size are still served,
 # and the rests of as many connections as there may be stay below a quarter of the bound.
 SMALL_READ_BYTES = 1 << 14
@@ -463,6 +459,10 @@ METADATA_ANSWERS_KEPT = 256
 # All topics of a large cluster (10 000 partitions of three replicas, 40 bytes each) in a dozen
 # versions, and little of a broker's memory.
 METADATA_ANSWERS_KEPT_BYTES = 8 << 20
+
+# So many rows of a large request are served before the time of the share is looked at: 16 topics'
+# settings take 7 ms, and for the cheapest rows a part of the response costs a tenth of them.
+ROWS_PER_SHARE = 16
 
 # max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
 DESCRIBED_PARTITIONS_MAX = 2000

@@ -289,7 +289,7 @@ def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows that only brokers ask."""
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
     to_controller, line = ToController(deps.controller), Line()
-    roles = LeaderAndIsr(leadership, epoch, deps.load_topics, deps.turns, line)
+    roles = LeaderAndIsr(leadership, epoch, deps.load_topics, deps.turns.apart(), line)
     update = UpdateMetadata(leadership, deps.metadata_cache, epoch, line)
     return [
         Row("LeaderAndIsr", roles.handle, rule),

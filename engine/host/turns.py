@@ -2,7 +2,8 @@
 
 ```
 begin ── work ── is_over? ── await next ── work ── is_over? …
-                   after SHARE_MS_MAX, behind all that is due on the loop
+                   after SHARE_MS_MAX: behind all that is due on the loop, and those who wait for
+                   their share before; one share in each turn of the loop, however many wait
 ```
 
 A clock that stands still, as that of a simulation within a callback, ends no share.
@@ -10,43 +11,66 @@ A clock that stands still, as that of a simulation within a callback, ends no sh
 
 from __future__ import annotations
 
-from functools import partial
+from collections import deque
 
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.limits import SHARE_MS_MAX
 
 
-class Share:
-    """The share of a turn that is used now."""
-
-    def __init__(self, timers: Timers, clock: Clock) -> None:
-        self._timers = timers
-        self._clock = clock
-        self._began_ms = clock.monotonic_ms()
-
-    def is_over(self) -> bool:
-        """Return whether others are to have their turn first."""
-        return self._clock.monotonic_ms() - self._began_ms >= SHARE_MS_MAX
-
-    async def next(self) -> None:
-        """Wait for the next turn, with a new share."""
-        had_turn: Promise[None] = Promise()
-        self._timers.call_soon(partial(had_turn.keep, None))
-        await had_turn
-        self._began_ms = self._clock.monotonic_ms()
-
-
 class LoopTurns:
-    """Gives shares of the loop's turns."""
+    """Gives shares of the loop's turns to those who wait, one after the other."""
 
     def __init__(self, timers: Timers, clock: Clock) -> None:
         self._timers = timers
-        self._clock = clock
+        self.clock = clock
+        self._waiting: deque[Promise[None]] = deque()
+        self._is_due = False
 
     def begin(self) -> Share:
         """Return a share that begins now."""
-        return Share(self._timers, self._clock)
+        return Share(self)
+
+    def apart(self) -> LoopTurns:
+        """Return turns for work that does not wait for those who wait here."""
+        return LoopTurns(self._timers, self.clock)
+
+    def await_turn(self) -> Promise[None]:
+        """Return what is kept when it is the turn of whoever asks."""
+        had_turn: Promise[None] = Promise()
+        self._waiting.append(had_turn)
+        self._come_soon()
+        return had_turn
+
+    def _come_soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._timers.call_soon(self._give_turn)
+
+    def _give_turn(self) -> None:
+        self._is_due = False
+        had_turn = self._waiting.popleft()
+        if self._waiting:
+            # Before the work: it may fail.
+            self._come_soon()
+        had_turn.keep(None)
+
+
+class Share:
+    """The share of a turn that is used now."""
+
+    def __init__(self, turns: LoopTurns) -> None:
+        self._turns = turns
+        self._began_ms = turns.clock.monotonic_ms()
+
+    def is_over(self) -> bool:
+        """Return whether others are to have their turn first."""
+        return self._turns.clock.monotonic_ms() - self._began_ms >= SHARE_MS_MAX
+
+    async def next(self) -> None:
+        """Wait for the next turn, with a new share."""
+        await self._turns.await_turn()
+        self._began_ms = self._turns.clock.monotonic_ms()
 
 
 class Line:

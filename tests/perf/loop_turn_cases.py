@@ -119,7 +119,7 @@ def _create_large(_stage: Stage, number: int) -> dict[str, Any]:
 
 def _grow(stage: Stage, number: int) -> dict[str, Any]:
     made = message_class("CreatePartitionsRequest").CreatePartitionsTopic
-    rows = [made(name=f"made-{number}-{each}", count=2) for each in range(_GROWN)]
+    rows = [made(name=f"made-{number}-{each}", count=2, assignments=None) for each in range(_GROWN)]
     return {"topics": rows, "timeout_ms": TIMEOUT_MS}
 
 
