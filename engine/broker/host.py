@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.host.lock_file import LockHeld, acquire
+from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
 from engine.log.log_directory import DirectoryLock, LogDirectoryLocked
 
@@ -29,6 +30,8 @@ class BrokerHost(NamedTuple):
     is_read_only: bool = False
     #: Starts a module of this installation as a process beside this one; None: there are none.
     start_process: Callable[[str], SideProcess] | None = None
+    #: Runs works that have nothing to do with each other.
+    run_all: RunAll = run_in_order
 
 
 def real_directory_lock() -> DirectoryLock:

@@ -102,6 +102,7 @@ class Storage:
                 self._log_config_of,
                 self._high_watermark_of,
                 self._directory_offline,
+                host.run_all,
             ),
         )
         self.cleaner = LogCleaner(

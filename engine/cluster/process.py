@@ -26,6 +26,7 @@ from engine.errors import EngineError
 from engine.host.coroutine import drive
 from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
+from engine.host.parallel import run_in_threads
 from engine.host.ports import Files
 from engine.host.processes import LOOK_SIGNAL, STOP_WITH_ALL_SIGNAL
 from engine.host.real import RealClock, RealEntropy, RealFiles
@@ -98,6 +99,7 @@ class Process:
             ThreadWorkers,
             is_read_only,
             PipedProcess,
+            run_in_threads,
         )
         self._failure: str | None = None
         self._is_stopping = False

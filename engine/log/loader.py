@@ -21,8 +21,8 @@ leaves no hole; an empty segment behind records that a power cut took goes. A mi
 .timeindex is built again too (`index_check.py`). A damaged `leader-epoch-checkpoint` does not stop
 a log. A segment with offsets that do not belong into it (below its base, or 2^31 above) is
 `SegmentOffsetOverflow` for this log; Kafka splits the second kind, and stops the broker over the
-first. So it is with a segment that has lost its .index, or has a bad .txnindex, and whose offsets no
-index can hold: `SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
+first. So it is with a segment that has lost its .index, or has a bad .txnindex, and whose offsets
+no index can hold: `SegmentOffsetsDisordered` for this log, where Kafka's broker stops.
 """
 
 from __future__ import annotations

@@ -47,7 +47,6 @@ from engine.log.log_directory import (
     is_failure_of_directory,
 )
 from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
-from engine.log.side_by_side import run_side_by_side
 from engine.log.tasks import DeferredTasks, LogHooks, LogTasks
 from engine.model import TopicPartition
 from engine.naming import DirectoryKind, PartitionDirectory
@@ -136,7 +135,7 @@ class LogManager:
     def _load_all(self, loaded: dict[str, LoadedDirectory], now_ms: int) -> None:
         """Load every directory, and take those offline that fail; other errors are raised."""
         failures: dict[str, StorageError] = {}
-        faults: list[Exception] = []
+        faults: list[BaseException] = []
         waiting: list[DeferredTasks] = []
 
         def load(directory: LogDirectory, hooks: LogHooks) -> None:
@@ -146,7 +145,7 @@ class LogManager:
                 )
             except StorageError as error:
                 failures[directory.path] = error
-            except Exception as error:
+            except BaseException as error:
                 # Raised in a thread it would be lost.
                 faults.append(error)
 
@@ -155,7 +154,7 @@ class LogManager:
             tasks = DeferredTasks(self._around.tasks)
             waiting.append(tasks)
             works.append(partial(load, directory, self._hooks_of(directory, tasks)))
-        run_side_by_side(works)
+        self._around.run_all(works)
         if faults:
             raise faults[0]
         for tasks in waiting:

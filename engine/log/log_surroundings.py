@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from engine.errors import StorageError
+from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy
 from engine.log.log_config import LONG_MAX, LogConfig
 from engine.log.log_directory import DirectoryLock
@@ -30,7 +31,8 @@ class LogManagerConfig(NamedTuple):
 class LogSurroundings(NamedTuple):
     """What logs ask of the broker around them.
 
-    `on_offline` is told the directory, the error, and the partitions that were there.
+    `on_offline` is told the directory, the error, and the partitions that were there. `run_all`
+    loads the directories.
     """
 
     tasks: LogTasks
@@ -40,3 +42,4 @@ class LogSurroundings(NamedTuple):
     config_of: Callable[[str], LogConfig]
     high_watermark_of: Callable[[TopicPartition], int]
     on_offline: Callable[[str, StorageError, Sequence[TopicPartition]], None]
+    run_all: RunAll = run_in_order
