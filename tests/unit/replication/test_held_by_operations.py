@@ -125,3 +125,12 @@ def test_an_operation_that_is_over_is_not_given_up_again(begin: Begin) -> None:
     broker.pass_time(WAIT_MS)
     promise.abandon()
     assert promise.is_kept
+
+
+def test_what_completed_together_with_the_end_of_its_connection_is_kept() -> None:
+    broker = broker_of_two()
+    first, second = fetch_one(broker), fetch_one(broker)
+    # The first response closes the connection that both are for.
+    first.watch(second.abandon)
+    broker.pass_time(WAIT_MS)
+    assert ("read", "read") == (first.result(), second.result())
