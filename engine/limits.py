@@ -464,6 +464,14 @@ METADATA_ANSWERS_KEPT_BYTES = 8 << 20
 # settings take 7 ms, and for the cheapest rows a part of the response costs a tenth of them.
 ROWS_PER_SHARE = 16
 
+# Up to so many topics a metadata answer is made at once (10 ms), as nearly all are; for more it is
+# made in several turns.
+METADATA_TOPICS_AT_ONCE = 256
+
+# An answer that is overtaken by new metadata is begun again so often; then it is made at once, for
+# whoever asks must not wait for a cluster to come to rest.
+METADATA_RESTARTS_MAX = 3
+
 # max.request.partition.size.limit of Kafka: a page of partitions stays below 200 KB.
 DESCRIBED_PARTITIONS_MAX = 2000
 

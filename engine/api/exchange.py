@@ -43,12 +43,10 @@ class EncodedResponse(NamedTuple):
 
 
 class EncodedRows(NamedTuple):
-    """A response whose rows are encoded already: the message without them, and so many rows.
-
-    They are its last field.
-    """
+    """A response whose rows are encoded: the message without them, their field and count."""
 
     message: Any
+    field: str
     row_count: int
     parts: list[bytes]
 

@@ -5,8 +5,9 @@ request of 10 000 rows ──> 16 rows ──> handler ──> response of 16 ro
                                         promises are awaited when all have begun
 ```
 
-For APIs whose rows know nothing of each other, and whose responses end with one row for each (or
-fewer). Rows of one name stay with a handler that sees them all, for it refuses what is named twice.
+For APIs whose rows know nothing of each other, and whose responses have one row for each. Requests
+that name something twice stay with a handler that sees all of it, for it refuses them.
+
 The metadata that rows are answered from may change between two turns, as between two threads of
 Kafka's; the row of one topic is of one moment.
 """
@@ -32,6 +33,8 @@ class Rows(NamedTuple):
     asked: str
     answered: str
     name_of: Callable[[Any], Hashable]
+    #: So many are served before the time of the share is looked at.
+    at_once: int = ROWS_PER_SHARE
 
 
 class InTurns:
@@ -55,11 +58,12 @@ class InTurns:
     async def _served(self, request: Any, rows: Sequence[Any], exchange: Exchange) -> EncodedRows:
         share = self._turns.begin()
         begun: list[EncodedRows | Promise[Any]] = []
-        for start in range(0, len(rows), ROWS_PER_SHARE):
+        at_once = self._rows.at_once
+        for start in range(0, len(rows), at_once):
             if share.is_over():
                 await share.next()
             some = copy.copy(request)
-            setattr(some, self._rows.asked, rows[start : start + ROWS_PER_SHARE])
+            setattr(some, self._rows.asked, rows[start : start + at_once])
             handled = self._handler(some, exchange)
             begun.append(self._encoded_if_there(handled, exchange))
         return await self._together(begun, exchange)
@@ -78,7 +82,7 @@ class InTurns:
             message = part.message
             row_count += part.row_count
             parts += part.parts
-        return EncodedRows(message, row_count, parts)
+        return EncodedRows(message, self._rows.answered, row_count, parts)
 
     def _encoded_if_there(self, handled: Handled, exchange: Exchange) -> EncodedRows | Promise[Any]:
         """Return bytes at once where there is a response: its objects take ten times their room."""
@@ -94,4 +98,4 @@ class InTurns:
         content = encode_rows(self._rows.api_name, exchange.api_version, response, field)
         empty = copy.copy(response)
         setattr(empty, field, [])
-        return EncodedRows(empty, len(rows), [content])
+        return EncodedRows(empty, field, len(rows), [content])

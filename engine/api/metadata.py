@@ -27,12 +27,15 @@ map.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
 from engine.api.exchange import EncodedResponse, Exchange
+from engine.host.coroutine import drive
 from engine.host.promise import Promise
+from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -47,12 +50,19 @@ from engine.kafka_errors import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from engine.limits import METADATA_ANSWERS_KEPT, METADATA_ANSWERS_KEPT_BYTES
+from engine.limits import (
+    METADATA_ANSWERS_KEPT,
+    METADATA_ANSWERS_KEPT_BYTES,
+    METADATA_RESTARTS_MAX,
+    METADATA_TOPICS_AT_ONCE,
+    ROWS_PER_SHARE,
+)
 from engine.naming import INTERNAL_TOPICS, InvalidTopicName, validate_topic
 from engine.replication.metadata_cache import MetadataCache, PartitionMetadata
 from engine.wire import messages
 from engine.wire.codec import message_codec
 from engine.wire.layout import NO_UUID
+from engine.wire.row_bytes import encode_rows, with_rows
 
 #: What everyone may do with a topic, and with the cluster, where there is no authorizer: one bit
 #: for each operation that there is. Source: AclEntry.supportedOperations.
@@ -92,8 +102,14 @@ class Metadata:
     """
 
     def __init__(
-        self, metadata_cache: MetadataCache, auto_create: AutoCreate | None = None
+        self,
+        metadata_cache: MetadataCache,
+        turns: LoopTurns,
+        auto_create: AutoCreate | None = None,
     ) -> None:
+        self._turns = turns
+        # Answers that are being made in several turns, for all who asked meanwhile.
+        self._in_work: dict[_Question, Promise[_Response]] = {}
         self._metadata_cache = metadata_cache
         self._auto_create = auto_create
         self._answers: dict[_Question, bytes] = {}
@@ -102,8 +118,8 @@ class Metadata:
 
     def handle(
         self, request: messages.MetadataRequest, exchange: Exchange
-    ) -> _Response | Promise[messages.MetadataResponse]:
-        """Return the response, or promise it if topics are being made."""
+    ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
+        """Return the response, or promise it if topics are being made, or there are very many."""
         topics = request.topics
         version = exchange.api_version
         if topics is None or (version == 0 and not topics):
@@ -127,7 +143,62 @@ class Metadata:
             request.include_cluster_authorized_operations,
             None if exchange.session.may_go_usual else exchange.session,
         )
-        return self._kept(question) or self._answer(question)
+        kept = self._kept(question)
+        if kept is not None:
+            return kept
+        asked = len(self._metadata_cache.topics) if names is None else len(names or ids)
+        return self._answer(question) if asked <= METADATA_TOPICS_AT_ONCE else self._large(question)
+
+    # Answers that are made in several turns
+
+    def _large(
+        self, question: _Question
+    ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
+        names, known = question.names, self._metadata_cache.topics
+        if question.ids or (names is not None and any(name not in known for name in names)):
+            return self._answer(question)
+        work = self._in_work.get(question)
+        if work is None:
+            work = drive(self._in_turns(question))
+            if not work.is_kept:
+                self._in_work[question] = work
+
+                def done() -> None:
+                    del self._in_work[question]
+
+                work.watch(done)
+        # Each who waits has a promise of its own.
+        return work.then(lambda response: response)
+
+    async def _in_turns(self, question: _Question) -> _Response:
+        """Make an answer of one version of the metadata, however many turns it takes."""
+        share = self._turns.begin()
+        for _ in range(METADATA_RESTARTS_MAX):
+            response = await self._of_one_version(question, share)
+            if response is not None:
+                return response
+        answer = self._answer(question)
+        return await answer if isinstance(answer, Promise) else answer
+
+    async def _of_one_version(self, question: _Question, share: Share) -> _Response | None:
+        """Return an answer, None where the metadata has changed meanwhile."""
+        version = self._metadata_cache.version
+        names, hidden = self._visible(question)
+        response = self._response(question, [])
+        parts: list[bytes] = []
+        rows = len(names) + len(hidden)
+        while names or hidden:
+            if share.is_over():
+                await share.next()
+                if self._metadata_cache.version != version:
+                    return None
+            some, names = names[:ROWS_PER_SHARE], names[ROWS_PER_SHARE:]
+            part = copy.copy(response)
+            part.topics = [self._topic(name, question) for name in some] or hidden
+            hidden = hidden if some else []
+            parts.append(encode_rows("Metadata", question.version, part, "topics"))
+        body = with_rows("Metadata", question.version, response, "topics", rows, parts)
+        return self._keep_bytes(question, b"".join(body))
 
     def _refusal(
         self, topics: Iterable[messages.MetadataRequest.MetadataRequestTopic], code: int
@@ -153,7 +224,13 @@ class Metadata:
     def _keep(self, question: _Question, response: messages.MetadataResponse) -> _Response:
         if question.session is not None:
             return response
-        body = message_codec("MetadataResponse", question.version).encode(response)
+        return self._keep_bytes(
+            question, message_codec("MetadataResponse", question.version).encode(response)
+        )
+
+    def _keep_bytes(self, question: _Question, body: bytes) -> EncodedResponse:
+        if question.session is not None:
+            return EncodedResponse([body])
         if (
             len(self._answers) >= METADATA_ANSWERS_KEPT
             or self._answers_bytes + len(body) > METADATA_ANSWERS_KEPT_BYTES

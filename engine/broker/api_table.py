@@ -118,7 +118,8 @@ def _typed(row: Any) -> tuple[int, str]:
     return row.resource_type, row.resource_name
 
 
-#: What is served a few rows at a time when a request has many.
+#: What is served a few rows at a time when a request has many. A change of settings is written, and
+#: synced, for each row.
 _ROWS = {
     rows.api_name: rows
     for rows in (
@@ -127,8 +128,8 @@ _ROWS = {
         Rows("DescribeProducers", "topics", "topics", _named),
         Rows("DeleteRecords", "topics", "topics", _named),
         Rows("DescribeConfigs", "resources", "results", _typed),
-        Rows("AlterConfigs", "resources", "responses", _typed),
-        Rows("IncrementalAlterConfigs", "resources", "responses", _typed),
+        Rows("AlterConfigs", "resources", "responses", _typed, at_once=1),
+        Rows("IncrementalAlterConfigs", "resources", "responses", _typed, at_once=1),
     )
 }
 
@@ -245,7 +246,7 @@ def topic_rows(deps: ApiDeps) -> list[Row]:
     delete = DeleteTopics(controller, admin, metadata_cache, is_enabled=config.delete_topic_enable)
     rule = Rule.PER_RESOURCE
     return [
-        Row("Metadata", Metadata(metadata_cache, auto_create).handle, rule),
+        Row("Metadata", Metadata(metadata_cache, deps.turns, auto_create).handle, rule),
         Row("CreateTopics", CreateTopics(controller, admin).handle, rule),
         Row("CreatePartitions", CreatePartitions(controller, admin).handle, rule),
         Row("DeleteTopics", delete.handle, rule),

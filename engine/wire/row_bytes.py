@@ -1,9 +1,10 @@
-"""The rows that a message ends with, encoded apart from it, and put behind it again.
+"""The rows of a message, encoded apart from it, and put into it again.
 
 ```
-head │ count │ rows …            count: int32, or from the first flexible version on n + 1 as varint
-head │ count │ rows … │ 0        … and behind the rows no tagged fields
+head │ count │ rows … │ fields of fixed size │ 0
 ```
+
+The count is an int32, or n + 1 as a varint in flexible versions; these have no tagged fields (0).
 """
 
 from __future__ import annotations
@@ -12,19 +13,18 @@ import copy
 from typing import Any
 
 from engine.wire.codec import MessageCodec, message_codec
+from engine.wire.layout import FIXED
 from engine.wire.writer import varint_bytes
 
 _INT32_BYTES = 4
 
 
 def encode_rows(api_name: str, version: int, message: Any, field: str) -> bytes:
-    """Return the bytes of a response's rows, which are its last field."""
+    """Return the bytes of a response's rows: those of an array with fixed fields behind it."""
     codec = message_codec(f"{api_name}Response", version)
-    last = codec.layout.placed("positional")[-1]
-    assert (last.attribute, last.is_array) == (field, True), (api_name, field)
     empty = copy.copy(message)
     setattr(empty, field, [])
-    tail_bytes = int(codec.layout.flexible)
+    tail_bytes = _tail_bytes(codec, field)
     head_bytes = len(codec.encode(empty)) - len(_count_bytes(codec, 0)) - tail_bytes
     whole = codec.encode(message)
     start = head_bytes + len(_count_bytes(codec, len(getattr(message, field))))
@@ -32,14 +32,22 @@ def encode_rows(api_name: str, version: int, message: Any, field: str) -> bytes:
 
 
 def with_rows(
-    api_name: str, version: int, message: Any, count: int, parts: list[bytes]
+    api_name: str, version: int, message: Any, field: str, row_count: int, parts: list[bytes]
 ) -> list[bytes]:
-    """Return a response that has no rows, with so many that are encoded."""
+    """Return a response whose array is empty, with so many rows in it that are encoded."""
     codec = message_codec(f"{api_name}Response", version)
     empty = codec.encode(message)
-    tail = b"\0" if codec.layout.flexible else b""
-    head = empty[: len(empty) - len(tail) - len(_count_bytes(codec, 0))]
-    return [head + _count_bytes(codec, count), *parts, tail]
+    tail_at = len(empty) - _tail_bytes(codec, field)
+    head = empty[: tail_at - len(_count_bytes(codec, 0))]
+    return [head + _count_bytes(codec, row_count), *parts, empty[tail_at:]]
+
+
+def _tail_bytes(codec: MessageCodec, field: str) -> int:
+    fields = codec.layout.placed("positional")
+    attributes = [each.attribute for each in fields]
+    behind = fields[attributes.index(field) + 1 :]
+    assert all(each.type in FIXED and not each.is_array for each in behind), (codec, field)
+    return sum(FIXED[each.type].size for each in behind) + codec.layout.flexible
 
 
 def _count_bytes(codec: MessageCodec, count: int) -> bytes:

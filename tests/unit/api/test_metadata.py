@@ -8,9 +8,19 @@ import pytest
 
 from engine.api.exchange import EncodedResponse
 from engine.api.metadata import Metadata
+from engine.host.memory import ManualClock
+from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
-from engine.limits import METADATA_ANSWERS_KEPT
-from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache
+from engine.host.turns import LoopTurns
+from engine.limits import METADATA_ANSWERS_KEPT, METADATA_TOPICS_AT_ONCE, SHARE_MS_MAX
+from engine.model import TopicPartition
+from engine.replication.metadata_cache import (
+    BrokerNode,
+    Endpoint,
+    MetadataCache,
+    PartitionMetadata,
+)
+from engine.wire.codec import message_codec
 from engine.wire.structs import message_class
 from tests.unit.api.asking import (
     CLICKS_ID,
@@ -23,6 +33,8 @@ from tests.unit.api.asking import (
 )
 
 INT_MIN = -(1 << 31)
+CLOCK = ManualClock()
+TURNS = LoopTurns(MemoryTimers(CLOCK), CLOCK)
 
 
 def topic(name: str | None = None, topic_id: bytes = bytes(16)) -> Any:
@@ -47,7 +59,7 @@ class Maker:
 
 def asked(version: int, names: tuple[str, ...] | None, **fields: Any) -> Any:
     topics = None if names is None else named(*names)
-    return ask(Metadata(cluster()), "Metadata", version, topics=topics, **fields)
+    return ask(Metadata(cluster(), TURNS), "Metadata", version, topics=topics, **fields)
 
 
 def errors(reply: Any) -> dict[str, int]:
@@ -94,7 +106,7 @@ def test_internal_topics_are_marked() -> None:
 
 def test_no_topic_is_called_unknown_before_a_controller_has_spoken() -> None:
     told_nothing = MetadataCache(1, CLUSTER_ID)
-    reply = ask(Metadata(told_nothing), "Metadata", 12, topics=named("clicks", "a b"))
+    reply = ask(Metadata(told_nothing, TURNS), "Metadata", 12, topics=named("clicks", "a b"))
     assert {"clicks": 5, "a b": 17} == errors(reply)
     assert 3 == errors(asked(12, ("nowhere",)))["nowhere"]
 
@@ -114,7 +126,7 @@ def test_a_partition_without_leader_says_so() -> None:
 def test_a_leader_without_the_listener_has_an_error_of_its_own_from_version_6_on(
     version: int, code: int
 ) -> None:
-    handler = Metadata(cluster())
+    handler = Metadata(cluster(), TURNS)
     reply = ask(handler, "Metadata", version, OUTSIDE, topics=named("clicks"))
     of_second = reply.topics[0].partitions[1]
     assert (code, -1) == (of_second.error_code, of_second.leader_id)
@@ -133,7 +145,7 @@ def test_version_0_leaves_out_replicas_that_are_down() -> None:
 
 
 def test_topics_are_found_by_id_and_unknown_ids_come_back() -> None:
-    handler, other = Metadata(cluster()), b"\7" * 16
+    handler, other = Metadata(cluster(), TURNS), b"\7" * 16
     asked_for = [topic(topic_id=CLICKS_ID), topic(topic_id=other), topic("orders")]
     reply = ask(handler, "Metadata", 12, topics=asked_for)
     assert [(100, None, other), (0, "clicks", CLICKS_ID)] == [
@@ -143,7 +155,7 @@ def test_topics_are_found_by_id_and_unknown_ids_come_back() -> None:
 
 @pytest.mark.parametrize("asked_for", [topic(topic_id=CLICKS_ID), topic("clicks", CLICKS_ID)])
 def test_ids_before_version_12_are_refused(asked_for: Any) -> None:
-    reply = ask(Metadata(cluster()), "Metadata", 10, topics=[asked_for])
+    reply = ask(Metadata(cluster(), TURNS), "Metadata", 10, topics=[asked_for])
     (refused,) = reply.topics
     assert (42, CLICKS_ID) == (refused.error_code, refused.topic_id)
     assert [] == reply.brokers
@@ -151,7 +163,7 @@ def test_ids_before_version_12_are_refused(asked_for: Any) -> None:
 
 @pytest.mark.parametrize(("version", "code"), [(10, 42), (11, 42), (12, -1)])
 def test_a_topic_without_name_and_id_is_refused(version: int, code: int) -> None:
-    reply = ask(Metadata(cluster()), "Metadata", version, topics=[topic(None)])
+    reply = ask(Metadata(cluster(), TURNS), "Metadata", version, topics=[topic(None)])
     assert [code] == [each.error_code for each in reply.topics]
 
 
@@ -161,7 +173,7 @@ def test_unknown_and_bad_names_are_told_apart() -> None:
 
 def test_a_topic_that_was_made_just_now_has_no_leader_yet() -> None:
     maker = Maker(taken=36, late=7, refused=38)
-    handler = Metadata(cluster(), maker)
+    handler = Metadata(cluster(), TURNS, maker)
     names = ("fresh", "taken", "late", "refused", "no/good", "clicks")
     reply = ask(handler, "Metadata", 12, topics=named(*names))
     assert [["fresh", "taken", "late", "refused"]] == maker.asked
@@ -172,7 +184,7 @@ def test_a_topic_that_was_made_just_now_has_no_leader_yet() -> None:
 
 def test_topics_are_made_only_where_the_request_allows_it() -> None:
     maker = Maker()
-    handler = Metadata(cluster(), maker)
+    handler = Metadata(cluster(), TURNS, maker)
     forbidden = ask(handler, "Metadata", 4, topics=named("fresh"), allow_auto_topic_creation=False)
     assert {"fresh": 3} == errors(forbidden)
     assert [] == maker.asked
@@ -183,7 +195,7 @@ def test_topics_are_made_only_where_the_request_allows_it() -> None:
 
 def test_only_bad_names_make_nothing() -> None:
     maker = Maker()
-    reply = ask(Metadata(cluster(), maker), "Metadata", 12, topics=named("no/good"))
+    reply = ask(Metadata(cluster(), TURNS, maker), "Metadata", 12, topics=named("no/good"))
     assert {"no/good": 17} == errors(reply)
     assert [] == maker.asked
 
@@ -213,7 +225,7 @@ def body(handler: Metadata, name: str, listener: str = INSIDE) -> bytes:
 
 def test_an_answer_is_kept_until_what_is_known_changes() -> None:
     cache = cluster()
-    handler = Metadata(cache)
+    handler = Metadata(cache, TURNS)
     first = body(handler, "clicks")
     assert body(handler, "clicks") is first
     assert body(handler, "clicks", OUTSIDE) != first
@@ -223,7 +235,7 @@ def test_an_answer_is_kept_until_what_is_known_changes() -> None:
 
 
 def test_what_is_kept_has_a_bound() -> None:
-    handler = Metadata(cluster())
+    handler = Metadata(cluster(), TURNS)
     first = body(handler, "clicks")
     for number in range(METADATA_ANSWERS_KEPT):
         body(handler, f"ghost{number}")
@@ -235,9 +247,97 @@ def test_what_is_kept_has_a_bound() -> None:
 def test_a_broker_tells_of_itself_until_a_controller_tells_of_others(version: int) -> None:
     cache = MetadataCache(1, CLUSTER_ID)
     cache.own = BrokerNode(1, (Endpoint(INSIDE, "one", 9092),))
-    handler = Metadata(cache)
+    handler = Metadata(cache, TURNS)
     (told,) = ask(handler, "Metadata", version, topics=named("t")).brokers
     assert (1, "one", 9092) == (told.node_id, told.host, told.port)
     cache.update(2, [BrokerNode(2, (Endpoint(INSIDE, "two", 9092),))], {}, {})
     reply = ask(handler, "Metadata", version, topics=named("t"))
     assert [2] == [each.node_id for each in reply.brokers]
+
+
+class ManyTopics:
+    """A handler of a cluster with more topics than are answered at once, whose turns are short."""
+
+    def __init__(self) -> None:
+        self.clock = LookedAt()
+        self.timers = MemoryTimers(self.clock)
+        self.cache = cluster()
+        self.names = [f"many-{number}" for number in range(2 * METADATA_TOPICS_AT_ONCE)]
+        self.update(leader_epoch=1)
+        self.handler = Metadata(self.cache, LoopTurns(self.timers, self.clock))
+
+    def update(self, leader_epoch: int) -> None:
+        """Let all of them have this leader epoch."""
+        state = PartitionMetadata(1, leader_epoch, (1, 2), leader_epoch, (1, 2))
+        self.cache.update(
+            1,
+            list(self.cache.brokers.values()),
+            {TopicPartition(name, 0): state for name in self.names},
+            {},
+        )
+
+    def ask(self, names: list[str] | None, version: int = 12) -> Any:
+        request = message_class("MetadataRequest")(topics=None if names is None else named(*names))
+        return self.handler.handle(request, exchange_of("Metadata", version))
+
+    @staticmethod
+    def rows(handled: Any, version: int = 12) -> list[Any]:
+        response = handled.result() if isinstance(handled, Promise) else handled
+        body = b"".join(response.parts)
+        return list(message_codec("MetadataResponse", version).decode(body).topics)
+
+
+class LookedAt(ManualClock):
+    """A clock that goes on by a share whenever somebody looks at it."""
+
+    def monotonic_ms(self) -> int:
+        self.advance(SHARE_MS_MAX)
+        return super().monotonic_ms()
+
+
+@pytest.mark.parametrize("version", [0, 1, 8, 10, 12])
+def test_thousands_of_topics_are_answered_in_several_turns(version: int) -> None:
+    stage = ManyTopics()
+    handled = stage.ask([] if version == 0 else None, version)
+    assert not handled.is_kept
+    turns: list[bool] = []
+    stage.timers.call_soon(lambda: turns.append(handled.is_kept))
+    stage.timers.run_until_idle()
+    assert [False] == turns
+    assert {"clicks", *stage.names} <= {row.name for row in stage.rows(handled, version)}
+
+
+def test_an_answer_in_several_turns_is_of_one_version_of_the_metadata() -> None:
+    stage = ManyTopics()
+    handled = stage.ask(stage.names)
+    stage.timers.call_soon(lambda: stage.update(leader_epoch=2))
+    stage.timers.run_until_idle()
+    epochs = {row.partitions[0].leader_epoch for row in stage.rows(handled)}
+    assert {2} == epochs
+
+
+def test_an_answer_that_is_overtaken_again_and_again_is_made_at_once() -> None:
+    stage = ManyTopics()
+    handled = stage.ask(stage.names)
+    epoch = 2
+
+    def change() -> None:
+        nonlocal epoch
+        if not handled.is_kept:
+            stage.update(epoch)
+            epoch += 1
+            stage.timers.call_soon(change)
+
+    stage.timers.call_soon(change)
+    stage.timers.run_until_idle()
+    assert 1 == len({row.partitions[0].leader_epoch for row in stage.rows(handled)})
+
+
+def test_all_who_ask_the_same_meanwhile_get_the_answer_that_is_being_made() -> None:
+    stage = ManyTopics()
+    asked_first = [stage.ask(None) for _ in range(3)]
+    stage.timers.run_until_idle()
+    bodies = [handled.result().parts[0] for handled in asked_first]
+    assert bodies[0] is bodies[1] is bodies[2]
+    # And then it is kept.
+    assert bodies[0] is stage.ask(None).parts[0]

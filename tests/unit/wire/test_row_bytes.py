@@ -37,10 +37,25 @@ def test_the_parts_of_a_response_are_the_whole(version: int, count: int) -> None
     empty = copy.copy(whole)
     empty.topics = []
     expected = message_codec("ListOffsetsResponse", version).encode(whole)
-    assert expected == b"".join(with_rows("ListOffsets", version, empty, count, parts))
+    assert expected == b"".join(with_rows("ListOffsets", version, empty, "topics", count, parts))
 
 
-def test_rows_that_are_not_the_last_field_are_refused() -> None:
-    response = message_class("ProduceResponse")()
+@pytest.mark.parametrize("version", range(13))
+def test_fields_of_fixed_size_may_stand_behind_the_rows(version: int) -> None:
+    made = message_class("MetadataResponse")
+    node = made.MetadataResponseBroker(node_id=1, host="h", port=1)
+    topics = [made.MetadataResponseTopic(name=f"t{n}") for n in range(200)]
+    whole = made(brokers=[node], controller_id=1, topics=topics)
+    if 8 <= version <= 10:
+        whole.cluster_authorized_operations = 0x01020304
+    empty = copy.copy(whole)
+    empty.topics = []
+    part = encode_rows("Metadata", version, whole, "topics")
+    expected = message_codec("MetadataResponse", version).encode(whole)
+    assert expected == b"".join(with_rows("Metadata", version, empty, "topics", 200, [part]))
+
+
+def test_fields_without_a_size_may_not_stand_behind_the_rows() -> None:
+    response = message_class("MetadataResponse")()
     with pytest.raises(AssertionError):
-        encode_rows("Produce", 9, response, "responses")
+        encode_rows("Metadata", 9, response, "brokers")
