@@ -14,6 +14,7 @@ Source: Kafka's TimeIndex; LOG-5, L5.
 from __future__ import annotations
 
 import struct
+import sys
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -153,13 +154,13 @@ def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
     whole = len(content) - len(content) % ENTRY_BYTES
     # Most of a preallocated file is zero: leave that part out before entries are looked at.
     filled = len(bytes(memoryview(content)[:whole]).rstrip(b"\0"))
-    for timestamp, relative in _ENTRY.iter_unpack(
-        memoryview(content)[: -(-filled // ENTRY_BYTES) * ENTRY_BYTES]
-    ):
-        if not timestamp and not relative and len(index):
-            break
-        index.timestamps.append(timestamp)
-        index.relative_offsets.append(relative)
+    words = array("i")
+    words.frombytes(memoryview(content)[: -(-filled // ENTRY_BYTES) * ENTRY_BYTES])
+    swap_to_big_endian(words)
+    index.timestamps, index.relative_offsets = _timestamps_of(words), words[2::3]
+    count = _count_before_zeros(index)
+    del index.timestamps[count:]
+    del index.relative_offsets[count:]
     if not len(index) and whole == ENTRY_BYTES:
         # A file of one entry holds one, even if it says 1970; a larger one of zeros is padding.
         index.timestamps.append(0)
@@ -168,6 +169,29 @@ def parse_time_index(content: Buffer, base_offset: int) -> TimeIndex:
     index.hides_entries = filled > len(index) * ENTRY_BYTES
     index.leftover_bytes = len(content) - whole
     return index
+
+
+def _timestamps_of(words: array[int]) -> array[int]:
+    """Return the timestamps of entries that are taken apart into words of the machine's order."""
+    high_at = 1 if sys.byteorder == "little" else 0
+    halves = array("i", bytes(len(words) // 3 * 8))
+    halves[high_at::2] = words[0::3]
+    halves[1 - high_at :: 2] = words[1::3]
+    return array("q", halves.tobytes())
+
+
+def _count_before_zeros(index: TimeIndex) -> int:
+    """Return how many entries lie before the first all-zero one with a number above 0."""
+    timestamps, number = index.timestamps, 1
+    while number < len(timestamps):
+        try:
+            number = timestamps.index(0, number)
+        except ValueError:
+            break
+        if not index.relative_offsets[number]:
+            return number
+        number += 1
+    return len(timestamps)
 
 
 def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffset | None:

@@ -606,3 +606,11 @@ def test_idle_producers_are_forgotten() -> None:
     log.append_as_leader(sent_by(1, 0), 0, NOW_MS)
     assert log.producers.remove_expired(now_ms=NOW_MS + 49, expiration_ms=50) == 0
     assert log.producers.remove_expired(now_ms=NOW_MS + 50, expiration_ms=50) == 1
+
+
+def test_a_restart_leaves_no_snapshot_of_what_was_before() -> None:
+    log = new_log()
+    fill(log, [3])
+    log.snapshots.write(3, ())
+    log.restart_at(50, NOW_MS)
+    assert [] == log.snapshots.offsets
