@@ -11,7 +11,8 @@ of the file. Kafka maps the files and leaves that to the page cache.
 
 from __future__ import annotations
 
-from threading import Lock
+from functools import partial
+from threading import RLock
 from typing import Protocol
 from weakref import ReferenceType, ref
 
@@ -33,7 +34,8 @@ class IndexMemory:
 
     def __init__(self, bytes_max: int = LOADED_INDEXES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        self._lock = Lock()
+        # Entered again where a segment is collected while it is held.
+        self._lock = RLock()
         self._loaded: dict[int, tuple[ReferenceType[IndexedSegment], int]] = {}
         #: The bytes of all that is noted.
         self.size_bytes = 0
@@ -42,7 +44,7 @@ class IndexMemory:
         """Note what the indexes of a segment take by now, and drop others beyond the bound."""
         with self._lock:
             self._forget(id(segment))
-            reference = ref(segment)
+            reference = ref(segment, partial(self._collected, id(segment)))
             self._loaded[id(segment)] = (reference, size_bytes + _OBJECT_BYTES)
             self.size_bytes += size_bytes + _OBJECT_BYTES
             dropped = []
@@ -56,6 +58,12 @@ class IndexMemory:
         """Leave out a segment that is gone."""
         with self._lock:
             self._forget(id(segment))
+
+    def _collected(self, key: int, reference: ReferenceType[IndexedSegment]) -> None:
+        with self._lock:
+            noted, _ = self._loaded.get(key, (None, 0))
+            if noted is reference:
+                self._forget(key)
 
     def _forget(self, key: int) -> IndexedSegment | None:
         reference, size_bytes = self._loaded.pop(key, (None, 0))
