@@ -10,7 +10,7 @@ close  7 logs closed   8 checkpoints written   9 .kafka_cleanshutdown written   
 
 A log that could not be opened keeps its lines in all checkpoints: once it is repaired, it goes on
 with its start, its high watermark, and from where it was flushed and cleaned. (Kafka has no such
-log: the directory goes offline with it.)
+log: its directory goes offline, or the broker stops.)
 
 An I/O error takes this directory offline and no other (D20): it is not read or written any more,
 its lock stays, and at the next start its logs are recovered.
