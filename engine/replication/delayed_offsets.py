@@ -81,8 +81,7 @@ class DelayedOffsets(DelayedOperation, Generic[A]):
 
     def drop(self) -> None:
         """Let go of the results and the promise."""
-        self._results, self._required = {}, {}
-        del self.promise
+        del self._results, self._required, self.promise
 
     def results(self) -> dict[TopicPartition, A]:
         """Return the results of a completed operation; what still waited has timed out."""

@@ -103,14 +103,19 @@ class PartitionReader:
         if partition is None:
             return None
         offset, _, leader_epoch, fetched_epoch, _ = spec
+        if leader_epoch != partition.leader_epoch or partition.leader_id != partition.broker_id:
+            return None
         log = partition.log
         end = log.log_end_offset
+        if not log.log_start_offset <= offset <= end:
+            return None
         try:
-            partition.require(leader_epoch, is_leader_required=True)
             # The newest epoch ends with the log.
-            if fetched_epoch != log.latest_epoch and partition.find_divergence(spec) is not None:
-                return None
-            if not log.log_start_offset <= offset <= end:
+            is_parted = (
+                fetched_epoch != log.epochs.latest_epoch
+                and partition.find_divergence(spec) is not None
+            )
+            if is_parted:
                 return None
             return partition.record_follower_fetch(replica_id, spec, end)
         except (ApiError, StorageError):
