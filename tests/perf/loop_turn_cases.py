@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -59,7 +60,8 @@ def _by_topic(
 
 
 def _produce(stage: Stage, _number: int) -> dict[str, Any]:
-    made, records = message_class("ProduceRequest"), sent()
+    # Of now: what is old is rolled and deleted by the next retention check, in the midst of this.
+    made, records = message_class("ProduceRequest"), sent(at_ms=time.time_ns() // 1_000_000)
     data = [made.PartitionProduceData(index=0, records=records)]
     rows = [made.TopicProduceData(name=each, partition_data=data) for each in stage.topics]
     return {"acks": 1, "timeout_ms": 30_000, "topic_data": rows}
