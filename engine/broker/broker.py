@@ -321,7 +321,7 @@ class Broker:
             self.admin_link.ask,
             self.loggers,
             self.storage.moves.move_to,
-            LoopTurns(self.host.timers, self.host.clock),
+            LoopTurns(self.host.timers, self.host.clock, self.host.ends_early),
         )
 
     async def _register(self) -> None:

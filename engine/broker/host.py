@@ -8,6 +8,7 @@ from typing import NamedTuple
 from engine.host.lock_file import LockHeld, acquire
 from engine.host.parallel import RunAll, run_in_order
 from engine.host.ports import Clock, Entropy, Files, Network, SideProcess, Timers, Workers
+from engine.host.turns import never
 from engine.log.log_directory import DirectoryLock, LogDirectoryLocked
 
 
@@ -32,6 +33,8 @@ class BrokerHost(NamedTuple):
     start_process: Callable[[str], SideProcess] | None = None
     #: Runs works that have nothing to do with each other.
     run_all: RunAll = run_in_order
+    #: Whether work in several turns of the loop is to let others go before its time is over.
+    ends_early: Callable[[], bool] = never
 
 
 def real_directory_lock() -> DirectoryLock:

@@ -6,24 +6,34 @@ begin ── work ── is_over? ── await next ── work ── is_over? 
                    their share before; one share in each turn of the loop, however many wait
 ```
 
-A clock that stands still, as that of a simulation within a callback, ends no share.
+A simulation, whose clock stands still within a callback, ends shares by chance (`ends_early`).
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
 from engine.limits import SHARE_MS_MAX
 
 
+def never() -> bool:
+    """Return False: shares end by the clock alone."""
+    return False
+
+
 class LoopTurns:
     """Gives shares of the loop's turns to those who wait, one after the other."""
 
-    def __init__(self, timers: Timers, clock: Clock) -> None:
+    def __init__(
+        self, timers: Timers, clock: Clock, ends_early: Callable[[], bool] = never
+    ) -> None:
         self._timers = timers
         self.clock = clock
+        #: Whether a share is over before its time.
+        self.ends_early = ends_early
         self._waiting: deque[Promise[None]] = deque()
         self._is_due = False
 
@@ -33,7 +43,7 @@ class LoopTurns:
 
     def apart(self) -> LoopTurns:
         """Return turns for work that does not wait for those who wait here."""
-        return LoopTurns(self._timers, self.clock)
+        return LoopTurns(self._timers, self.clock, self.ends_early)
 
     def await_turn(self) -> Promise[None]:
         """Return what is kept when it is the turn of whoever asks."""
@@ -65,7 +75,8 @@ class Share:
 
     def is_over(self) -> bool:
         """Return whether others are to have their turn first."""
-        return self._turns.clock.monotonic_ms() - self._began_ms >= SHARE_MS_MAX
+        turns = self._turns
+        return turns.clock.monotonic_ms() - self._began_ms >= SHARE_MS_MAX or turns.ends_early()
 
     async def next(self) -> None:
         """Wait for the next turn, with a new share."""

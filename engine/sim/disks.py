@@ -32,6 +32,8 @@ class Disk:
     def __init__(self, clock: Clock) -> None:
         self.files = MemoryFiles(clock=clock)
         self.is_full = False
+        #: Whether anything has failed: only then a broker may take a directory offline.
+        self.has_failed_once = False
         #: The directory that failed last.
         self.failed_last = ""
         #: Directories of which nothing can be changed now.
@@ -49,6 +51,7 @@ class Disk:
 
     def stop_after(self, changes: int) -> None:
         """Stop before a change to come, in the middle of whatever is done then."""
+        self.has_failed_once = True
         self.files.stop_at(self.files.operations + changes)
 
     def go_on(self) -> None:
@@ -75,7 +78,7 @@ class Disk:
 
     def fail_directory(self, directory: str) -> None:
         """Fail all changes below a directory."""
-        self.has_failed_sync = True
+        self.has_failed_sync = self.has_failed_once = True
         self.failed_last = directory
         self._failed.add(directory)
         self._refuse()
@@ -94,7 +97,7 @@ class Disk:
 
     def fill(self) -> None:
         """Refuse all that needs room."""
-        self.is_full = True
+        self.is_full = self.has_failed_once = True
         self._refuse()
 
     def make_room(self) -> None:
@@ -104,5 +107,5 @@ class Disk:
 
     def fail_sync(self) -> None:
         """Let the next sync fail."""
-        self.has_failed_sync = True
+        self.has_failed_sync = self.has_failed_once = True
         self.files.fail("sync", errno.EIO)

@@ -36,6 +36,8 @@ RESTART_MS = 1_000
 #: A stop in order that lasts longer ends with a kill.
 _STOP_MS_MAX = 30_000
 _WORK_MS_MAX = 40
+#: How often work in several turns of the loop lets others go first.
+_SHORT_SHARE = 0.3
 
 
 class NodeEvents(Protocol):
@@ -160,6 +162,7 @@ class SimulatedBroker:
             lock,
             lambda: machine.name,
             lambda _count: SlowWorkers(timers, self._random),
+            ends_early=lambda: self._random.random() < _SHORT_SHARE,
         )
 
     def _opened(self, opening: Promise[Broker]) -> None:

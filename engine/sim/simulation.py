@@ -173,9 +173,9 @@ class Simulation:
             watch_phases(node.broker.controller.context, self.invariants.broke)
 
     def gave_up(self, node: SimulatedBroker, reason: str) -> None:
-        """Note a broker that cannot go on; for its disk's sake it may."""
+        """Note a broker that cannot go on; it may if its disk has failed."""
         self.trace.add(node.name, f"gives up: {reason}")
-        if "log directory is offline" not in reason:
+        if "log directory is offline" not in reason or not node.disk.has_failed_once:
             self.invariants.broke("FATAL", f"{node.name}: {reason}")
 
     def lost_writes(self, node: SimulatedBroker) -> None:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from engine.broker.storage import Storage
 from engine.controller import reassignment, replica_machine
 from engine.controller.states import REPLICA_COMES_FROM, ReplicaPhase
 from engine.controller.topic_deletion import TopicDeletion
@@ -32,6 +33,7 @@ from engine.replication.replica_fetcher import ReplicaFetcher
 from engine.sim import node
 from engine.sim.plan import plan_of
 from engine.sim.simulation import run_plan
+from engine.znode.kept_watches import KeptWatches
 from engine.znode.tree import ZnodeTree
 from tests.scripts import loss_faults
 from tests.scripts import test_scripts as planted
@@ -164,6 +166,22 @@ def folders_are_not_synced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryFiles, "sync_dir", lambda self, path: None)
 
 
+def lost_watches_stay_lost(patch: pytest.MonkeyPatch) -> None:
+    """Set no watch again on a new connection to the store."""
+    reconnected = KeptWatches.reconnected
+
+    async def forgetful(self: KeptWatches) -> bool:
+        self._watches.clear()
+        return await reconnected(self)
+
+    patch.setattr(KeptWatches, "reconnected", forgetful)
+
+
+def failed_directories_stay_in_use(patch: pytest.MonkeyPatch) -> None:
+    """Say nothing to the partitions of a log directory that has failed beside another."""
+    patch.setattr(Storage, "_directory_offline", lambda self, *_failure: None)
+
+
 MUTANTS = (
     Mutant(planted.truncating_to_the_watermark, "watermark truncation", "REPL-2, R2"),
     Mutant(planted.the_end_alone, "fast double fail-over", "REPL-2, R1"),
@@ -190,6 +208,8 @@ MUTANTS = (
     Mutant(lost_requests_are_given_up, "the store is away for a moment", "C5"),
     Mutant(failed_orders_stay_secret, "a disk fails amid an order", "D20"),
     Mutant(passed_over_is_known, "an answer that comes too late", "HW-6"),
+    Mutant(lost_watches_stay_lost, "the store resets a connection", "LIVE"),
+    Mutant(failed_directories_stay_in_use, "one directory fails beside another", "D20"),
     Mutant(renamed_before_it_is_synced, "swap crash", "L8"),
     Mutant(folders_are_not_synced, "swap crash", "L8"),
     Mutant(targets_need_not_catch_up, "a move that ends too early", "C6"),

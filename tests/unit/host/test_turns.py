@@ -48,6 +48,13 @@ def test_a_share_is_over_after_its_time() -> None:
     assert share.is_over()
 
 
+def test_a_simulation_ends_shares_before_their_time() -> None:
+    clock, answers = ManualClock(), [False, True, False]
+    turns = LoopTurns(MemoryTimers(clock), clock, lambda: answers.pop(0))
+    share = turns.apart().begin()
+    assert [False, True, False] == [share.is_over() for _ in range(3)]
+
+
 def test_jobs_have_one_share_of_each_turn_in_all() -> None:
     stage = Stage()
     jobs = [drive(stage.job(name, 3)) for name in "abc"]
