@@ -282,6 +282,7 @@ class StandingSession:
             head = head[RESPONSE_HEADER_BYTES:]
         response, self._response = self._response, None
         assert response is not None
+        response.source = None
         response.keep(_joined(head, sent))
         return True
 
@@ -292,6 +293,7 @@ class StandingSession:
         if response is None:
             release_results(results)
             return
+        response.source = None
         partitions = [self._partitions[topic_partition] for topic_partition, _ in results]
         body = self._answer_all(self.session, self.epoch, partitions, results)
         if self._correlation_id is not None:

@@ -45,7 +45,7 @@ class Promise(Generic[T]):
     error: EngineError | None = None
     #: Nobody wants it any more.
     is_abandoned = False
-    #: The work that keeps it, None where that goes on whoever waits.
+    #: The work that keeps it, None where that goes on whoever waits. It holds nothing once it has.
     source: Abandonable | None = None
     _value: Any = None
     _watchers: list[Callable[[], None]] | None = None
@@ -80,8 +80,6 @@ class Promise(Generic[T]):
 
     def _settle(self) -> None:
         self.is_kept = True
-        if self.source is not None:
-            self.source = None
         watchers = self._watchers
         if watchers is not None:
             self._watchers = None

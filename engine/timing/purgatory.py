@@ -152,7 +152,16 @@ class Purgatory(Generic[Op]):
 
         The look must have led to no event; then nothing has happened since.
         """
-        self._list(operation, keys)
+        # As in `_list`, without a call: each request that waits comes here.
+        count = 0
+        for key in keys:
+            watchers = self._watchers.get(key)
+            if watchers is None:
+                self._watchers[key] = {operation: None}
+            else:
+                watchers[operation] = None
+            count += 1
+        self._entry_count += count
         self._wheel.insert(operation)
         if self._entry_count > self._sweep_above:
             self._sweep()
@@ -179,7 +188,8 @@ class Purgatory(Generic[Op]):
             if operation.is_completed:
                 self._strike(watchers, operation)
             elif operation.look(key):
-                self._strike(watchers, operation)
+                if watchers.pop(operation, _GONE) is None:
+                    self._entry_count -= 1
                 if operation.force_complete():
                     completed.append(operation)
         self._drop_if_empty(key, watchers)
