@@ -1,0 +1,89 @@
+"""What an execution makes of each look at a cluster: patience, pauses, strays, orders."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.client.reassignments import OngoingReassignment
+from engine.errors import api_error
+from engine.host.memory import ManualClock
+from engine.kafka_errors import REQUEST_TIMED_OUT
+from engine.model import TopicPartition
+from engine.reassign.execution import PATIENCE_MS, ExecutionNow
+from tests.unit.reassign.moved_cluster import T0, change
+from tests.unit.reassign.scripted_cluster import ScriptedCluster, execution_of, look
+
+T1 = TopicPartition("t", 1)
+MOVE = change(0, (1, 2), (2, 3))
+LATE = api_error(REQUEST_TIMED_OUT, "late")
+
+
+def ignore(_: ExecutionNow) -> None: ...
+
+
+def test_a_cluster_out_of_reach_is_waited_for_and_left_in_the_end() -> None:
+    clock = ManualClock()
+    cluster = ScriptedCluster(clock, LATE)
+    with pytest.raises(type(LATE)):
+        execution_of(clock, cluster, [MOVE]).run(ignore)
+    # One look a second, and one more behind the last of them.
+    assert PATIENCE_MS // 1000 + 2 == cluster.look_count
+
+
+def test_a_cluster_that_is_back_in_time_is_gone_on_with() -> None:
+    clock = ManualClock()
+    done = look({T0: (2, 3)})
+    cluster = ScriptedCluster(clock, *[LATE] * 100, done)
+    assert execution_of(clock, cluster, [MOVE]).run(ignore).is_clean
+
+
+@pytest.mark.parametrize("look_count", [1, 2])
+def test_a_partition_elsewhere_for_a_moment_is_not_given_up(look_count: int) -> None:
+    clock = ManualClock()
+    before, elsewhere = look({T0: (1, 2)}), look({T0: (1, 3)})
+    moving = look({T0: (2, 3, 1)}, {T0: OngoingReassignment((2, 3, 1), (3,), (1,))})
+    cluster = ScriptedCluster(
+        clock, before, before, moving, *[elsewhere] * look_count, look({T0: (2, 3)})
+    )
+    assert execution_of(clock, cluster, [MOVE]).run(ignore).is_clean
+
+
+def test_a_partition_that_stays_elsewhere_ends() -> None:
+    clock = ManualClock()
+    before, elsewhere = look({T0: (1, 2)}), look({T0: (1, 3)})
+    cluster = ScriptedCluster(clock, before, before, *[elsewhere] * 3, look({T0: (2, 3)}))
+    end = execution_of(clock, cluster, [MOVE]).run(ignore)
+    assert {T0: "elsewhere"} == dict(end.how_ended)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "orders"),
+    [((2, 1), [{T0: (1, 2)}]), ((1, 2), []), ((2, 3), [])],
+)
+def test_a_cancel_brings_back_the_order_of_replicas(
+    replicas: tuple[int, ...], orders: list[dict[TopicPartition, tuple[int, ...]]]
+) -> None:
+    clock = ManualClock()
+    cluster = ScriptedCluster(clock, look({T0: replicas, T1: (2, 1)}))
+    not_begun = change(1, (1, 2), (3, 1))
+    execution_of(clock, cluster, [MOVE, not_begun], [T0]).cancel(ignore)
+    assert orders == cluster.submitted
+
+
+@pytest.mark.parametrize(
+    ("under", "reason"),
+    [
+        ((T1,), "t-1 fell under min.insync.replicas"),
+        ((T0, T1), "t-0 and 1 more fell under min.insync.replicas"),
+    ],
+)
+def test_a_pause_names_what_fell_under_min_isr(
+    under: tuple[TopicPartition, ...], reason: str
+) -> None:
+    clock = ManualClock()
+    before = look({T0: (1, 2)})
+    fallen = look({T0: (1, 2)}, under_min_isr=under)
+    pauses: list[str | None] = []
+    cluster = ScriptedCluster(clock, before, fallen, before, look({T0: (2, 3)}))
+    execution_of(clock, cluster, [MOVE]).run(lambda now: pauses.append(now.pause))
+    assert [reason, None] == pauses[:2]
