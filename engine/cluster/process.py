@@ -26,6 +26,7 @@ from engine.errors import EngineError
 from engine.host.coroutine import drive
 from engine.host.descriptors import connections_below, raise_descriptor_limit
 from engine.host.event_loop import EventLoop
+from engine.host.garbage import Garbage
 from engine.host.parallel import run_in_threads
 from engine.host.ports import Files
 from engine.host.processes import LOOK_SIGNAL, STOP_WITH_ALL_SIGNAL
@@ -161,9 +162,12 @@ class Process:
             WalkTakeUp(self.loop, self.clock, start_compiler).begin()
         # What was loaded stays: without it a collection has only requests to look at. What little
         # of it is garbage is not worth the time of a look, which is part of every start.
-        gc.freeze()
-        gc.enable()
-        self.loop.run()
+        garbage = Garbage(gc, self.loop, self.clock)
+        garbage.begin()
+        try:
+            self.loop.run()
+        finally:
+            garbage.end()
 
     def _finish(self, work: Coroutine[Any, None, T]) -> T:
         """Turn the loop until work is done that may wait for a metadata store elsewhere."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -57,3 +58,19 @@ def test_who_gives_up_while_it_serves_is_stopped() -> None:
     with pytest.raises(BrokerGaveUp, match="the disk is gone"):
         process.run(opening, lambda _served: told[0]("the disk is gone"))
     assert served.is_closed
+
+
+def test_a_process_that_serves_keeps_full_collections_short() -> None:
+    process, served = Process(), NoBrokers()
+    before, seen = list(gc.callbacks), list[int]()
+
+    async def opening(_give_up: Callable[[str], None]) -> NoBrokers:
+        return served
+
+    def look() -> None:
+        seen.append(len(gc.callbacks) - len(before))
+        process.loop.stop()
+
+    process.run(opening, lambda _served: process.loop.call_soon(look))
+    assert [1] == seen
+    assert before == gc.callbacks

@@ -1,0 +1,83 @@
+"""Which objects a collection of garbage looks at: those that came since the last full one.
+
+```
+young ──> of a few collections ──> full collection ── survivors ──> frozen: no collection sees them
+                                                                        │ once an hour
+                        all is looked at, also what has been frozen <───┘
+```
+
+Python's full collection walks every object there is, in one turn of the loop: half a second with
+10 000 partitions, in the midst of a request. What has survived one is seldom garbage later, and is
+mostly freed without a collection, by its count of references. What is not, as connections and logs
+of deleted topics, which refer to themselves, waits for the hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from engine.host.ports import Clock, Timers
+from engine.limits import WHOLE_COLLECTION_MS
+
+_FULL = 2
+
+
+class Collector(Protocol):
+    """Python's `gc`, as far as it is needed."""
+
+    #: Are called with "start" or "stop" and facts of a collection.
+    callbacks: list[Callable[[Literal["start", "stop"], dict[str, int]], object]]
+
+    def enable(self) -> None:
+        """Collect when there is much that is new."""
+        ...
+
+    def freeze(self) -> None:
+        """Let no collection look at what there is."""
+        ...
+
+    def unfreeze(self) -> None:
+        """Let the next full collection look at all of it again."""
+        ...
+
+    def collect(self) -> int:
+        """Make a full collection; returns how many objects were garbage."""
+        ...
+
+
+class Garbage:
+    """Keeps full collections short; one for a process, from when it serves."""
+
+    def __init__(self, collector: Collector, timers: Timers, clock: Clock) -> None:
+        self._collector = collector
+        self._timers = timers
+        self._clock = clock
+        self._has_frozen = False
+
+    def begin(self) -> None:
+        """Freeze what there is, without a look, and begin to collect."""
+        self._collector.freeze()
+        self._collector.callbacks.append(self._collected)
+        self._collector.enable()
+        self._come_again()
+
+    def end(self) -> None:
+        """Leave collections as Python makes them."""
+        self._collector.callbacks.remove(self._collected)
+
+    def _collected(self, phase: str, facts: dict[str, int]) -> None:
+        if phase == "stop" and facts["generation"] == _FULL:
+            self._has_frozen = True
+            self._collector.freeze()
+
+    def _come_again(self) -> None:
+        self._timers.call_at(self._clock.monotonic_ms() + WHOLE_COLLECTION_MS, self._look_at_all)
+
+    def _look_at_all(self) -> None:
+        # A process that has nothing to do is not interrupted.
+        if self._has_frozen:
+            self._collector.unfreeze()
+            self._collector.collect()
+            self._has_frozen = False
+        self._come_again()

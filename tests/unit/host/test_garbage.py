@@ -1,0 +1,111 @@
+"""Collections of garbage that look at what is new, and seldom at all."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Literal, TypeAlias, get_args
+
+from engine.host.garbage import Garbage
+from engine.host.memory import ManualClock
+from engine.host.memory_network import MemoryTimers
+from engine.limits import WHOLE_COLLECTION_MS
+
+Phase: TypeAlias = Literal["start", "stop"]
+
+
+class NotedCollector:
+    """Notes what it is asked for; a full collection calls back as Python's does."""
+
+    def __init__(self) -> None:
+        self.callbacks: list[Callable[[Phase, dict[str, int]], object]] = []
+        self.noted: list[str] = []
+
+    def enable(self) -> None:
+        self.noted.append("enable")
+
+    def freeze(self) -> None:
+        self.noted.append("freeze")
+
+    def unfreeze(self) -> None:
+        self.noted.append("unfreeze")
+
+    def collect(self) -> int:
+        self.noted.append("collect")
+        self.run(2)
+        return 0
+
+    def run(self, generation: int) -> None:
+        for phase in get_args(Phase):
+            for callback in self.callbacks:
+                callback(phase, {"generation": generation})
+
+    def taken(self) -> list[str]:
+        noted, self.noted = self.noted, []
+        return noted
+
+
+class Stage:
+    """A process that has begun to serve."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.timers = MemoryTimers(self.clock)
+        self.collector = NotedCollector()
+        self.garbage = Garbage(self.collector, self.timers, self.clock)
+        self.garbage.begin()
+
+    def pass_ms(self, duration_ms: int) -> None:
+        self.clock.advance(duration_ms)
+        self.timers.run_until_idle()
+
+
+def test_what_was_loaded_is_frozen_without_a_look() -> None:
+    stage = Stage()
+    assert ["freeze", "enable"] == stage.collector.taken()
+
+
+def test_what_survives_a_full_collection_is_looked_at_no_more() -> None:
+    stage = Stage()
+    stage.collector.taken()
+    for generation in (0, 1):
+        stage.collector.run(generation)
+    assert [] == stage.collector.taken()
+    stage.collector.run(2)
+    assert ["freeze"] == stage.collector.taken()
+
+
+def test_all_is_looked_at_once_an_hour_where_something_was_frozen() -> None:
+    stage = Stage()
+    stage.collector.run(2)
+    stage.collector.taken()
+    stage.pass_ms(WHOLE_COLLECTION_MS - 1)
+    assert [] == stage.collector.taken()
+    stage.pass_ms(1)
+    assert ["unfreeze", "collect", "freeze"] == stage.collector.taken()
+    stage.pass_ms(WHOLE_COLLECTION_MS)
+    assert [] == stage.collector.taken()
+    stage.collector.run(2)
+    stage.pass_ms(WHOLE_COLLECTION_MS)
+    assert ["freeze", "unfreeze", "collect", "freeze"] == stage.collector.taken()
+
+
+def test_python_lets_survivors_be_frozen_as_its_collection_ends() -> None:
+    clock = ManualClock()
+    garbage = Garbage(gc, MemoryTimers(clock), clock)
+    was_on = gc.isenabled()
+    garbage.begin()
+    try:
+        kept: list[list[object]] = [[] for _ in range(1000)]
+        gc.collect()
+        assert not set(map(id, kept)) & set(map(id, gc.get_objects()))
+        alone: list[object] = []
+        alone.append(alone)
+        assert 1 == len([each for each in gc.get_objects() if each is alone])
+        del alone
+        assert gc.collect() >= 1
+    finally:
+        garbage.end()
+        gc.unfreeze()
+        if not was_on:
+            gc.disable()
