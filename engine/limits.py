@@ -96,6 +96,9 @@ SHARE_MS_MAX = 5
 # with 10,000 partitions. Connections and logs of deleted topics wait for it: twenty objects each.
 WHOLE_COLLECTION_MS = 60 * 60 * 1000
 
+# Objects beyond twice those of the last look that may be frozen before the next: some 20 MB.
+FROZEN_OBJECTS_MAX = 100_000
+
 # What one read takes when IN_FLIGHT_BYTES_MAX is used up: requests of this size are still served,
 # and the rests of as many connections as there may be stay below a quarter of the bound.
 SMALL_READ_BYTES = 1 << 14

@@ -2,14 +2,15 @@
 
 ```
 young ──> of a few collections ──> full collection ── survivors ──> frozen: no collection sees them
-                                                                        │ once an hour
+                                                          once an hour, │ or when they have doubled
                         all is looked at, also what has been frozen <───┘
 ```
 
 Python's full collection walks every object there is, in one turn of the loop: half a second with
 10 000 partitions, in the midst of a request. What has survived one is seldom garbage later, and is
 mostly freed without a collection, by its count of references. What is not, as connections and logs
-of deleted topics, which refer to themselves, waits for the hour.
+of deleted topics, which refer to themselves, waits for the hour; or for as many others, so that no
+client can fill the memory by coming and going.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from engine.host.ports import Clock, Timers
-from engine.limits import WHOLE_COLLECTION_MS
+from engine.limits import FROZEN_OBJECTS_MAX, WHOLE_COLLECTION_MS
 
 _FULL = 2
 
@@ -35,6 +36,10 @@ class Collector(Protocol):
 
     def freeze(self) -> None:
         """Let no collection look at what there is."""
+        ...
+
+    def get_freeze_count(self) -> int:
+        """Return how many objects no collection looks at."""
         ...
 
     def unfreeze(self) -> None:
@@ -54,10 +59,14 @@ class Garbage:
         self._timers = timers
         self._clock = clock
         self._has_frozen = False
+        self._is_due = False
+        #: How many frozen objects are looked at before the hour is over.
+        self._count_max = 0
 
     def begin(self) -> None:
         """Freeze what there is, without a look, and begin to collect."""
         self._collector.freeze()
+        self._note_count()
         self._collector.callbacks.append(self._collected)
         self._collector.enable()
         self._come_again()
@@ -70,6 +79,19 @@ class Garbage:
         if phase == "stop" and facts["generation"] == _FULL:
             self._has_frozen = True
             self._collector.freeze()
+            if self._collector.get_freeze_count() > self._count_max and not self._is_due:
+                # Not here: what allocated an object waits for this.
+                self._is_due = True
+                self._timers.call_soon(self._look_now)
+
+    def _note_count(self) -> None:
+        self._count_max = 2 * self._collector.get_freeze_count() + FROZEN_OBJECTS_MAX
+
+    def _look_now(self) -> None:
+        self._collector.unfreeze()
+        self._collector.collect()
+        self._note_count()
+        self._has_frozen = self._is_due = False
 
     def _come_again(self) -> None:
         self._timers.call_at(self._clock.monotonic_ms() + WHOLE_COLLECTION_MS, self._look_at_all)
@@ -77,7 +99,5 @@ class Garbage:
     def _look_at_all(self) -> None:
         # A process that has nothing to do is not interrupted.
         if self._has_frozen:
-            self._collector.unfreeze()
-            self._collector.collect()
-            self._has_frozen = False
+            self._look_now()
         self._come_again()

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from engine.host.garbage import Garbage
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
-from engine.limits import WHOLE_COLLECTION_MS
+from engine.limits import FROZEN_OBJECTS_MAX, WHOLE_COLLECTION_MS
 
 Phase: TypeAlias = Literal["start", "stop"]
 
@@ -20,12 +20,16 @@ class NotedCollector:
     def __init__(self) -> None:
         self.callbacks: list[Callable[[Phase, dict[str, int]], object]] = []
         self.noted: list[str] = []
+        self.frozen_count = 1000
 
     def enable(self) -> None:
         self.noted.append("enable")
 
     def freeze(self) -> None:
         self.noted.append("freeze")
+
+    def get_freeze_count(self) -> int:
+        return self.frozen_count
 
     def unfreeze(self) -> None:
         self.noted.append("unfreeze")
@@ -88,6 +92,26 @@ def test_all_is_looked_at_once_an_hour_where_something_was_frozen() -> None:
     stage.collector.run(2)
     stage.pass_ms(WHOLE_COLLECTION_MS)
     assert ["freeze", "unfreeze", "collect", "freeze"] == stage.collector.taken()
+
+
+def test_all_is_looked_at_when_what_is_frozen_has_doubled() -> None:
+    stage = Stage()
+    stage.collector.frozen_count = 2 * 1000 + FROZEN_OBJECTS_MAX
+    stage.collector.run(2)
+    stage.timers.run_until_idle()
+    stage.collector.taken()
+    stage.collector.frozen_count += 1
+    stage.collector.run(2)
+    stage.collector.run(2)
+    # Not in the middle of the collection, and once.
+    assert ["freeze", "freeze"] == stage.collector.taken()
+    stage.timers.run_until_idle()
+    assert ["unfreeze", "collect", "freeze"] == stage.collector.taken()
+    # What is left of it is what the next one is measured by.
+    stage.collector.frozen_count = 2 * stage.collector.frozen_count + FROZEN_OBJECTS_MAX
+    stage.collector.run(2)
+    stage.timers.run_until_idle()
+    assert ["freeze"] == stage.collector.taken()
 
 
 def test_python_lets_survivors_be_frozen_as_its_collection_ends() -> None:
