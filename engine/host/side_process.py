@@ -30,15 +30,29 @@ _READ_BYTES_MAX = 1 << 20
 _EXIT_ALONE = 3
 
 
+def _two_pipes(program: str) -> tuple[int, int, int, int]:
+    """Return the ends of two pipes: to read and to write, twice. Raises StorageError.
+
+    Python's descriptors go to no other child: the end of this process is the end of a pipe.
+    """
+    ends: tuple[int, ...] = ()
+    try:
+        ends = os.pipe()
+        read_end, write_end = os.pipe()
+    except OSError as error:
+        for descriptor in ends:
+            os.close(descriptor)
+        raise StorageError(f"cannot start {program}: {error.strerror}") from error
+    return ends[0], ends[1], read_end, write_end
+
+
 class PipedProcess:
     """A side process as its owner has it; for one thread at a time."""
 
     def __init__(self, module: str) -> None:
         """Start a Python module, which calls `serve`. Raises StorageError."""
-        # Python's descriptors go to no other child: the end of this process is the end of a pipe.
-        asked, ask = os.pipe()
-        answers, answer = os.pipe()
         command = python_command(module, str(os.getpid()))
+        asked, ask, answers, answer = _two_pipes(command[0])
         try:
             self.pid = os.posix_spawn(
                 command[0],

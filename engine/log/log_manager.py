@@ -340,7 +340,8 @@ class LogManager:
     def promote_future(self, topic_partition: TopicPartition) -> LocalLog:
         """Put a log that has caught up in the place of the one it was copied from.
 
-        Raises KafkaStorageError when its directory fails at that; the old one then stays.
+        Raises KafkaStorageError when its directory fails at that: before the renames are done the
+        old one stays, afterwards the partition is offline with the directory.
         """
         future = self._futures[topic_partition]
         home = self._home[future.directory]
@@ -360,6 +361,8 @@ class LogManager:
             home.cleaner_points.set(topic_partition, first_dirty)
         with self._guarded(home):
             self._checkpoint(home)
+        if not home.is_online:
+            raise KafkaStorageError(f"{home.path} is offline")
         return future
 
     def _retire(self, log: LocalLog, home: LogDirectory, kind: DirectoryKind) -> str:

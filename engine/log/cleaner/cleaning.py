@@ -120,10 +120,16 @@ class CleaningRun:
 
     @property
     def is_of_use(self) -> bool:
-        """Tell whether the log still has what was read of it, and the result is wanted."""
+        """Tell whether the log still has what was read of it, and the result is wanted.
+
+        Source: LogManager.updateTopicConfig, which aborts the cleaning of a log that is to keep its
+        records from now on.
+        """
         # Records that were cut off are in the map, and must not hide earlier ones.
         is_cut = self.log.cut_count != self._cut_count
-        return not (self.is_stopped or is_cut or any(segment.is_gone for segment in self._at_hand))
+        is_kept_whole = not self.log.config.is_compacted
+        is_gone = any(segment.is_gone for segment in self._at_hand)
+        return not (self.is_stopped or is_cut or is_kept_whole or is_gone)
 
     def ensure_unchanged(self) -> None:
         """Raise CleaningAborted unless the log still has what was read of it."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from engine.errors import CorruptRecord, EngineError, StorageError
+from engine.errors import CorruptRecord, StorageError
 from engine.host.ports import Buffer, Files
 from engine.log.cleaner.batch_filter import (
     BatchFilter,
@@ -183,7 +183,8 @@ class SegmentWork:
             cleaned.sync(with_indexes=True)
             cleaned.keep_modified_ms(files.modified_ms(self._path(group.sources[-1].base_offset)))
             files.sync_dir(directory)
-        except (EngineError, GeneratorExit):
+        except BaseException:
+            # Also at a fault of the code: the log goes on without this cleaning.
             cleaned.close_file()
             remove_cleaned(files, directory, base_offset)
             raise

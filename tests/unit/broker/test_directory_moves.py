@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -204,6 +205,20 @@ def test_a_directory_that_fails_takes_along_what_was_on_its_way_there_and_nothin
     assert [] == cluster.fatal
     assert before == home(cluster)
     assert 0 == cluster.produce(1, 5).code()
+    assert KAFKA_STORAGE_ERROR == moved(cluster, wanted)
+
+
+def test_a_directory_that_fails_as_a_move_to_it_ends_is_offline_and_nothing_else() -> None:
+    cluster = cluster_of()
+    wanted = other(cluster)
+    # The renames work, and the checkpoint that follows does not.
+    end = f"{wanted}/recovery-point-offset-checkpoint.tmp"
+    cluster.disks[1].fail("write", errno.EIO, path_start=end)
+    assert 0 == moved(cluster, wanted)
+    cluster.pass_time(5000)
+    assert [] == cluster.fatal
+    partitions = cluster.brokers[1].storage.replica_manager.partitions
+    assert T0 not in partitions
     assert KAFKA_STORAGE_ERROR == moved(cluster, wanted)
 
 

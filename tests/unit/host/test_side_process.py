@@ -114,3 +114,22 @@ def test_files_are_those_of_the_machine_while_the_owner_is_there(tmp_path: Path)
     assert 5000 == files.modified_ms(path)
     files.remove(path)
     assert not files.exists(path)
+
+
+@pytest.mark.parametrize("works", [0, 1])
+def test_a_machine_without_descriptors_is_an_error_and_loses_none(
+    works: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe, made = os.pipe, list[int]()
+
+    def scarce() -> tuple[int, int]:
+        if len(made) == works:
+            raise OSError(24, "Too many open files")
+        made.append(1)
+        return pipe()
+
+    before = sorted(os.listdir("/proc/self/fd"))
+    monkeypatch.setattr(os, "pipe", scarce)
+    with pytest.raises(StorageError, match="Too many open files"):
+        PipedProcess(MODULE)
+    assert before == sorted(os.listdir("/proc/self/fd"))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from engine.errors import CorruptRecord
 from engine.host.memory import MemoryFiles
+from engine.host.real import RealFiles
 from engine.log import log_config
 from engine.log.cleaner import batch_filter
 from engine.log.cleaner.batch_filter import KeptBatch, opened_bytes_max
@@ -112,6 +116,28 @@ def test_records_without_a_key_go() -> None:
     log.configure(CONFIG)
     clean(closed(log), files)
     assert [(1, b"a", b"2")] == pairs_of(log)
+
+
+@pytest.mark.parametrize("fault", [TypeError("ours"), MemoryError(), OSError(24, "full")])
+def test_a_fault_leaves_no_cleaned_file_open(
+    fault: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, folder = RealFiles(), tmp_path / "t-0"
+    log, _ = open_log(files, CONFIG, directory=str(folder))
+    put(log, (b"k", b"1"))
+    put(log, (b"k", b"2"))
+    log.roll(NOW_MS)
+
+    def fail(_self: object, _batch: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(batch_filter.BatchFilter, "keep", fail)
+    with pytest.raises(type(fault)):
+        clean(log, files)
+    assert [] == [path.name for path in folder.iterdir() if ".cleaned" in path.name]
+    opened = [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")]
+    assert [] == [path for path in opened if path.startswith(str(folder)) and ".cleaned" in path]
+    log.close_files()
 
 
 def test_aborted_records_go_and_hide_nothing() -> None:

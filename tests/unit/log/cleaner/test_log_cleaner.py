@@ -580,3 +580,22 @@ def test_a_cleaning_under_way_is_told_with_its_counts() -> None:
     late.run()
     assert now.counts.read_records == 2
     assert {} == stage.cleaner.cleanings_now()
+
+
+def test_a_log_that_is_to_keep_its_records_is_not_cleaned_to_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = Stage()
+    log = stage.log(T0, b"1", b"2", b"3")
+    offload = stage.host.tasks.offload
+    held: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(stage.host.tasks, "offload", lambda *work: held.append(work))
+    stage.cleaner.look()
+    assert [T0] == list(stage.cleaner.under_way)
+    stage.host.configs["t"] = CONFIG._replace(is_compacted=False, is_deleting=True)
+    stage.logs.reconfigure("t")
+    monkeypatch.setattr(stage.host.tasks, "offload", offload)
+    for work in held:
+        offload(*work)
+    stage.run_due()
+    assert [b"1", b"2", b"3"] == values(log)
