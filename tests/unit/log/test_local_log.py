@@ -23,7 +23,12 @@ from engine.log.log_reader import (
     MAX_TIMESTAMP,
     collect_aborted,
 )
-from engine.log.log_types import OffsetOutOfRange, RecordListTooLarge, UnexpectedAppendOffset
+from engine.log.log_types import (
+    AppendInfo,
+    OffsetOutOfRange,
+    RecordListTooLarge,
+    UnexpectedAppendOffset,
+)
 from engine.log.producer_state import AppendOrigin, InvalidProducerEpoch, OutOfOrderSequence
 from engine.log.retention import RetentionReason
 from engine.log.tasks import InlineTasks
@@ -614,3 +619,13 @@ def test_a_restart_leaves_no_snapshot_of_what_was_before() -> None:
     log.snapshots.write(3, ())
     log.restart_at(50, NOW_MS)
     assert [] == log.snapshots.offsets
+
+
+def test_a_producer_of_id_0_is_checked_on_the_fast_path_too() -> None:
+    log, _ = open_log(MemoryFiles())
+    first = log.append_usual(sent_by(0, 0, 2), 0, NOW_MS)
+    assert isinstance(first, AppendInfo)
+    again = log.append_usual(sent_by(0, 0, 2), 0, NOW_MS)
+    # Either it says that it is a duplicate, or it leaves the batch to the general path.
+    assert again is None or (isinstance(again, AppendInfo) and again.is_duplicate)
+    assert 2 == log.log_end_offset

@@ -77,6 +77,11 @@ def test_refusals_are_typed(server: LoopServer, client: KazooZnodeClient) -> Non
         run(client.get("a"))
     with pytest.raises(ZnodeLimitExceeded):
         run(client.set("/a", bytes(1 << 20) + b"x"))
+    # Within a transaction too: a real server would cut the connection.
+    with pytest.raises(ZnodeLimitExceeded):
+        run(client.multi([Check("/a", 0), SetData("/a", bytes(1 << 20) + b"x")]))
+    with pytest.raises(InvalidZnodePath):
+        run(client.multi([Create("a")]))
 
 
 def test_a_multi_is_done_whole_or_not_at_all(server: LoopServer, client: KazooZnodeClient) -> None:
