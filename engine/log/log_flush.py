@@ -89,7 +89,7 @@ class LogFlush:
 
     def _flush_all(self, now_ms: int) -> None:
         end = self._end_offset()
-        segments = self._segments.between(self.recovery_point, end)
+        segments = self._segments_up_to(end)
         snapshots = self._snapshots.unsynced
         self._sync(segments, snapshots)
         self._snapshots.note_synced(snapshots)
@@ -98,23 +98,35 @@ class LogFlush:
     def flush_beside(self, offset: int, now_ms: int) -> None:
         """Make all below `offset` durable on a worker thread, and the snapshots there are."""
         snapshots = self._snapshots.unsynced
-        segments = self._segments.between(self.recovery_point, offset)
+        segments = self._segments_up_to(offset)
         number = max(self._under_way, default=0) + 1
         self._under_way[number] = offset
-        for segment in segments:
+        faults: list[BaseException] = []
+        for segment, _ in segments:
             segment.borrow()
 
+        def work() -> None:
+            try:
+                self._sync(segments, snapshots)
+            except StorageError:
+                raise
+            except BaseException as fault:
+                # Raised on the loop, once the segments are given back.
+                faults.append(fault)
+
         def done(failure: StorageError | None) -> None:
-            for segment in segments:
+            for segment, _ in segments:
                 segment.give_back()
             flushed_offset = self._under_way.pop(number)
+            if faults:
+                raise faults[0]
             if failure is None:
                 self._snapshots.note_synced(snapshots)
                 self._mark_flushed(flushed_offset, now_ms)
             else:
                 self._hooks.on_failure(failure)
 
-        self._hooks.tasks.offload("flush-log", lambda: self._sync(segments, snapshots), done)
+        self._hooks.tasks.offload("flush-log", work, done)
 
     def lower_to(self, offset: int) -> None:
         """Follow the log's end down at a truncation."""
@@ -134,10 +146,19 @@ class LogFlush:
             self._files.rename(self.directory, directory)
             self.directory = directory
 
-    def _sync(self, segments: Iterable[Segment], snapshots: Iterable[int]) -> None:
+    def _segments_up_to(self, offset: int) -> list[tuple[Segment, bool]]:
+        """Return the segments to sync below `offset`, and of each whether its indexes are written.
+
+        For the loop: on it alone the list of segments is whole, between its changes.
+        """
         active = self._segments.active
-        for segment in segments:
-            segment.sync(with_indexes=segment is not active)
+        segments = self._segments.between(self.recovery_point, offset)
+        return [(segment, segment is not active) for segment in segments]
+
+    def _sync(self, segments: Iterable[tuple[Segment, bool]], snapshots: Iterable[int]) -> None:
+        """Sync what the loop has chosen. May run on a worker thread."""
+        for segment, with_indexes in segments:
+            segment.sync(with_indexes=with_indexes)
         self._snapshots.sync(snapshots)
         if self._has_new_names:
             self.sync_names()

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from threading import Thread
 
+import pytest
+
 from engine.host.memory import MemoryFiles
+from engine.host.ports import File
 from engine.log.producer_snapshot import read_producer_snapshot
 from tests.unit.log.hooks import hooks_of
 from tests.unit.log.managing import T0, A, Host
@@ -155,3 +158,55 @@ def test_a_snapshot_that_is_written_again_during_its_sync_is_synced_again() -> N
     log.append_as_leader(sent_by(1, 10, 1), 0, NOW_MS)
     log.flush(NOW_MS)
     assert [SNAPSHOT, SNAPSHOT] == files.synced_snapshots
+
+
+class CreatingFiles(MemoryFiles):
+    """A disk on which worker threads go on while a file is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.works: list[Callable[[], None]] = []
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        while create and self.works:
+            self.works.pop()()
+        return super().open(path, write=write, create=create)
+
+
+def test_a_flush_may_run_while_a_log_that_restarts_has_no_segment() -> None:
+    files, tasks = CreatingFiles(), HeldTasks()
+    log, _ = open_log(files, SMALL, hooks_of(tasks))
+    fill(log, [10])
+    log.roll(NOW_MS)
+    rolled = log.segments.first
+    files.works = [tasks.held.pop()]
+    log.restart_at(50, NOW_MS)
+    assert [] == files.works
+    assert 0 == rolled._log_borrows
+
+
+class FaultyFiles(MemoryFiles):
+    """A disk whose next sync of a .log meets a fault of our own."""
+
+    fault: BaseException | None = None
+
+    def act(self, operation: str, path: str) -> int:
+        if operation == "sync" and path.endswith(".log") and self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
+        return super().act(operation, path)
+
+
+def test_a_flush_that_ends_with_a_fault_gives_its_segments_back() -> None:
+    files, tasks = FaultyFiles(), HeldTasks()
+    log, _ = open_log(files, SMALL, hooks_of(tasks))
+    fill(log, [10])
+    log.roll(NOW_MS)
+    files.fault = ArithmeticError("ours")
+    with pytest.raises(ArithmeticError):
+        tasks.held.pop()()
+    assert (0, {}) == (log.segments.first._log_borrows, log._flush._under_way)
+    assert 0 == log.recovery_point
+    fill(log, [10])
+    log.flush(NOW_MS)
+    assert 20 == log.recovery_point
