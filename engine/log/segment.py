@@ -430,13 +430,13 @@ class Segment:
         if self.largest.timestamp >= 0 and self.largest.offset >= self.time_index.last_entry.offset:
             self.time_index.maybe_append(*self.largest)
         self.write_indexes()
-        self._note_loaded()
 
     def write_indexes(self) -> None:
-        """Write both indexes to size; they are durable after `sync`."""
+        """Write both indexes to size; they are durable after `sync`, and may be dropped."""
         self._rewrite(self.path(FileKind.INDEX), self.index.encode())
         self._rewrite(self.path(FileKind.TIMEINDEX), self.time_index.encode())
         self.has_unwritten_index = False
+        self._note_loaded()
 
     def _rewrite(self, path: str, content: bytes) -> None:
         handle = self._files.open(path, write=True, create=True)

@@ -10,8 +10,9 @@ from engine.host.memory import MemoryFiles
 from engine.log import segment as segment_module
 from engine.log.index_memory import IndexMemory
 from engine.log.local_log import LocalLog
+from engine.naming import FileKind
 from tests.unit.log.hooks import hooks_of
-from tests.unit.log.writing import DIR, NOW_MS, SMALL, batches_of, fill, open_log
+from tests.unit.log.writing import DIR, NOW_MS, SMALL, batches_of, fill, names, open_log
 
 
 class Indexed:
@@ -80,6 +81,38 @@ def test_reads_of_closed_segments_stay_the_same_when_indexes_are_dropped(
         for base in range(0, 120, 3)
         if (segment := log.segments.floor(base)) and (place := segment.translate(base))
     ]
+
+
+@pytest.mark.parametrize("was_stopped_cleanly", [False, True])
+def test_indexes_that_a_start_built_again_are_dropped_beyond_the_bound(
+    monkeypatch: pytest.MonkeyPatch, was_stopped_cleanly: bool
+) -> None:
+    log, files = log_with_bound(monkeypatch, 0)
+    log.close(NOW_MS)
+    if was_stopped_cleanly:
+        for name in names(files, kind=FileKind.INDEX):
+            files.remove(f"{DIR}/{name}")
+    again, report = open_log(files, SMALL, hooks_of(), was_stopped_cleanly=was_stopped_cleanly)
+    closed = list(again.segments)[:-1]
+    assert report.recovered_segments > len(closed) > 3
+    loaded = [segment for segment in closed if segment._index is not None]
+    assert len(loaded) <= 1
+    assert [b for b, _ in batches_of(again)] == [
+        again.read(base, 1).start.offset for base in range(0, 120, 3)
+    ]
+
+
+def test_the_indexes_of_a_segment_that_was_cut_are_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, _ = log_with_bound(monkeypatch, 1 << 20)
+    memory = segment_module.LOADED_INDEXES
+    whole_bytes = memory.size_bytes
+    log.truncate_to(log.segments.first.base_offset + 6, NOW_MS)
+    cut = log.active_segment
+    entries_bytes = 8 * len(cut.index) + 12 * len(cut.time_index)
+    noted = memory._loaded[id(cut)][1]
+    assert (entries_bytes, True) == (noted - 1024, memory.size_bytes < whole_bytes)
 
 
 def test_the_index_of_the_active_segment_is_never_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
