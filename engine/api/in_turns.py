@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 from engine.api.exchange import EncodedRows, Exchange, Handled, Handler
-from engine.host.coroutine import drive
+from engine.api.promised import promised
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.limits import ROWS_PER_SHARE
@@ -50,7 +50,7 @@ class InTurns:
         rows = getattr(request, self._rows.asked)
         if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
             return self._handler(request, exchange)
-        return drive(self._served(request, rows, exchange))
+        return promised(self._served(request, rows, exchange))
 
     def _are_single(self, rows: Sequence[Any]) -> bool:
         return len(set(map(self._rows.name_of, rows))) == len(rows)

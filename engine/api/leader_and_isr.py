@@ -19,11 +19,12 @@ from collections.abc import Callable, Coroutine, Iterable
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
+from engine.api.promised import promised
 from engine.errors import ApiError, EngineError
-from engine.host.coroutine import drive
 from engine.host.promise import Promise
-from engine.host.turns import Line, LoopTurns
+from engine.host.turns import Line, LoopTurns, Share
 from engine.kafka_errors import UNKNOWN_SERVER_ERROR
+from engine.limits import ROWS_PER_SHARE
 from engine.model import TopicPartition
 from engine.naming import uuid_text
 from engine.replication.leadership import Leadership
@@ -60,18 +61,31 @@ class LeaderAndIsr:
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> Promise[messages.LeaderAndIsrResponse]:
         """Promise what becomes of each partition."""
-        return drive(self._applied(request, exchange))
+        return promised(self._applied(request, exchange))
 
     async def _applied(
+        self, request: messages.LeaderAndIsrRequest, exchange: Exchange
+    ) -> messages.LeaderAndIsrResponse:
+        place = await self._line.enter()
+        try:
+            return await self._applied_in_line(request, exchange)
+        finally:
+            self._line.leave(place)
+
+    async def _applied_in_line(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
         code = self._refusal(request)
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
-        states, new = _states(request, exchange.api_version)
-        unknown = {key.topic for key in states if not self._leadership.has(key)}
+        share = self._turns.begin()
+        states, new = await _states(request, exchange.api_version, share)
+        unknown = sorted({key.topic for key in states if not self._leadership.has(key)})
         try:
-            await self._load_topics(sorted(unknown))
+            for start in range(0, len(unknown), ROWS_PER_SHARE):
+                if share.is_over():
+                    await share.next()
+                await self._load_topics(unknown[start : start + ROWS_PER_SHARE])
         except EngineError:
             # The store does not answer: with its return everything is read and told again.
             return messages.LeaderAndIsrResponse(error_code=UNKNOWN_SERVER_ERROR)
@@ -80,68 +94,67 @@ class LeaderAndIsr:
             for topic in request.topic_states
             if topic.topic_id != NO_UUID
         }
-        place = await self._line.enter()
-        try:
-            results: dict[TopicPartition, ApiError | None] = {}
-            share = self._turns.begin()
-            # Another controller may have followed meanwhile, or this broker have begun a new life.
-            code = self._refusal(request)
-            for key, state in states.items():
-                if not code and share.is_over():
-                    await share.next()
-                    code = self._refusal(request)
-                if code:
-                    break
-                results[key] = self._leadership.apply_one(
-                    key, state, is_new=key in new, topic_id=ids.get(key.topic)
-                )
-        finally:
-            self._line.leave(place)
+        results: dict[TopicPartition, ApiError | None] = {}
+        # Another controller may have followed meanwhile, or this broker have begun a new life.
+        code = self._refusal(request)
+        for key, state in states.items():
+            if not code and share.is_over():
+                await share.next()
+                code = self._refusal(request)
+            if code:
+                return messages.LeaderAndIsrResponse(error_code=code)
+            results[key] = self._leadership.apply_one(
+                key, state, is_new=key in new, topic_id=ids.get(key.topic)
+            )
         if code:
             return messages.LeaderAndIsrResponse(error_code=code)
         self._leadership.is_informed = True
-        return self._response(request, results, exchange.api_version)
+        return await _response(request, results, exchange.api_version, share)
 
     def _refusal(self, request: messages.LeaderAndIsrRequest) -> int:
         return refusal(request, self._leadership, self._broker_epoch())
 
-    def _response(
-        self,
-        request: messages.LeaderAndIsrRequest,
-        results: dict[TopicPartition, ApiError | None],
-        version: int,
-    ) -> messages.LeaderAndIsrResponse:
-        row = messages.LeaderAndIsrResponse.LeaderAndIsrPartitionError
-        codes = {key: 0 if error is None else error.code for key, error in results.items()}
-        if version < _BY_TOPIC_ID:
-            flat = [
+
+async def _response(
+    request: messages.LeaderAndIsrRequest,
+    results: dict[TopicPartition, ApiError | None],
+    version: int,
+    share: Share,
+) -> messages.LeaderAndIsrResponse:
+    response = messages.LeaderAndIsrResponse()
+    row = response.LeaderAndIsrPartitionError
+    if version < _BY_TOPIC_ID:
+        for key, error in results.items():
+            if share.is_over():
+                await share.next()
+            code = 0 if error is None else error.code
+            response.partition_errors.append(
                 row(topic_name=key.topic, partition_index=key.partition, error_code=code)
-                for key, code in codes.items()
-            ]
-            return messages.LeaderAndIsrResponse(partition_errors=flat)
-        topics = [
-            messages.LeaderAndIsrResponse.LeaderAndIsrTopicError(
-                topic_id=topic.topic_id,
-                partition_errors=[
-                    row(
-                        partition_index=state.partition_index,
-                        error_code=codes[TopicPartition(topic.topic_name, state.partition_index)],
-                    )
-                    for state in topic.partition_states
-                ],
             )
-            for topic in request.topic_states
-        ]
-        return messages.LeaderAndIsrResponse(topics=topics)
+        return response
+    for topic in request.topic_states:
+        if share.is_over():
+            await share.next()
+        errors = []
+        for state in topic.partition_states:
+            error = results[TopicPartition(topic.topic_name, state.partition_index)]
+            code = 0 if error is None else error.code
+            errors.append(row(partition_index=state.partition_index, error_code=code))
+        response.topics.append(
+            response.LeaderAndIsrTopicError(topic_id=topic.topic_id, partition_errors=errors)
+        )
+    return response
 
 
-def _states(
-    request: messages.LeaderAndIsrRequest, version: int
+async def _states(
+    request: messages.LeaderAndIsrRequest, version: int, share: Share
 ) -> tuple[dict[TopicPartition, PartitionState], frozenset[TopicPartition]]:
     """Return the roles that a request gives, and which of the partitions are new."""
     states: dict[TopicPartition, PartitionState] = {}
     new: set[TopicPartition] = set()
     for topic, state in _named_states(request, version):
+        if share.is_over():
+            await share.next()
         key = TopicPartition(topic, state.partition_index)
         states[key] = PartitionState(
             state.leader,

@@ -33,7 +33,7 @@ from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
 from engine.api.exchange import EncodedResponse, Exchange
-from engine.host.coroutine import drive
+from engine.api.promised import promised
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import (
@@ -159,7 +159,7 @@ class Metadata:
             return self._answer(question)
         work = self._in_work.get(question)
         if work is None:
-            work = drive(self._in_turns(question))
+            work = promised(self._in_turns(question))
             if not work.is_kept:
                 self._in_work[question] = work
 

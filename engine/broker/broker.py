@@ -33,6 +33,7 @@ from engine.admin.topic_waiting import TopicWaiting
 from engine.api.admission import Session, allow_all
 from engine.api.dispatch import ApiRow, DispatchTable, serve
 from engine.api.exchange import Exchange
+from engine.api.promised import HandlerFailed
 from engine.broker.api_table import ApiDeps, serve_apis
 from engine.broker.broker_timers import BrokerTimers
 from engine.broker.closing import Closing
@@ -371,6 +372,8 @@ class Broker:
         try:
             handled, _ = serve(row, request_for(row, version, request), exchange)
             if isinstance(handled, Promise):
+                if row.is_inter_broker:
+                    handled.watch(lambda: self._tell_fault(row, handled.error))
                 return handled.then(lambda response: response_of(row, version, response))
             return Promise.of(response_of(row, version, handled))
         except AssertionError as error:
@@ -379,6 +382,10 @@ class Broker:
         except Exception as error:
             self.server.events.on_fault(row, error)
             return Promise.failed(api_error(UNKNOWN_SERVER_ERROR))
+
+    def _tell_fault(self, row: ApiRow, error: EngineError | None) -> None:
+        if isinstance(error, HandlerFailed):
+            self.server.events.on_fault(row, error)
 
     def _topic_changed(self, topic: str) -> None:
         self.storage.reconfigure(topic)

@@ -11,6 +11,7 @@ from engine.api.admission import Session, allow_all
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
 from engine.api.exchange import EncodedRows, Exchange, Handled
 from engine.api.in_turns import InTurns, Rows
+from engine.api.promised import HandlerFailed
 from engine.broker.near_messages import response_of
 from engine.errors import api_error
 from engine.host.memory import ManualClock
@@ -36,11 +37,14 @@ class Stage:
         self.sizes: list[int] = []
         self.waits: list[Promise[Any]] = []
         self.is_waiting = False
+        self.fault: Exception | None = None
         self._row_ms = row_ms
         self.handler = InTurns(self._handle, _ROWS, LoopTurns(self.timers, self.clock))
         self.exchange = Exchange(Session("peer", allow_all()), 23, _VERSION, 1, None, 0)
 
     def _handle(self, request: Any, _exchange: Exchange) -> Handled:
+        if self.fault is not None:
+            raise self.fault
         self.sizes.append(len(request.topics))
         self.clock.advance(self._row_ms * len(request.topics))
         made = message_class("OffsetForLeaderEpochResponse")
@@ -151,3 +155,23 @@ def test_a_broker_of_the_same_process_gets_a_message() -> None:
     assert row is not None
     response = response_of(row, _VERSION, handled.result())
     assert names == [topic.topic for topic in response.topics]
+
+
+def test_a_fault_in_a_later_turn_ends_the_request() -> None:
+    stage = Stage()
+    handled = stage.ask(_names(10 * ROWS_PER_SHARE))
+    assert isinstance(handled, Promise)
+    stage.fault = KeyError("a topic")
+    stage.timers.run_until_idle()
+    assert isinstance(handled.error, HandlerFailed)
+    assert stage.fault is handled.error.fault
+
+
+def test_a_broken_rule_in_a_later_turn_goes_to_the_loop() -> None:
+    stage = Stage()
+    handled = stage.ask(_names(10 * ROWS_PER_SHARE))
+    assert isinstance(handled, Promise)
+    stage.fault = AssertionError("a rule")
+    with pytest.raises(AssertionError, match="a rule"):
+        stage.timers.run_until_idle()
+    assert not handled.is_kept

@@ -18,7 +18,7 @@ from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
 from engine.kafka_errors import STALE_CONTROLLER_EPOCH
-from engine.limits import SHARE_MS_MAX
+from engine.limits import ROWS_PER_SHARE, SHARE_MS_MAX
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import Endpoint, MetadataCache
 from engine.wire.codec import message_codec
@@ -135,13 +135,45 @@ def test_an_order_that_takes_long_leaves_the_others_their_turns() -> None:
     handlers = Handlers()
     handlers.clock.step_ms = SHARE_MS_MAX
     reply = handlers.begin("LeaderAndIsr", 7, roles(7))
-    seen: list[int] = []
-    handlers.timers.call_soon(lambda: seen.append(len(handlers.stage.replicas.partitions)))
-    assert (False, 0) == (reply.is_kept, len(handlers.stage.replicas.partitions))
+    seen: list[tuple[int, int]] = []
+
+    def look() -> None:
+        if not reply.is_kept:
+            seen.append((len(handlers.loaded), len(handlers.stage.replicas.partitions)))
+            handlers.timers.call_soon(look)
+
+    look()
     handlers.timers.run_until_idle()
-    assert [1] == seen
+    # What is read of the request, the settings, each partition and the response.
+    assert [(0, 0), (1, 0), (1, 1), (1, 2)] == list(dict.fromkeys(seen))
+    assert 6 == len(seen)
     assert [0, 0] == codes_of(7, reply.result())
     assert handlers.stage.leadership.is_informed
+
+
+def test_settings_of_many_topics_are_read_in_several_turns() -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    request = roles(7)
+    (topic,) = request.topic_states
+    request.topic_states = [
+        message_class("LeaderAndIsrRequest").LeaderAndIsrTopicState(
+            topic_name=f"t{number:02}", partition_states=topic.partition_states[:1]
+        )
+        for number in range(2 * ROWS_PER_SHARE)
+    ]
+    reply = handlers.begin("LeaderAndIsr", 7, request)
+    seen: list[int] = []
+
+    def look() -> None:
+        if not reply.is_kept:
+            seen.append(len(handlers.loaded))
+            handlers.timers.call_soon(look)
+
+    look()
+    handlers.timers.run_until_idle()
+    assert [0, ROWS_PER_SHARE, 2 * ROWS_PER_SHARE] == list(dict.fromkeys(seen))
+    assert 2 * ROWS_PER_SHARE == len(reply.result().topics)
 
 
 def test_nobody_is_informed_before_the_last_partition_is_known() -> None:
@@ -175,7 +207,14 @@ def test_a_controller_that_another_follows_between_two_turns_is_refused() -> Non
     handlers = Handlers()
     handlers.clock.step_ms = SHARE_MS_MAX
     reply = handlers.begin("LeaderAndIsr", 7, roles(7))
-    handlers.timers.call_soon(lambda: handlers.stage.leadership.admit(2))
+
+    def follow() -> None:
+        if T0 in handlers.stage.replicas.partitions:
+            handlers.stage.leadership.admit(2)
+        else:
+            handlers.timers.call_soon(follow)
+
+    follow()
     handlers.timers.run_until_idle()
     assert STALE_CONTROLLER_EPOCH == reply.result().error_code
     assert [T0] == list(handlers.stage.replicas.partitions)
