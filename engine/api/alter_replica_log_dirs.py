@@ -13,7 +13,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from engine.api.exchange import Exchange
+from engine.api.promised import promised
 from engine.errors import ApiError, StorageError
+from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
 from engine.kafka_errors import NONE, NOT_LEADER_OR_FOLLOWER, REPLICA_NOT_AVAILABLE
 from engine.model import TopicPartition
 from engine.replication.errors import answer_to
@@ -26,13 +29,20 @@ MoveTo: TypeAlias = Callable[[TopicPartition, str], None]
 class AlterReplicaLogDirs:
     """Hands moves to whoever makes them."""
 
-    def __init__(self, move_to: MoveTo) -> None:
+    def __init__(self, move_to: MoveTo, turns: LoopTurns) -> None:
         self._move_to = move_to
+        self._turns = turns
 
     def handle(
         self, request: messages.AlterReplicaLogDirsRequest, _exchange: Exchange
-    ) -> messages.AlterReplicaLogDirsResponse:
+    ) -> Promise[messages.AlterReplicaLogDirsResponse]:
         """Begin what is asked for; of a partition that is named twice the last directory counts."""
+        return promised(self._begun(request))
+
+    async def _begun(
+        self, request: messages.AlterReplicaLogDirsRequest
+    ) -> messages.AlterReplicaLogDirsResponse:
+        share = self._turns.begin()
         wanted = {
             TopicPartition(topic.name, index): directory.path
             for directory in request.dirs
@@ -44,6 +54,8 @@ class AlterReplicaLogDirs:
             str, list[messages.AlterReplicaLogDirsResponse.AlterReplicaLogDirPartitionResult]
         ] = {}
         for topic_partition, path in wanted.items():
+            if share.is_over():
+                await share.next()
             code = self._code_of(topic_partition, path)
             rows = topics.setdefault(topic_partition.topic, [])
             rows.append(row(partition_index=topic_partition.partition, error_code=code))

@@ -19,8 +19,11 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from engine.api.exchange import Exchange
+from engine.api.promised import promised
 from engine.errors import StorageError
 from engine.host.ports import Files
+from engine.host.promise import Promise
+from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.log.local_log import LocalLog
 from engine.log.log_directory import LogDirectory
@@ -37,15 +40,24 @@ _Partition: TypeAlias = "messages.DescribeLogDirsResponse.DescribeLogDirsPartiti
 class DescribeLogDirs:
     """Answers from the logs of the broker."""
 
-    def __init__(self, files: Files, logs: LogManager, replica_manager: ReplicaManager) -> None:
+    def __init__(
+        self, files: Files, logs: LogManager, replica_manager: ReplicaManager, turns: LoopTurns
+    ) -> None:
         self._files = files
         self._logs = logs
         self._replica_manager = replica_manager
+        self._turns = turns
 
     def handle(
         self, request: messages.DescribeLogDirsRequest, _exchange: Exchange
+    ) -> Promise[messages.DescribeLogDirsResponse]:
+        """Promise every directory with the partitions that are asked for; null asks for all."""
+        return promised(self._described(request))
+
+    async def _described(
+        self, request: messages.DescribeLogDirsRequest
     ) -> messages.DescribeLogDirsResponse:
-        """Return every directory with the partitions that are asked for; null asks for all."""
+        share = self._turns.begin()
         asked = None
         if request.topics is not None:
             asked = frozenset(
@@ -53,7 +65,7 @@ class DescribeLogDirs:
                 for topic in request.topics
                 for index in topic.partitions
             )
-        here = self._partitions_by_directory(asked)
+        here = await self._partitions_by_directory(asked, share)
         return messages.DescribeLogDirsResponse(
             results=[
                 self._directory(directory, here.get(directory.path, {}))
@@ -61,14 +73,21 @@ class DescribeLogDirs:
             ]
         )
 
-    def _partitions_by_directory(
-        self, asked: frozenset[TopicPartition] | None
+    async def _partitions_by_directory(
+        self, asked: frozenset[TopicPartition] | None, share: Share
     ) -> Mapping[str, Mapping[str, list[_Partition]]]:
-        """Return rows of partitions by their topics, and these by their directories."""
+        """Return rows of partitions by their topics, and these by their directories.
+
+        A log that is gone, or in another place, when its turn comes is not told of.
+        """
         rows: dict[str, dict[str, list[_Partition]]] = {}
-        for logs, is_future in ((self._logs.logs, False), (self._logs.futures, True)):
-            for key, log in logs.items():
-                if asked is None or key in asked:
+        for known, is_future in ((self._logs.logs, False), (self._logs.futures, True)):
+            for key, log in list(known.items()):
+                if asked is not None and key not in asked:
+                    continue
+                if share.is_over():
+                    await share.next()
+                if known.get(key) is log:
                     topics = rows.setdefault(self._logs.directory_of(log), {})
                     topics.setdefault(key.topic, []).append(self._partition(log, is_future))
         return rows

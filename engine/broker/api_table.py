@@ -218,13 +218,14 @@ def _producer_id_block(deps: ApiDeps) -> Promise[ProducerIdBlock | None]:
 
 def cluster_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows of the cluster, its brokers and their disks."""
-    log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replica_manager)
+    log_dirs = DescribeLogDirs(deps.files, deps.logs, deps.replica_manager, deps.turns)
+    moves = AlterReplicaLogDirs(deps.move_to, deps.turns)
     topic_partitions = DescribeTopicPartitions(deps.metadata_cache)
     return [
         # Who may not describe the cluster learns all but what may be done to it.
         Row("DescribeCluster", DescribeCluster(deps.metadata_cache).handle, Rule.PER_RESOURCE),
         Row("DescribeLogDirs", log_dirs.handle, Rule.CLUSTER_DESCRIBE),
-        Row("AlterReplicaLogDirs", AlterReplicaLogDirs(deps.move_to).handle, Rule.CLUSTER_ALTER),
+        Row("AlterReplicaLogDirs", moves.handle, Rule.CLUSTER_ALTER),
         Row("FindCoordinator", FindCoordinator().handle, Rule.PER_RESOURCE),
         # Brokers with znodes do not offer it, and Java's tools print more where it is offered.
         Row(

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.api.admission import Session, allow_all
 from engine.api.exchange import EncodedResponse, Exchange
+from engine.host.memory import ManualClock
 from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.replication.metadata_cache import BrokerNode, Endpoint, MetadataCache, PartitionMetadata
@@ -60,3 +61,13 @@ def cluster() -> MetadataCache:
     }
     cache.update(1, brokers, partitions, {"clicks": CLICKS_ID, "orders": bytes(15) + b"\1"})
     return cache
+
+
+class LookedAt(ManualClock):
+    """A clock that goes on whenever somebody looks at it."""
+
+    step_ms = 0
+
+    def monotonic_ms(self) -> int:
+        self.advance(self.step_ms)
+        return super().monotonic_ms()

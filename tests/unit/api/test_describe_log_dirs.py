@@ -8,13 +8,17 @@ from typing import Any
 import pytest
 
 from engine.api.describe_log_dirs import DescribeLogDirs
+from engine.host.memory_network import MemoryTimers
 from engine.host.ports import LogDirOffline
+from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
+from engine.limits import SHARE_MS_MAX
 from engine.log.log_manager import LogManager
 from engine.replication.partition import Partition
 from engine.replication.partition_types import PartitionState
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.structs import message_class
-from tests.unit.api.asking import ask
+from tests.unit.api.asking import LookedAt, ask, exchange_of
 from tests.unit.log.managing import T0, T1, U0, A, B, Host
 from tests.unit.log.writing import sent
 from tests.unit.replication.replicas import ports_of
@@ -36,10 +40,18 @@ class Stage:
                 partition = Partition(1, log, self.host.clock, is_alive=lambda _broker_id: True)
                 partition.become_leader(PartitionState(1, 0, (1,), 0, (1,)))
                 self.replicas.add(partition)
-        self.handler = DescribeLogDirs(self.host.files, self.logs, self.replicas)
+        self.clock = LookedAt()
+        self.timers = MemoryTimers(self.clock)
+        turns = LoopTurns(self.timers, self.clock)
+        self.handler = DescribeLogDirs(self.host.files, self.logs, self.replicas, turns)
 
     def append(self, count: int) -> None:
         self.replicas.find(T0).append(sent(count), 1)
+
+    def begin(self) -> Promise[Any]:
+        """Ask for all, a partition in each turn."""
+        self.clock.step_ms = SHARE_MS_MAX
+        return self.handler.handle(REQUEST(topics=None), exchange_of("DescribeLogDirs", 4))
 
     def ask(self, version: int = 4, **fields: Any) -> Any:
         fields.setdefault("topics", None)
@@ -111,3 +123,28 @@ def test_a_directory_whose_space_cannot_be_told_is_in_error() -> None:
     stage = Stage()
     stage.host.files.fail("stat", errno.EIO, path_end=A)
     assert [56, 0] == [each.error_code for each in stage.ask().results]
+
+
+def test_each_share_leaves_others_their_turns() -> None:
+    stage = Stage()
+    reply = stage.begin()
+    turns: list[bool] = []
+
+    def look() -> None:
+        turns.append(reply.is_kept)
+        if not reply.is_kept:
+            stage.timers.call_soon(look)
+
+    look()
+    stage.timers.run_until_idle()
+    assert [False, False, False, True] == turns
+    assert 3 == sum(map(len, told(reply.result()).values()))
+
+
+def test_what_is_gone_when_its_turn_comes_is_not_told_of() -> None:
+    stage = Stage()
+    reply = stage.begin()
+    stage.logs.delete([T1])
+    stage.logs.take_offline(A, LogDirOffline(A, "write", "gone", errno.EIO))
+    stage.timers.run_until_idle()
+    assert {A: [], B: [("u", 0, -1, False)]} == told(reply.result())

@@ -13,7 +13,6 @@ from engine.api.leader_and_isr import LeaderAndIsr
 from engine.api.stop_replica import StopReplica
 from engine.api.update_metadata import UpdateMetadata
 from engine.errors import ConfigError
-from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
 from engine.host.promise import Promise
 from engine.host.turns import Line, LoopTurns
@@ -23,6 +22,7 @@ from engine.model import TopicPartition
 from engine.replication.metadata_cache import Endpoint, MetadataCache
 from engine.wire.codec import message_codec
 from engine.wire.structs import message_class
+from tests.unit.api.asking import LookedAt
 from tests.unit.replication.test_leadership import T0, T1, Stage
 
 EPOCH = 40
@@ -33,16 +33,6 @@ def over_the_wire(name: str, version: int, message: Any) -> Any:
     """Return a message as it arrives: only what its version has is left."""
     codec = message_codec(name, version)
     return codec.decode(codec.encode(message))
-
-
-class LookedAt(ManualClock):
-    """A clock that goes on whenever somebody looks at it."""
-
-    step_ms = 0
-
-    def monotonic_ms(self) -> int:
-        self.advance(self.step_ms)
-        return super().monotonic_ms()
 
 
 class Handlers:
