@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Literal, Protocol
 
 from engine.host.ports import Clock, Timers
-from engine.limits import FROZEN_OBJECTS_MAX, WHOLE_COLLECTION_MS
+from engine.limits import FROZEN_OBJECTS_MAX, FULL_COLLECTION_AFTER, WHOLE_COLLECTION_MS
 
 _FULL = 2
 
@@ -32,6 +32,14 @@ class Collector(Protocol):
 
     def enable(self) -> None:
         """Collect when there is much that is new."""
+        ...
+
+    def get_threshold(self) -> tuple[int, int, int]:
+        """Return after how many new objects, and collections of a generation, the next one is."""
+        ...
+
+    def set_threshold(self, objects: int, young: int, middle: int, /) -> None:
+        """Set what `get_threshold` returns."""
         ...
 
     def freeze(self) -> None:
@@ -62,18 +70,22 @@ class Garbage:
         self._is_due = False
         #: How many frozen objects are looked at before the hour is over.
         self._count_max = 0
+        self._thresholds = collector.get_threshold()
 
     def begin(self) -> None:
         """Freeze what there is, without a look, and begin to collect."""
         self._collector.freeze()
         self._note_count()
         self._collector.callbacks.append(self._collected)
+        objects, young, _ = self._thresholds
+        self._collector.set_threshold(objects, young, FULL_COLLECTION_AFTER)
         self._collector.enable()
         self._come_again()
 
     def end(self) -> None:
         """Leave collections as Python makes them."""
         self._collector.callbacks.remove(self._collected)
+        self._collector.set_threshold(*self._thresholds)
 
     def _collected(self, phase: str, facts: dict[str, int]) -> None:
         if phase == "stop" and facts["generation"] == _FULL:

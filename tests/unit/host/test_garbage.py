@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, get_args
 from engine.host.garbage import Garbage
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryTimers
-from engine.limits import FROZEN_OBJECTS_MAX, WHOLE_COLLECTION_MS
+from engine.limits import FROZEN_OBJECTS_MAX, FULL_COLLECTION_AFTER, WHOLE_COLLECTION_MS
 
 Phase: TypeAlias = Literal["start", "stop"]
 
@@ -21,6 +21,13 @@ class NotedCollector:
         self.callbacks: list[Callable[[Phase, dict[str, int]], object]] = []
         self.noted: list[str] = []
         self.frozen_count = 1000
+        self.thresholds = (2000, 10, 10)
+
+    def get_threshold(self) -> tuple[int, int, int]:
+        return self.thresholds
+
+    def set_threshold(self, objects: int, young: int, middle: int, /) -> None:
+        self.thresholds = (objects, young, middle)
 
     def enable(self) -> None:
         self.noted.append("enable")
@@ -67,6 +74,13 @@ class Stage:
 def test_what_was_loaded_is_frozen_without_a_look() -> None:
     stage = Stage()
     assert ["freeze", "enable"] == stage.collector.taken()
+
+
+def test_full_collections_come_before_there_is_much_to_look_at() -> None:
+    stage = Stage()
+    assert (2000, 10, FULL_COLLECTION_AFTER) == stage.collector.thresholds
+    stage.garbage.end()
+    assert ((2000, 10, 10), []) == (stage.collector.thresholds, stage.collector.callbacks)
 
 
 def test_what_survives_a_full_collection_is_looked_at_no_more() -> None:
