@@ -273,10 +273,10 @@ class _Loader:
             self._lines.recovering(segment.base_offset, number, len(unflushed))
             if self._recover(segment, _Pass.UNFLUSHED):
                 break
-        self._drop_empty_behind_loss()
-        for segment in list(self._segments)[:-1]:
-            if segment.has_unwritten_index:
+            if segment is not self._segments.active:
+                # Written at once, they may be dropped: those of all segments may be gigabytes.
                 segment.write_indexes()
+        self._drop_empty_behind_loss()
 
     def _drop_empty_behind_loss(self) -> None:
         """Drop an empty active segment when the one before it lost its records to a power cut.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from itertools import pairwise
 
 import pytest
 
@@ -100,6 +101,25 @@ def test_indexes_that_a_start_built_again_are_dropped_beyond_the_bound(
     assert [b for b, _ in batches_of(again)] == [
         again.read(base, 1).start.offset for base in range(0, 120, 3)
     ]
+
+
+def test_a_recovery_writes_the_indexes_of_a_segment_before_it_reads_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, files = log_with_bound(monkeypatch, 0)
+    log.close(NOW_MS)
+    looks: list[tuple[str, str]] = []
+    look = files.look
+
+    def note(operation: str, path: str) -> None:
+        looks.append((operation, path))
+        look(operation, path)
+
+    monkeypatch.setattr(files, "look", note)
+    again, _ = open_log(files, SMALL, hooks_of())
+    for segment, following in pairwise(list(again.segments)[:-1]):
+        written = looks.index(("open", segment.path(FileKind.INDEX)))
+        assert ("read", following.path(FileKind.LOG)) in looks[written:]
 
 
 def test_the_indexes_of_a_segment_that_was_cut_are_counted(
