@@ -20,7 +20,7 @@ import struct
 from functools import cache
 from typing import Any, Final, TypeAlias
 
-from engine.limits import WALKED_BYTES
+from engine.limits import WALKED_BYTES, WALKED_ROWS
 from engine.wire.errors import TrailingBytes, UnencodableValue
 from engine.wire.layout import StructLayout, message_layout
 from engine.wire.read_parts import Refused
@@ -131,6 +131,9 @@ class MessageCodec:
     def append(self, message: Any, out: bytearray) -> None:
         """Encode a message at the end of `out`, which is left as it was on an error."""
         start = len(out)
+        if self._encoder is None and _row_count(self.layout, message) >= WALKED_ROWS:
+            # Its first bytes are too many already.
+            self._encoder = compile_encoder(self.name, self.release, self.layout)
         if self._encoder is None:
             self._write(message, out)
             self._warm_encoder(len(out) - start)
@@ -155,6 +158,23 @@ class MessageCodec:
         except UnencodableValue:
             del out[start:]
             raise
+
+
+def _row_count(layout: StructLayout, message: Any) -> int:
+    """Count the structs in the arrays of a message, to WALKED_ROWS or a few more."""
+    count = 0
+    for field in layout.fields:
+        if field.struct is None or not field.is_array:
+            continue
+        # A value of another form is for the writer to refuse.
+        rows = getattr(message, field.attribute, None)
+        if isinstance(rows, list | tuple):
+            count += len(rows)
+            for row in rows:
+                if count >= WALKED_ROWS:
+                    return count
+                count += _row_count(field.struct, row)
+    return count
 
 
 @cache

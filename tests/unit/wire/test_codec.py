@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine.limits import WALKED_BYTES
+from engine.limits import WALKED_BYTES, WALKED_ROWS
 from engine.wire.codec import MessageCodec, message_codec
 from engine.wire.errors import (
     BadTag,
@@ -322,6 +322,22 @@ def test_codec_compiles_only_the_direction_in_use() -> None:
     for _ in range(WALKED_BYTES):
         codec.decode(raw)
     assert codec.has_compiled == (True, True)
+
+
+@pytest.mark.parametrize(("row_count", "is_compiled"), [(WALKED_ROWS - 2, False), (10_000, True)])
+def test_a_large_message_is_compiled_before_it_is_written_first(
+    row_count: int, is_compiled: bool
+) -> None:
+    made = message_class("DescribeLogDirsResponse")
+    topics = [made.DescribeLogDirsTopic() for _ in range(row_count)]
+    message = made(results=[made.DescribeLogDirsResult(topics=topics)])
+    codec = MessageCodec("DescribeLogDirsResponse", 4, "3.9.1")
+    topics[-1].name = None
+    with pytest.raises(UnencodableValue):
+        codec.encode(message)
+    assert (False, is_compiled) == codec.has_compiled
+    topics[-1].name = "t"
+    assert message == codec.decode(codec.encode(message))
 
 
 def test_codecs_are_shared() -> None:
