@@ -262,6 +262,7 @@ class Broker:
                 self.host.timers,
                 self.host.entropy,
                 ControllerLog(self.broker_id),
+                self.host.ends_early,
             ),
         )
         self.session = SessionKeeper(

@@ -19,6 +19,7 @@ from engine.controller.reassignment_rules import (
     planned,
     replicas_refusal,
 )
+from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import NOT_CONTROLLER, UNKNOWN_SERVER_ERROR
 from engine.model import TopicPartition
 from engine.wire import messages
@@ -32,9 +33,10 @@ _Row: TypeAlias = "messages.AlterPartitionReassignmentsResponse.ReassignablePart
 class AskedReassignment:
     """Answers AlterPartitionReassignments requests, one event each."""
 
-    def __init__(self, machines: Machines, reassignment: Reassignment) -> None:
+    def __init__(self, machines: Machines, reassignment: Reassignment, turns: LoopTurns) -> None:
         self._context = machines.context
         self._reassignment = reassignment
+        self._turns = turns
 
     def refusal(self) -> messages.AlterPartitionReassignmentsResponse:
         """Return the response of one that is not the controller."""
@@ -51,10 +53,16 @@ class AskedReassignment:
     async def handle(
         self, request: messages.AlterPartitionReassignmentsRequest
     ) -> messages.AlterPartitionReassignmentsResponse:
-        """Take up what may be; the response does not wait for the replicas to move."""
+        """Take up what may be; the response does not wait for the replicas to move.
+
+        Several turns of the loop are one event: no other changes what was decided before.
+        """
+        share = self._turns.begin()
         results: dict[TopicPartition, ReassignmentResult] = {}
         plan: dict[TopicPartition, PartitionAssignment] = {}
         for partition, target in _targets(request).items():
+            if share.is_over():
+                await share.next()
             decision = self._decide(partition, target)
             if isinstance(decision, ReassignmentResult):
                 results[partition] = decision
@@ -63,7 +71,7 @@ class AskedReassignment:
         # The latest request counts, whichever door it came by.
         await self._reassignment.node.remove(lambda partition, _target: partition in plan)
         results.update(await self._reassignment.begin(plan))
-        return _response(results)
+        return await _response(results, share)
 
     def _decide(
         self, partition: TopicPartition, target: tuple[int, ...] | None
@@ -89,12 +97,14 @@ def _targets(
     }
 
 
-def _response(
-    results: dict[TopicPartition, ReassignmentResult],
+async def _response(
+    results: dict[TopicPartition, ReassignmentResult], share: Share
 ) -> messages.AlterPartitionReassignmentsResponse:
     response = messages.AlterPartitionReassignmentsResponse
     by_topic: dict[str, list[_Row]] = {}
     for (topic, index), (code, message) in results.items():
+        if share.is_over():
+            await share.next()
         row = response.ReassignablePartitionResponse(
             partition_index=index, error_code=code, error_message=message
         )

@@ -53,6 +53,7 @@ from engine.controller.topic_deletion import TopicDeletion
 from engine.controller.topic_events import TopicEvents
 from engine.errors import EngineError
 from engine.host.promise import Promise
+from engine.host.turns import LoopTurns
 from engine.limits import CONTROLLER_RETRY_MS
 from engine.model import TopicPartition
 from engine.wire import messages
@@ -107,7 +108,8 @@ class Controller:
         self._alter_partition = AlterPartition(self._machines, self._reassignment)
         self._controlled_shutdown = ControlledShutdown(self._machines)
         self._allocate_producer_ids = AllocateProducerIds(self._machines)
-        self._asked_reassignment = AskedReassignment(self._machines, self._reassignment)
+        turns = LoopTurns(ports.timers, ports.clock, ports.ends_early)
+        self._asked_reassignment = AskedReassignment(self._machines, self._reassignment, turns)
         self._reassignment_list = ReassignmentList(self._machines)
 
     def _put_together(
@@ -254,7 +256,10 @@ class Controller:
                 return
             try:
                 response = await handle()
-            except EngineError:
+            except AssertionError:
+                raise
+            except Exception:
+                # A fault of ours is answered as one of the store: nobody waits for ever.
                 promise.keep(handler.failure())
                 raise
             promise.keep(response)

@@ -13,11 +13,13 @@ epoch of the broker it is for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from engine.errors import EngineError
 from engine.host.ports import Clock, Entropy, Timers
 from engine.host.promise import Promise
+from engine.host.turns import never
 from engine.replication.metadata_cache import BrokerNode
 from engine.wire.structs import Struct
 from engine.znode.client import ZnodeClient
@@ -68,6 +70,8 @@ class ControllerPorts(NamedTuple):
     timers: Timers
     entropy: Entropy
     reporter: ControllerReporter
+    #: Whether work in several turns of the loop is to let others go before its time is over.
+    ends_early: Callable[[], bool] = never
 
 
 class ControllerView(Protocol):

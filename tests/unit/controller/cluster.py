@@ -211,6 +211,7 @@ class Node:
             cluster.timers,
             SeededEntropy(broker_id),
             self.reporter,
+            lambda: cluster.ends_shares,
         )
         self.controller = Controller(
             broker_id, BrokerConfig.of(self.settings), lambda: self.settings, self.ports
@@ -238,6 +239,8 @@ class Cluster:
 
     def __init__(self, brokers: int = 1, *, answers_later: bool = False, **properties: str) -> None:
         self.answers_later = answers_later
+        #: Whether shares of turns end before their time.
+        self.ends_shares = False
         self.clock = ManualClock(wall_ms=1_000_000)
         self.timers = MemoryTimers(self.clock)
         self.store = TracedStore(self.clock)

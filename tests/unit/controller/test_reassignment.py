@@ -213,6 +213,41 @@ def test_of_a_partition_named_twice_the_last_row_counts() -> None:
     assert PartitionAssignment((3, 1, 2), (3,), (1, 2)) == stored(cluster)
 
 
+def test_a_request_for_many_is_one_event_of_several_turns() -> None:
+    cluster, _ = started((1, 2), catch_up=False)
+    cluster.ends_shares = True
+    controller, answered = cluster.controller, list[str]()
+    request_class = message_class("AlterPartitionReassignmentsRequest")
+    row = request_class.ReassignablePartition(partition_index=0, replicas=None)
+    topics = [request_class.ReassignableTopic(name=f"t{n}", partitions=[row]) for n in range(5)]
+    asked = controller.alter_reassignments(request_class(topics=topics))
+    asked.then(lambda _: answered.append("first"))
+    listing = message_class("ListPartitionReassignmentsRequest")(topics=None)
+    controller.list_reassignments(listing).then(lambda _: answered.append("second"))
+    turns: list[bool] = []
+
+    def look() -> None:
+        turns.append(asked.is_kept)
+        if not asked.is_kept:
+            cluster.timers.call_soon(look)
+
+    look()
+    cluster.settle()
+    assert len(turns) > len(topics)
+    assert ["first", "second"] == answered
+    assert [f"t{n}" for n in range(5)] == [each.name for each in asked.result().responses]
+
+
+def test_a_request_that_a_fault_ends_is_answered() -> None:
+    cluster, _ = started((1, 2))
+    request = message_class("AlterPartitionReassignmentsRequest")(topics=[None])
+    asked = cluster.controller.alter_reassignments(request)
+    with pytest.raises(AttributeError):
+        cluster.settle()
+    assert -1 == asked.result().error_code
+    assert cluster.controller.is_idle
+
+
 def test_a_broker_that_shuts_down_cannot_be_a_target() -> None:
     cluster, _ = started((1, 2))
     cluster.controller.context.shutting_down.add(3)
