@@ -386,7 +386,7 @@ class Broker:
 
     def _tell_fault(self, row: ApiRow, error: EngineError | None) -> None:
         if isinstance(error, HandlerFailed):
-            self.server.events.on_fault(row, error)
+            self.server.events.on_fault(row, error.fault)
 
     def _topic_changed(self, topic: str) -> None:
         self.storage.reconfigure(topic)

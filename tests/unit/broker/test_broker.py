@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from engine.api.promised import HandlerFailed
 from engine.errors import ConfigError, InvariantBroken
 from engine.host.coroutine import drive
 from engine.host.ports import LogDirOffline
@@ -395,23 +394,6 @@ def test_a_broken_rule_in_a_request_is_told_with_the_state_of_the_partitions(
     assert "Produce" in reason
     told = [record.getMessage() for record in caplog.records if record.levelname != "INFO"]
     assert any("t-0 leader=1 epoch=0" in text for text in told)
-
-
-def test_an_order_of_the_same_process_that_fails_in_a_turn_is_told(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    stage = MemoryBroker().start()
-    fault = KeyError("a partition")
-
-    def fail(*_arguments: object, **_named: object) -> None:
-        raise fault
-
-    monkeypatch.setattr(stage.broker.storage.leadership, "apply_one", fail)
-    create_topic(stage.connect(), "t")
-    ((name, error),) = stage.faults
-    assert "LeaderAndIsr" == name
-    assert isinstance(error, HandlerFailed)
-    assert fault is error.fault
 
 
 def test_what_waits_for_topics_is_answered_by_the_one_timer_and_by_the_stop() -> None:
