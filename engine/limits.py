@@ -432,6 +432,9 @@ CONTROLLER_MULTI_BYTES_MAX = 900 << 10
 # Reads that a controller sends before it waits for the first answer: a thousand answers with the
 # state of a partition each are 200 KB, and the time of a round trip no longer counts.
 CONTROLLER_READS_MAX = 1_000
+# A transaction of more operations has a turn of the loop to itself: 1,000 take 20 ms of the
+# embedded store, and a new topic of one partition writes three nodes.
+CONTROLLER_OPERATIONS_PER_SHARE = 100
 
 # A broker that could not load the cluster stands for election again after this pause: long enough
 # for another broker to be first and for the disk to rest, short for whoever waits for a leader.

@@ -99,6 +99,7 @@ class Controller:
         self._queue = EventQueue(ports.timers.call_soon, self._on_failed)
         # Kept apart: it stays armed when this broker resigns.
         self._controller_watch = ArmedWatches(ports.znodes)
+        self._turns = LoopTurns(ports.timers, ports.clock, ports.ends_early)
         self._machines = self._put_together(config, settings)
         self._reassignment = Reassignment(self._machines)
         self._brokers = BrokerEvents(self._machines, self._reassignment, ports.channel)
@@ -108,8 +109,9 @@ class Controller:
         self._alter_partition = AlterPartition(self._machines, self._reassignment)
         self._controlled_shutdown = ControlledShutdown(self._machines)
         self._allocate_producer_ids = AllocateProducerIds(self._machines)
-        turns = LoopTurns(ports.timers, ports.clock, ports.ends_early)
-        self._asked_reassignment = AskedReassignment(self._machines, self._reassignment, turns)
+        self._asked_reassignment = AskedReassignment(
+            self._machines, self._reassignment, self._turns
+        )
         self._reassignment_list = ReassignmentList(self._machines)
 
     def _put_together(
@@ -122,7 +124,7 @@ class Controller:
             self._ports.channel,
             ResponseTakers(self._on_leader_and_isr_response, self._on_stop_replica_response),
         )
-        znodes = GuardedZnodes(self._client)
+        znodes = GuardedZnodes(self._client, self._turns)
         parts = Machinery(self.context, znodes, sender, self._ports.reporter, settings)
         partitions, replicas = PartitionMachine(parts), ReplicaMachine(parts)
         watches = ArmedWatches(self._client)

@@ -19,6 +19,8 @@ from itertools import chain
 from engine.controller.grouped_writes import GroupResult, write_groups
 from engine.errors import FencedError
 from engine.host.coroutine import together
+from engine.host.turns import LoopTurns
+from engine.limits import CONTROLLER_OPERATIONS_PER_SHARE
 from engine.znode.client import ZnodeClient
 from engine.znode.errors import BadVersion, NodeError, NodeExists, NoNode
 from engine.znode.model import Check, Create, Delete, Operation, OperationResult
@@ -36,12 +38,18 @@ class ControllerMoved(FencedError):
 class GuardedZnodes:
     """A store as the controller writes it; `epoch_version` is set by the election."""
 
-    def __init__(self, client: ZnodeClient) -> None:
+    def __init__(self, client: ZnodeClient, turns: LoopTurns) -> None:
         self.client = client
+        self._turns = turns
         self.epoch_version = 0
 
     async def write(self, operations: Sequence[Operation]) -> list[OperationResult]:
-        """Do all operations or none; raises ControllerMoved, NodeError."""
+        """Do all operations or none; raises ControllerMoved, NodeError.
+
+        Many of them have a turn of the loop to themselves: a store of this process does them in it.
+        """
+        if len(operations) > CONTROLLER_OPERATIONS_PER_SHARE:
+            await self._turns.await_turn()
         guarded = (Check(CONTROLLER_EPOCH, self.epoch_version), *operations)
         try:
             _, *results = await self.client.multi(guarded)

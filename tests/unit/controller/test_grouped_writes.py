@@ -6,7 +6,13 @@ import pytest
 
 from engine.controller.grouped_writes import write_groups
 from engine.controller.guarded_znodes import ControllerMoved, GuardedZnodes
-from engine.limits import CONTROLLER_MULTI_BYTES_MAX, CONTROLLER_MULTI_OPERATIONS_MAX
+from engine.host.coroutine import drive
+from engine.host.turns import LoopTurns
+from engine.limits import (
+    CONTROLLER_MULTI_BYTES_MAX,
+    CONTROLLER_MULTI_OPERATIONS_MAX,
+    CONTROLLER_OPERATIONS_PER_SHARE,
+)
 from engine.znode.errors import NodeExists, NoNode
 from engine.znode.model import Create, Delete
 from tests.unit.controller.cluster import Cluster, now
@@ -58,7 +64,7 @@ def test_a_refused_group_is_refused_alone_and_undone_whole() -> None:
 
 def test_nothing_is_written_for_a_controller_that_was_deposed() -> None:
     cluster = Cluster(1)
-    znodes = GuardedZnodes(cluster.admin)
+    znodes = GuardedZnodes(cluster.admin, LoopTurns(cluster.timers, cluster.clock))
     with pytest.raises(ControllerMoved):
         now(znodes.write_groups([[Create("/a")], [Create("/b")]]))
     znodes.epoch_version = 1
@@ -70,3 +76,25 @@ def test_nothing_is_written_for_a_controller_that_was_deposed() -> None:
     with pytest.raises(NoNode):
         now(znodes.write([Delete("/never")]))
     assert [] == now(znodes.tree_below("/never"))
+
+
+def test_each_large_transaction_has_a_turn_of_its_own() -> None:
+    cluster = Cluster(1)
+    znodes = GuardedZnodes(cluster.admin, LoopTurns(cluster.timers, cluster.clock))
+    znodes.epoch_version = 1
+    cluster.store.take()
+    small = [f"/s{index}" for index in range(CONTROLLER_OPERATIONS_PER_SHARE)]
+    now(znodes.create_missing(small))
+    large = [f"/n{index}" for index in range(2 * CONTROLLER_MULTI_OPERATIONS_MAX)]
+    done = drive(znodes.create_missing(large))
+    turns: list[tuple[bool, bool]] = []
+
+    def look() -> None:
+        turns.append((cluster.exists("/n0"), cluster.exists(large[-1])))
+        if not done.is_kept:
+            cluster.timers.call_soon(look)
+
+    look()
+    cluster.settle()
+    assert [(False, False), (True, False), (True, True)] == list(dict.fromkeys(turns))
+    assert done.is_kept
