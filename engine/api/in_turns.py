@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from engine.api.exchange import EncodedRows, Exchange, Handled, Handler
@@ -35,6 +36,36 @@ class Rows(NamedTuple):
     name_of: Callable[[Any], Hashable]
     #: So many are served before the time of the share is looked at.
     at_once: int = ROWS_PER_SHARE
+
+
+class _Parts:
+    """The parts of a response that are awaited together, and abandoned together."""
+
+    def __init__(self, parts: Sequence[Promise[Any]]) -> None:
+        self._parts = parts
+
+    def abandon(self) -> None:
+        """Give up all that is not there yet: each is parked by itself."""
+        for part in self._parts:
+            part.abandon()
+
+
+def _all_there(parts: Sequence[Promise[Any]]) -> Promise[None]:
+    """Return what is kept when all parts are there, or one has failed."""
+    there: Promise[None] = Promise()
+    there.source = _Parts(parts)
+    missing = {id(part) for part in parts}
+
+    def came(part: Promise[Any]) -> None:
+        missing.discard(id(part))
+        if not there.is_kept and (part.error is not None or not missing):
+            there.keep(None)
+
+    for part in parts:
+        part.watch(partial(came, part))
+    if not parts:
+        there.keep(None)
+    return there
 
 
 class InTurns:
@@ -71,6 +102,7 @@ class InTurns:
     async def _together(
         self, begun: Sequence[EncodedRows | Promise[Any]], exchange: Exchange
     ) -> EncodedRows:
+        await _all_there([each for each in begun if isinstance(each, Promise)])
         share = self._turns.begin()
         message: Any = None
         row_count = 0

@@ -88,7 +88,13 @@ class NameLookups:
             return
         self._waiting[host] = [on_found]
         name = f"kafka-lookup-{host}"
-        threading.Thread(target=self._run, args=(host,), name=name, daemon=True).start()
+        thread = threading.Thread(target=self._run, args=(host,), name=name, daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # A machine that has no thread to give; the next one who asks tries again.
+            failed = LookupFailed(f"unknown host: {error}")
+            self._loop.call_soon(lambda: self._end(host, failed))
 
     def _run(self, host: str) -> None:
         found = lookup(host, self._ask)

@@ -42,6 +42,7 @@ from engine.limits import (
     HALF_FRAME_DEADLINE_MS,
     IOV_BUFFERS_MAX,
     JOINED_SEND_BYTES_MAX,
+    REGION_COST_BYTES,
     SCATTERED_BYTES_MAX,
     SMALL_READ_BYTES,
     TURN_MS_MAX,
@@ -185,16 +186,20 @@ class RealConnection:
         if self._is_in_line:
             return
         was_dirty, self._is_dirty = self._is_dirty, True
-        if self._have:
-            self._read_on()
-        else:
-            buffers = self._origin.buffers
-            shared = buffers.shared
-            if buffers.in_flight_bytes >= buffers.in_flight_bytes_max:
-                shared = shared[:SMALL_READ_BYTES]
-            size = self._receive(shared)
-            if size > 0:
-                self._take(shared, size)
+        try:
+            if self._have:
+                self._read_on()
+            else:
+                buffers = self._origin.buffers
+                shared = buffers.shared
+                if buffers.in_flight_bytes >= buffers.in_flight_bytes_max:
+                    shared = shared[:SMALL_READ_BYTES]
+                size = self._receive(shared)
+                if size > 0:
+                    self._take(shared, size)
+        except BaseException:
+            self._fail()
+            raise
         self._is_dirty = was_dirty
         if self._queue and not self._waits_to_write:
             self.flush()
@@ -272,10 +277,18 @@ class RealConnection:
         # The time that they were kept waiting is not the peer's.
         self._reading_since_ms = self._network.clock.monotonic_ms()
         was_dirty, self._is_dirty = self._is_dirty, True
-        self._take_own()
+        try:
+            self._take_own()
+        except BaseException:
+            self._fail()
+            raise
         self._is_dirty = was_dirty
         if self._queue and not self._waits_to_write:
             self.flush()
+
+    def _fail(self) -> None:
+        """End at a fault of the owner: the frames that it was given must not come a second time."""
+        self.close("a request broke a rule of the broker")
 
     def _read_on(self) -> None:
         """Go on with an unfinished frame in the connection's own buffer."""
@@ -419,7 +432,8 @@ class RealConnection:
 
         That one is the response that passed the bound first; it is known until it has been sent.
         """
-        unsent_bytes = end - self._sent_bytes - self._region_bytes
+        in_regions = self._region_bytes - self._region_count * REGION_COST_BYTES
+        unsent_bytes = end - self._sent_bytes - in_regions
         if unsent_bytes <= self._unsent_bytes_max:
             return True
         if self._sent_bytes >= self._passed_end:

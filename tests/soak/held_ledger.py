@@ -7,7 +7,7 @@
 | a socket | to somebody who is there: its other end is established too |
 | all other descriptors | as many as when the broker began, of each kind |
 | `.cleaned`, `.swap`, `.tmp` and the like | in no directory: each is the middle of a change |
-| child processes | none |
+| child processes | none but those of the beginning |
 | memory | within a bound |
 
 The files of live segments and the sockets between brokers are not counted: partitions and leaders
@@ -54,11 +54,13 @@ class HeldLedger:
         self._log_dirs = [path.resolve() for path in log_dirs]
         self._rss_mib_max = rss_mib_max
         self._began: dict[str, Counter[str]] = {}
+        self._children: dict[str, set[str]] = {}
 
     def begin(self, pids: Mapping[str, int]) -> None:
         """Take down what processes hold now, each under a name that outlives it."""
         for name, pid in pids.items():
             self._began[name] = _other_descriptors(self._log_dirs, _links(pid))
+            self._children[name] = set(children(pid))
 
     def check(self, pids: Mapping[str, int], deadline_s: float = DEADLINE_S) -> None:
         """Return once nothing is held too much; an AssertionError says what is, after a while."""
@@ -83,7 +85,8 @@ class HeldLedger:
         others, began = _other_descriptors(self._log_dirs, links), self._began.get(name)
         if began is not None and others != began:
             found.append(f"descriptors at first {dict(began)}, now {dict(others)}")
-        found += [f"a child process: {child}" for child in children(pid)]
+        began_children = self._children.get(name, set())
+        found += [f"a child: {child}" for child in children(pid) if child not in began_children]
         rss_mib = rss_kib(pid) >> 10
         if rss_mib > self._rss_mib_max:
             found.append(f"{rss_mib} MiB of memory, {self._rss_mib_max} at most")

@@ -175,3 +175,25 @@ def test_a_broken_rule_in_a_later_turn_goes_to_the_loop() -> None:
     with pytest.raises(AssertionError, match="a rule"):
         stage.timers.run_until_idle()
     assert not handled.is_kept
+
+
+def test_all_parts_are_given_up_with_the_connection() -> None:
+    stage = Stage()
+    stage.is_waiting = True
+    handled = stage.ask(_names(4 * ROWS_PER_SHARE))
+    assert isinstance(handled, Promise)
+    stage.timers.run_until_idle()
+    assert len(stage.waits) > 2
+    handled.abandon()
+    assert all(wait.is_abandoned for wait in stage.waits)
+
+
+def test_parts_that_begin_after_the_connection_is_gone_are_given_up_too() -> None:
+    stage = Stage()
+    stage.is_waiting = True
+    handled = stage.ask(_names(4 * ROWS_PER_SHARE))
+    assert isinstance(handled, Promise)
+    handled.abandon()
+    stage.timers.run_until_idle()
+    assert len(stage.waits) > 2
+    assert all(wait.is_abandoned for wait in stage.waits)

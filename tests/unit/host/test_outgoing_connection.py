@@ -237,3 +237,22 @@ def test_a_connection_that_is_closed_while_it_connects_leaves_nothing(stage: Sta
     stage.turn_until(lambda: True)
     assert ["given up"] == stage.ended
     assert 0 == stage.network.connection_count
+
+
+def test_a_machine_without_threads_ends_the_connection_and_is_asked_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        stage.connect("broker-7", 9092)
+        assert [] == stage.ended
+        stage.turn_until(lambda: stage.ended)
+    assert ["unknown host: can't start new thread"] == stage.ended
+    assert 0 == stage.network.connection_count
+    stage.resolve = _fails(socket.gaierror(-3, "later"))
+    stage.connect("broker-7", 9092)
+    stage.turn_until(lambda: len(stage.ended) == 2)
+    assert ["broker-7"] == stage.looked_up

@@ -687,6 +687,41 @@ def test_file_regions_count_nothing_towards_what_may_be_unsent(tmp_path: Path) -
     os.close(descriptor)
 
 
+def test_responses_that_wait_are_bounded_though_they_are_files(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    with path.open("wb") as file:
+        file.truncate(10_000_000)
+    descriptor = os.open(path, os.O_RDONLY)
+
+    def answer(connection: Connection, _frame: bytes) -> None:
+        connection.send([FileRegion(descriptor, 0, 10_000_000)])
+
+    with _server(answer, _FEW_UNSENT) as echo, _connected(echo) as sock:
+        # Nobody reads: a hundred responses in files are as much as may wait.
+        sock.sendall(_frame(b"?") * 300)
+        _turn_until(echo, lambda: echo.refused)
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize("bad", [3, 70])
+def test_a_fault_of_the_owner_serves_no_frame_twice(bad: int) -> None:
+    served: list[int] = []
+    faults: list[BaseException] = []
+
+    def answer(connection: Connection, frame: bytes) -> None:
+        served.append(int(frame))
+        if int(frame) == bad:
+            raise KeyError(bad)
+        connection.send([frame])
+
+    with _server(answer) as echo, _connected(echo) as sock:
+        echo.loop.on_faults(faults.append)
+        sock.sendall(b"".join(_frame(b"%d" % number) for number in range(100)))
+        _turn_until(echo, lambda: faults)
+        _turn_until(echo, lambda: not echo.network.connections)
+    assert list(range(bad + 1)) == served
+
+
 def test_a_paused_connection_takes_frames_again_after_resume() -> None:
     taken: list[bytes] = []
     both = threading.Event()
