@@ -108,8 +108,12 @@ def load_log(files: Files, request: LoadRequest, hooks: LogHooks) -> tuple[Local
     of the host.
     """
     loader = _Loader(files, request, hooks)
-    loaded = loader.load()
-    log = LocalLog(files, request.directory, request.topic_partition, request.config, loaded, hooks)
+    directory, key, config = request.directory, request.topic_partition, request.config
+    try:
+        log = LocalLog(files, directory, key, config, loader.load(), hooks)
+    except BaseException:
+        loader.close_files()
+        raise
     return log, loader.report()
 
 
@@ -140,6 +144,11 @@ class _Loader:
 
     def report(self) -> LoadReport:
         return LoadReport(self._recovered, self._truncated, self._dropped)
+
+    def close_files(self) -> None:
+        """Close the files of a log that could not be opened."""
+        for segment in self._segments:
+            segment.close_file()
 
     def load(self) -> LoadedLog:
         request = self._request
@@ -394,8 +403,6 @@ class _Loader:
     def _drop(self, segments: Iterable[Segment], reason: str) -> None:
         gone = list(segments)
         self._lines.dropped([(segment.base_offset, segment.size_bytes) for segment in gone], reason)
-        for segment in gone:
-            self._segments.remove(segment)
         discard_segments(
             self._files,
             gone,
@@ -403,6 +410,9 @@ class _Loader:
             self._hooks.tasks,
             delay_ms=self._request.config.file_delete_delay_ms,
         )
+        # Not before that: where it fails, they are still to be closed.
+        for segment in gone:
+            self._segments.remove(segment)
 
     # 3 ends
 

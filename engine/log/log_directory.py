@@ -157,7 +157,7 @@ class LogDirectory:
     ) -> LoadedDirectory:
         """Open every log; steps 3 to 6. May run on a thread of its own.
 
-        Raises the host's errors, which take the directory offline.
+        Raises the host's errors, which take the directory offline; no log stays open then.
         """
         content = read_log_dir(self._files, self.path)
         state = content.state
@@ -173,33 +173,38 @@ class LogDirectory:
         to_delete: list[str] = []
         strays: list[str] = []
         reports: dict[str, LoadReport] = {}
-        for partition in content.partitions:
-            key, kind = _key_of(partition)
-            path = partition.files.path
-            if kind is DirectoryKind.DELETE:
-                to_delete.append(path)
-            elif kind is DirectoryKind.STRAY:
-                strays.append(path)
-            elif key is not None and key.topic != CLUSTER_METADATA_TOPIC:
-                request = LoadRequest(
-                    path,
-                    key,
-                    config_of(key.topic),
-                    now_ms,
-                    recovery_point=state.offset(RECOVERY_POINTS, key) or 0,
-                    log_start_offset=state.offset(LOG_STARTS, key) or 0,
-                    was_stopped_cleanly=self.was_stopped_cleanly,
-                    was_cleaned=self.cleaner_points.get(key) is not None,
-                )
-                try:
-                    log, reports[path] = load_log(self._files, request, hooks)
-                except StorageError as error:
-                    if is_failure_of_directory(error):
-                        raise
-                    failed.append(FailedLog(key, path, error))
-                    self.has_failed_logs = True
-                    continue
-                (logs if kind is DirectoryKind.LIVE else futures)[key] = log
+        try:
+            for partition in content.partitions:
+                key, kind = _key_of(partition)
+                path = partition.files.path
+                if kind is DirectoryKind.DELETE:
+                    to_delete.append(path)
+                elif kind is DirectoryKind.STRAY:
+                    strays.append(path)
+                elif key is not None and key.topic != CLUSTER_METADATA_TOPIC:
+                    request = LoadRequest(
+                        path,
+                        key,
+                        config_of(key.topic),
+                        now_ms,
+                        recovery_point=state.offset(RECOVERY_POINTS, key) or 0,
+                        log_start_offset=state.offset(LOG_STARTS, key) or 0,
+                        was_stopped_cleanly=self.was_stopped_cleanly,
+                        was_cleaned=self.cleaner_points.get(key) is not None,
+                    )
+                    try:
+                        log, reports[path] = load_log(self._files, request, hooks)
+                    except StorageError as error:
+                        if is_failure_of_directory(error):
+                            raise
+                        failed.append(FailedLog(key, path, error))
+                        self.has_failed_logs = True
+                        continue
+                    (logs if kind is DirectoryKind.LIVE else futures)[key] = log
+        except BaseException:
+            for log in (*logs.values(), *futures.values()):
+                log.close_files()
+            raise
         failed_keys = {log.topic_partition for log in failed}
         self._keep_lines(state, failed_keys)
         self.cleaner_points.keep(logs.keys() | failed_keys)

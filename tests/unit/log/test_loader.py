@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
+from engine.errors import StorageError
 from engine.host.memory import MemoryFiles
-from engine.host.ports import Files
+from engine.host.ports import File, Files, LogDirOffline
+from engine.host.real import RealFiles
 from engine.log.leader_epoch_checkpoint import EpochStart
 from engine.log.loader import SegmentOffsetOverflow, SegmentOffsetsDisordered
 from engine.log.log_config import LogConfig
@@ -30,6 +35,24 @@ from tests.unit.log.writing import batches_of, names, open_log, sent_by
 
 CONFIG = LogConfig(index_interval_bytes=100, producer_id_expiration_ms=1 << 50)
 INDEXES = (FileKind.INDEX, FileKind.TIMEINDEX)
+
+
+class FailingFiles(RealFiles):
+    """A real disk that fails one operation on files with one name."""
+
+    failing = ("", "")
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> File:
+        self._fail("open", path)
+        return super().open(path, write=write, create=create)
+
+    def rename(self, source: str, target: str) -> None:
+        self._fail("rename", source)
+        super().rename(source, target)
+
+    def _fail(self, operation: str, path: str) -> None:
+        if self.failing == (operation, os.path.basename(path)):
+            raise LogDirOffline(path, operation, "Input/output error", 5)
 
 
 def disk() -> MemoryFiles:
@@ -123,6 +146,23 @@ def test_offsets_below_the_segment_s_base_are_a_typed_error() -> None:
         caught.value.base_offset,
         caught.value.position,
     )
+
+
+@pytest.mark.parametrize("operation", ["", "open", "rename"])
+def test_a_log_that_cannot_be_opened_keeps_no_file_open(tmp_path: Path, operation: str) -> None:
+    files = FailingFiles()
+    directory = str(tmp_path / "t-0")
+    files.make_dir(directory)
+    content = {0: batch(0), 5: batch(5), 10: batch(10) + batch(3)}
+    if operation == "rename":
+        content[5] = batch(5)[:-1]
+    for base, records in content.items():
+        (tmp_path / "t-0" / name_of(base)).write_bytes(records)
+    before = os.listdir("/proc/self/fd")
+    files.failing = (operation, name_of(10))
+    with pytest.raises(StorageError):
+        open_log(files, CONFIG, directory=directory)
+    assert before == os.listdir("/proc/self/fd")
 
 
 def test_a_log_that_ends_below_its_start_begins_there() -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
 from engine.host.memory import MemoryFiles
+from engine.host.ports import LogDirOffline
 from engine.log.log_directory import LogDirectory
+from tests.unit.log.hooks import hooks_of
+from tests.unit.log.test_loader import CONFIG, FailingFiles
 
 
 @pytest.mark.parametrize("path", ["/logs", "/var/lib/kafka/logs"])
@@ -23,3 +29,16 @@ def test_parents_that_are_there_are_not_synced() -> None:
     files.fail("sync", 5, path_end="/var")
     LogDirectory(files, "/var/lib/kafka", lambda _path: lambda: None).open(1, "c", now_ms=7)
     assert files.after_crash().exists("/var/lib/kafka")
+
+
+def test_a_directory_that_fails_in_the_middle_keeps_no_log_open(tmp_path: Path) -> None:
+    files = FailingFiles()
+    for number in range(3):
+        (tmp_path / f"t-{number}").mkdir()
+        (tmp_path / f"t-{number}" / f"{7 * number:020d}.log").touch()
+    directory = LogDirectory(files, str(tmp_path), lambda _path: lambda: None)
+    files.failing = ("open", f"{14:020d}.log")
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(LogDirOffline):
+        directory.load(lambda _topic: CONFIG, hooks_of(), now_ms=7)
+    assert before == os.listdir("/proc/self/fd")
