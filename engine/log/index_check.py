@@ -2,10 +2,12 @@
 
 ```
 size 0                        no entries
-whole entries, the last one   good if its offset is at or above the base: zeros before it cost a
-not zero                      look-up time, for it starts at an earlier entry, and nothing else
+whole entries, the last one   good if it is at or above the base and the first one: zeros between
+not zero                      cost a look-up time, for it starts at an earlier entry, no more
 anything else                 read whole: preallocated space, bytes behind the last entry
 ```
+
+Retention believes the last time of a .timeindex, and a look-up the last offset of an .index.
 
 A start looks at every segment: 1,000 full ones have 5 GB of indexes.
 
@@ -15,6 +17,7 @@ Source: Kafka's OffsetIndex.sanityCheck, TimeIndex.sanityCheck, which a start le
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.errors import CorruptFile
@@ -22,7 +25,7 @@ from engine.host.ports import Files
 from engine.limits import SIDE_FILE_BYTES_MAX
 from engine.log import offset_index, time_index
 from engine.log.offset_index import OffsetIndex, read_offset_index
-from engine.log.time_index import TimeIndex, read_time_index
+from engine.log.time_index import TimeIndex, problem_of_ends, read_time_index
 
 _RELATIVE_OFFSET = struct.Struct(">i")
 
@@ -36,13 +39,28 @@ class IndexState(NamedTuple):
 
 def check_offset_index(files: Files, path: str, base_offset: int) -> IndexState:
     """Return the state of an .index. Raises CorruptFile, FileMissing."""
-    state = _state_by_end(files, path, base_offset, offset_index.ENTRY_BYTES, 0)
+
+    def problem(first: bytes, last: bytes) -> str | None:
+        (first_relative,) = _RELATIVE_OFFSET.unpack_from(first)
+        (relative,) = _RELATIVE_OFFSET.unpack_from(last)
+        if relative < 0:
+            return f"last offset {base_offset + relative} is below the base offset {base_offset}"
+        if relative < first_relative:
+            first_offset = base_offset + first_relative
+            return f"last offset {base_offset + relative} is below the first, {first_offset}"
+        return None
+
+    state = _state_by_ends(files, path, offset_index.ENTRY_BYTES, problem)
     return state or state_of_whole(read_offset_index(files, path, base_offset))
 
 
 def check_time_index(files: Files, path: str, base_offset: int) -> IndexState:
     """Return the state of a .timeindex. Raises CorruptFile, FileMissing."""
-    state = _state_by_end(files, path, base_offset, time_index.ENTRY_BYTES, 8)
+
+    def problem(first: bytes, last: bytes) -> str | None:
+        return problem_of_ends(first, last, base_offset)
+
+    state = _state_by_ends(files, path, time_index.ENTRY_BYTES, problem)
     return state or state_of_whole(read_time_index(files, path, base_offset))
 
 
@@ -54,24 +72,21 @@ def state_of_whole(index: OffsetIndex | TimeIndex) -> IndexState:
     return IndexState(problem, len(index) > 0)
 
 
-def _state_by_end(
-    files: Files, path: str, base_offset: int, entry_bytes: int, offset_at: int
+def _state_by_ends(
+    files: Files, path: str, entry_bytes: int, problem: Callable[[bytes, bytes], str | None]
 ) -> IndexState | None:
-    """Return the state as far as size and last entry say it, None if the rest is to be read."""
+    """Return the state as far as size and end entries say it, None if the rest is to be read."""
     handle = files.open(path)
     try:
         size = handle.size_bytes()
         if size > SIDE_FILE_BYTES_MAX:
             raise CorruptFile(path, f"at most {SIDE_FILE_BYTES_MAX} bytes", size)
         last = handle.read_at(max(size - entry_bytes, 0), entry_bytes)
+        first = handle.read_at(0, entry_bytes)
     finally:
         handle.close()
     if not size:
         return IndexState(None, False)
     if size % entry_bytes or not any(last):
         return None
-    (relative,) = _RELATIVE_OFFSET.unpack_from(last, offset_at)
-    if relative < 0:
-        offset = base_offset + relative
-        return IndexState(f"last offset {offset} is below the base offset {base_offset}", True)
-    return IndexState(None, True)
+    return IndexState(problem(first, last), True)

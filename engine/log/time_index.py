@@ -195,22 +195,41 @@ def _count_before_zeros(index: TimeIndex) -> int:
 
 
 def read_last_entry(files: Files, path: str, base_offset: int) -> TimestampOffset | None:
-    """Return the last entry of a file, of which nothing else is read.
+    """Return the last entry of a file, of which only the first is read besides.
 
-    None where the rest has to be looked at: entries that are preallocated, or no whole ones.
+    None where the rest has to be looked at: entries that are preallocated, or no whole ones, or a
+    last one that does not go with the first.
     """
     handle = files.open(path)
     try:
         size = handle.size_bytes()
         if not size:
             return TimestampOffset(NO_TIMESTAMP, base_offset)
-        content = handle.read_at(max(size - ENTRY_BYTES, 0), ENTRY_BYTES)
+        last = handle.read_at(max(size - ENTRY_BYTES, 0), ENTRY_BYTES)
+        first = handle.read_at(0, ENTRY_BYTES)
     finally:
         handle.close()
-    if size % ENTRY_BYTES or not any(content):
+    if size % ENTRY_BYTES or not any(last) or problem_of_ends(first, last, base_offset):
         return None
-    timestamp, relative = _ENTRY.unpack(content)
-    return TimestampOffset(timestamp, base_offset + relative) if relative >= 0 else None
+    timestamp, relative = _ENTRY.unpack(last)
+    return TimestampOffset(timestamp, base_offset + relative)
+
+
+def problem_of_ends(first: bytes, last: bytes, base_offset: int) -> str | None:
+    """Return what is wrong with the last entry, given the first one as well; None if nothing.
+
+    Source: Kafka's TimeIndex.sanityCheck. Differs: it does not compare the offsets.
+    """
+    first_timestamp, first_relative = _ENTRY.unpack(first)
+    timestamp, relative = _ENTRY.unpack(last)
+    if timestamp < first_timestamp:
+        return f"last timestamp {timestamp} is below the first, {first_timestamp}"
+    if relative < 0:
+        return f"last offset {base_offset + relative} is below the base offset {base_offset}"
+    if relative < first_relative:
+        first_offset = base_offset + first_relative
+        return f"last offset {base_offset + relative} is below the first, {first_offset}"
+    return None
 
 
 def read_time_index(files: Files, path: str, base_offset: int) -> TimeIndex:

@@ -149,7 +149,7 @@ def test_the_index_of_the_active_segment_is_never_dropped(monkeypatch: pytest.Mo
     assert before < entries == len(again.active_segment.index)
 
 
-def test_retention_reads_the_last_entry_of_the_segments_that_may_go(
+def test_retention_reads_the_first_and_last_entry_of_the_segments_that_may_go(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     log, files = log_with_bound(monkeypatch, 1 << 20)
@@ -165,7 +165,7 @@ def test_retention_reads_the_last_entry_of_the_segments_that_may_go(
 
     monkeypatch.setattr(files, "look", note)
     times = [segment.path(segment_module.FileKind.TIMEINDEX) for segment in again.segments]
-    for retention_ms, read in ((-1, []), (1 << 50, times[:1])):
+    for retention_ms, read in ((-1, []), (1 << 50, times[:1] * 2)):
         again.configure(SMALL._replace(retention_ms=retention_ms))
         again.delete_old_segments(120, NOW_MS)
         assert read == [path for operation, path in reads if operation == "read"]

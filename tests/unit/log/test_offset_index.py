@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.host.memory import MemoryFiles
+from engine.log.index_check import check_offset_index
 from engine.log.offset_index import IndexOrderBroken, OffsetIndex, parse_offset_index
 
 ENTRIES = st.lists(st.integers(1, 1000), max_size=30).map(
@@ -106,3 +109,14 @@ def test_entries_must_rise_and_fit() -> None:
             index.append(offset, 9)
     index.append(100 + (1 << 31) - 1, 9)
     assert index.entry(-1) == (100 + (1 << 31) - 1, 9)
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [(3, "last offset 103 is below the first, 105"), (9, None)],
+)
+def test_a_last_offset_below_the_first_is_not_trusted(last: int, problem: str | None) -> None:
+    files = MemoryFiles()
+    with closing(files.open("/i", write=True, create=True)) as handle:
+        handle.append((struct.pack(">iiiiii", 5, 10, 7, 20, last, 30),))
+    assert (problem, True) == check_offset_index(files, "/i", 100)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import struct
 import tracemalloc
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.host.memory import MemoryFiles
+from engine.log.index_check import check_time_index
 from engine.log.offset_index import IndexOrderBroken
-from engine.log.time_index import TimeIndex, parse_time_index
+from engine.log.time_index import TimeIndex, TimestampOffset, parse_time_index, read_last_entry
+from engine.naming import FileKind
+from tests.unit.log.writing import NOW_MS, SMALL, open_log, sent
 
 ENTRIES = st.lists(st.integers(1, 1000), max_size=30).map(
     lambda steps: [(5 * sum(steps[: n + 1]), 100 + sum(steps[: n + 1])) for n in range(len(steps))]
@@ -117,3 +122,40 @@ def test_kafkas_sanity_check_finds_odd_sizes_and_low_entries() -> None:
     low = parse_time_index(struct.pack(">qi", 10, -1), 9)
     assert low.problem() == "last offset 8 is below the base offset 9"
     assert TimeIndex(0).problem() is None
+
+
+@pytest.mark.parametrize(
+    ("last", "problem"),
+    [
+        ((4, 9), "last timestamp 4 is below the first, 5"),
+        ((7, 0), "last offset 100 is below the first, 101"),
+        ((5, 1), None),
+        ((7, 9), None),
+    ],
+)
+def test_a_last_entry_below_the_first_is_not_trusted(
+    last: tuple[int, int], problem: str | None
+) -> None:
+    files = MemoryFiles()
+    with closing(files.open("/t", write=True, create=True)) as handle:
+        handle.append((struct.pack(">qiqiqi", 5, 1, 6, 4, *last),))
+    assert (problem, True) == check_time_index(files, "/t", 100)
+    entry = TimestampOffset(last[0], 100 + last[1])
+    assert (entry if problem is None else None) == read_last_entry(files, "/t", 100)
+
+
+def test_retention_does_not_believe_a_last_time_below_the_first() -> None:
+    files = MemoryFiles()
+    log, _ = open_log(files, SMALL)
+    for number in range(40):
+        log.append_as_leader(sent(3, at_ms=NOW_MS + 10 * number), 0, NOW_MS)
+    log.close(NOW_MS)
+    path = log.segments.first.path(FileKind.TIMEINDEX)
+    right = files.read_bytes(path)
+    with closing(files.open(path, write=True)) as handle:
+        handle.write_at(len(right) - 12, struct.pack(">q", 77))
+    again, report = open_log(
+        files, SMALL._replace(retention_ms=86_400_000), was_stopped_cleanly=True
+    )
+    assert {} == again.delete_old_segments(again.log_end_offset, NOW_MS)
+    assert (1, right) == (report.recovered_segments, files.read_bytes(path))
