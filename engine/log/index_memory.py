@@ -1,7 +1,7 @@
 """The indexes of closed segments that are in memory: bounded in bytes, for all logs of a process.
 
 ```
-a look-up loads an index whole     noted here; the ones loaded first are dropped beyond the bound
+a look-up loads an index whole     noted here; beyond the bound the least recently used ones go
 a segment is closed                the same: what it wrote to its files is read again when needed
 ```
 
@@ -53,6 +53,13 @@ class IndexMemory:
         for older in dropped:
             if older is not None:
                 older.drop_indexes()
+
+    def note_use(self, segment: IndexedSegment) -> None:
+        """Note that the indexes of a segment are used: others are dropped before them."""
+        with self._lock:
+            noted = self._loaded.pop(id(segment), None)
+            if noted is not None:
+                self._loaded[id(segment)] = noted
 
     def forget(self, segment: IndexedSegment) -> None:
         """Leave out a segment that is gone."""

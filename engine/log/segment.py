@@ -510,6 +510,7 @@ class Segment:
             position = self._last_position
         else:
             position = self.index.lookup(offset).position
+            LOADED_INDEXES.note_use(self)
         batch_at = walk_headers(self._file, offset, position, self.size_bytes)
         if batch_at is not None:
             self._translated_offset, self._translated = offset, batch_at

@@ -26,7 +26,7 @@ class Indexed:
         self.drops += 1
 
 
-def test_the_indexes_that_were_loaded_first_are_dropped_beyond_the_bound() -> None:
+def test_the_indexes_that_were_not_used_for_longest_are_dropped_beyond_the_bound() -> None:
     memory = IndexMemory(100_000)
     segments = [Indexed() for _ in range(4)]
     for segment in segments:
@@ -35,6 +35,24 @@ def test_the_indexes_that_were_loaded_first_are_dropped_beyond_the_bound() -> No
     memory.note(segments[1], 30_000)
     memory.note(Indexed(), 30_000)
     assert [1, 0, 1, 0] == [segment.drops for segment in segments]
+
+
+def test_the_indexes_that_were_used_last_stay() -> None:
+    memory = IndexMemory(100_000)
+    segments = [Indexed() for _ in range(4)]
+    for segment in segments[:3]:
+        memory.note(segment, 30_000)
+    memory.note_use(segments[0])
+    memory.note_use(Indexed())
+    memory.note(segments[3], 30_000)
+    assert [0, 1, 0, 0] == [segment.drops for segment in segments]
+
+
+def test_a_look_up_is_a_use_of_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, _ = log_with_bound(monkeypatch, 1 << 20)
+    first = log.segments.first
+    first.translate(first.base_offset + 9)
+    assert id(first) == next(reversed(segment_module.LOADED_INDEXES._loaded))
 
 
 def test_what_is_larger_than_the_bound_alone_stays() -> None:
