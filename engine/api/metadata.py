@@ -154,8 +154,7 @@ class Metadata:
     def _large(
         self, question: _Question
     ) -> _Response | Promise[_Response] | Promise[messages.MetadataResponse]:
-        names, known = question.names, self._metadata_cache.topics
-        if question.ids or (names is not None and any(name not in known for name in names)):
+        if question.ids or self._lacks_a_name(question):
             return self._answer(question)
         work = self._in_work.get(question)
         if work is None:
@@ -177,8 +176,15 @@ class Metadata:
             response = await self._of_one_version(question, share)
             if response is not None:
                 return response
+            if self._lacks_a_name(question):
+                # Deleted between two turns.
+                break
         answer = self._answer(question)
         return await answer if isinstance(answer, Promise) else answer
+
+    def _lacks_a_name(self, question: _Question) -> bool:
+        known = self._metadata_cache.topics
+        return any(name not in known for name in question.names or ())
 
     async def _of_one_version(self, question: _Question, share: Share) -> _Response | None:
         """Return an answer, None where the metadata has changed meanwhile."""

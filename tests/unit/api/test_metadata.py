@@ -341,3 +341,18 @@ def test_all_who_ask_the_same_meanwhile_get_the_answer_that_is_being_made() -> N
     assert bodies[0] is bodies[1] is bodies[2]
     # And then it is kept.
     assert bodies[0] is stage.ask(None).parts[0]
+
+
+def test_a_topic_deleted_between_two_turns_of_its_answer_is_unknown() -> None:
+    stage = ManyTopics()
+    handled = stage.ask(stage.names)
+    gone = stage.names[-1]
+    stage.timers.call_soon(
+        lambda: stage.cache.update(
+            1, list(stage.cache.brokers.values()), {TopicPartition(gone, 0): None}, {}
+        )
+    )
+    stage.timers.run_until_idle()
+    codes = {row.name: row.error_code for row in stage.rows(handled)}
+    assert set(stage.names) == set(codes)
+    assert {gone: 3} == {name: code for name, code in codes.items() if code}
