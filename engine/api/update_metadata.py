@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from engine.api.exchange import Exchange
 from engine.api.inter_broker import refusal
-from engine.host.coroutine import drive
+from engine.api.promised import promised
 from engine.host.promise import Promise
 from engine.host.turns import Line
 from engine.model import TopicPartition
@@ -64,7 +64,7 @@ class UpdateMetadata:
     ) -> messages.UpdateMetadataResponse | Promise[messages.UpdateMetadataResponse]:
         """Carry out the order, or promise to when those before it are."""
         if self._line.is_busy:
-            return drive(self._behind(request, exchange))
+            return promised(self._behind(request, exchange))
         return self._carried_out(request, exchange)
 
     async def _behind(

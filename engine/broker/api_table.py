@@ -56,7 +56,7 @@ from engine.config.settings import BrokerSettings
 from engine.controller.controller import Controller
 from engine.host.ports import Clock, Entropy, Files
 from engine.host.promise import Promise
-from engine.host.turns import Line, LoopTurns
+from engine.host.turns import LoopTurns
 from engine.log.log_manager import LogManager
 from engine.replication.leadership import Leadership
 from engine.replication.metadata_cache import MetadataCache
@@ -290,7 +290,7 @@ def acl_rows(_deps: ApiDeps) -> list[Row]:
 def inter_broker_rows(deps: ApiDeps) -> list[Row]:
     """Return the rows that only brokers ask."""
     leadership, epoch, rule = deps.leadership, deps.broker_epoch, Rule.CLUSTER_ACTION
-    to_controller, line = ToController(deps.controller), Line()
+    to_controller, line = ToController(deps.controller), deps.turns.line()
     roles = LeaderAndIsr(leadership, epoch, deps.load_topics, deps.turns.apart(), line)
     update = UpdateMetadata(leadership, deps.metadata_cache, epoch, line)
     return [

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 
 from engine.host.ports import Clock, Timers
 from engine.host.promise import Promise
@@ -44,6 +45,10 @@ class LoopTurns:
     def apart(self) -> LoopTurns:
         """Return turns for work that does not wait for those who wait here."""
         return LoopTurns(self._timers, self.clock, self.ends_early)
+
+    def line(self) -> Line:
+        """Return a line in which each begins in a turn of its own."""
+        return Line(self._timers)
 
     def await_turn(self) -> Promise[None]:
         """Return what is kept when it is the turn of whoever asks."""
@@ -87,7 +92,8 @@ class Share:
 class Line:
     """Lets work that takes several turns be done one after the other, in the order it came."""
 
-    def __init__(self) -> None:
+    def __init__(self, timers: Timers) -> None:
+        self._timers = timers
         self._last: Promise[None] | None = None
 
     @property
@@ -104,7 +110,8 @@ class Line:
         return mine
 
     def leave(self, mine: Promise[None]) -> None:
-        """Let the next one begin."""
+        """Let the next one begin, in a turn of its own: its faults are not those of who leaves."""
         if self._last is mine:
             self._last = None
-        mine.keep(None)
+        else:
+            self._timers.call_soon(partial(mine.keep, None))

@@ -143,7 +143,7 @@ class Node:
             stage.clock,
         )
         epoch = lambda: self.epoch  # noqa: E731
-        turns, line = LoopTurns(stage.timers, stage.clock), Line()
+        turns, line = LoopTurns(stage.timers, stage.clock), Line(stage.timers)
         self._handlers: dict[str, Any] = {
             "LeaderAndIsr": LeaderAndIsr(self.leadership, epoch, _load_nothing, turns, line),
             "StopReplica": StopReplica(self.leadership, epoch, line),

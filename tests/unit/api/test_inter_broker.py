@@ -10,6 +10,7 @@ import pytest
 from engine.api.admission import Session, allow_all
 from engine.api.exchange import Exchange
 from engine.api.leader_and_isr import LeaderAndIsr
+from engine.api.promised import HandlerFailed
 from engine.api.stop_replica import StopReplica
 from engine.api.update_metadata import UpdateMetadata
 from engine.errors import ConfigError
@@ -47,7 +48,7 @@ class Handlers:
         leadership = self.stage.leadership
         self.clock = LookedAt()
         self.timers = MemoryTimers(self.clock)
-        turns, line = LoopTurns(self.timers, self.clock), Line()
+        turns, line = LoopTurns(self.timers, self.clock), Line(self.timers)
         self.lead = LeaderAndIsr(leadership, lambda: EPOCH, self.load, turns, line)
         self.stop = StopReplica(leadership, lambda: EPOCH, line)
         self.update = UpdateMetadata(leadership, self.cache, lambda: EPOCH, line)
@@ -209,6 +210,29 @@ def test_a_controller_that_another_follows_between_two_turns_is_refused() -> Non
     assert STALE_CONTROLLER_EPOCH == reply.result().error_code
     assert [T0] == list(handlers.stage.replicas.partitions)
     assert not handlers.stage.leadership.is_informed
+
+
+@pytest.mark.parametrize("name", ["StopReplica", "UpdateMetadata"])
+def test_a_fault_of_an_order_that_waited_is_its_own(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise KeyError(name)
+
+    monkeypatch.setattr(handlers.stage.leadership, "stop", fails)
+    monkeypatch.setattr(handlers.cache, "update", fails)
+    before = handlers.begin("LeaderAndIsr", 7, roles(7))
+    version, order = (3, stopping()) if name == "StopReplica" else (7, metadata(7))
+    failing = handlers.begin(name, version, order)
+    behind = handlers.begin("LeaderAndIsr", 7, roles(7))
+    handlers.timers.run_until_idle()
+    assert [0, 0] == codes_of(7, before.result())
+    with pytest.raises(HandlerFailed, match=name):
+        failing.result()
+    assert 0 == behind.result().error_code
 
 
 def stopping() -> Any:

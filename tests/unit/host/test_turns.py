@@ -92,7 +92,8 @@ def test_a_job_that_fails_keeps_nobody_waiting() -> None:
 
 
 def test_a_line_is_served_in_order() -> None:
-    line = Line()
+    timers = MemoryTimers(ManualClock())
+    line = Line(timers)
     done: list[str] = []
 
     async def work(name: str) -> None:
@@ -106,4 +107,29 @@ def test_a_line_is_served_in_order() -> None:
     assert (["a"], True) == (done, line.is_busy)
     for _ in range(3):
         line.leave(places[-1])  # type: ignore[arg-type]
+        timers.run_until_idle()
     assert (list("abc"), False) == (done, line.is_busy)
+
+
+def test_what_fails_in_a_line_fails_not_in_the_leaving_of_the_one_before() -> None:
+    timers = MemoryTimers(ManualClock())
+    line = Line(timers)
+    done: list[str] = []
+
+    async def work(name: str) -> None:
+        place = await line.enter()
+        try:
+            done.append(name)
+            assert name != "fails"
+        finally:
+            line.leave(place)
+
+    first = drive(line.enter())
+    for name in ("fails", "after"):
+        drive(work(name))
+    line.leave(first.result())
+    assert ([], True) == (done, line.is_busy)
+    with pytest.raises(AssertionError):
+        timers.run_until_idle()
+    timers.run_until_idle()
+    assert (["fails", "after"], False) == (done, line.is_busy)
