@@ -8,7 +8,8 @@
 
 Each partition costs a few syncs of small files, so an order for thousands takes many turns of the
 loop. Orders are applied one after the other all the same (`Line`), and a controller that has been
-followed by another meanwhile is refused there.
+followed by another meanwhile is refused there. A controller is admitted when its order arrives, not
+when its turn comes.
 
 Source: KafkaApis.handleLeaderAndIsrRequest; PART-3, PART-4; KIP-516 for the ids.
 """
@@ -66,6 +67,10 @@ class LeaderAndIsr:
     async def _applied(
         self, request: messages.LeaderAndIsrRequest, exchange: Exchange
     ) -> messages.LeaderAndIsrResponse:
+        # Before the line: orders of a controller that this one follows end at their next turn.
+        code = self._refusal(request)
+        if code:
+            return messages.LeaderAndIsrResponse(error_code=code)
         place = await self._line.enter()
         try:
             return await self._applied_in_line(request, exchange)

@@ -49,6 +49,10 @@ class StopReplica:
     async def _behind(
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
+        # Before the line: orders of a controller that this one follows end at their next turn.
+        code = self._refusal(request)
+        if code:
+            return messages.StopReplicaResponse(error_code=code)
         place = await self._line.enter()
         try:
             return self._carried_out(request, exchange)
@@ -59,7 +63,7 @@ class StopReplica:
         self, request: messages.StopReplicaRequest, exchange: Exchange
     ) -> messages.StopReplicaResponse:
         """Return what became of each partition."""
-        code = refusal(request, self._leadership, self._broker_epoch())
+        code = self._refusal(request)
         if code:
             return messages.StopReplicaResponse(error_code=code)
         results = self._leadership.stop(_orders(request, exchange.api_version))
@@ -74,6 +78,9 @@ class StopReplica:
                 for key, error in results.items()
             ]
         )
+
+    def _refusal(self, request: messages.StopReplicaRequest) -> int:
+        return refusal(request, self._leadership, self._broker_epoch())
 
 
 def _orders(request: messages.StopReplicaRequest, version: int) -> dict[TopicPartition, StopOrder]:

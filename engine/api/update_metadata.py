@@ -70,6 +70,10 @@ class UpdateMetadata:
     async def _behind(
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> messages.UpdateMetadataResponse:
+        # Before the line: orders of a controller that this one follows end at their next turn.
+        code = self._refusal(request)
+        if code:
+            return messages.UpdateMetadataResponse(error_code=code)
         place = await self._line.enter()
         try:
             return self._carried_out(request, exchange)
@@ -80,7 +84,7 @@ class UpdateMetadata:
         self, request: messages.UpdateMetadataRequest, exchange: Exchange
     ) -> messages.UpdateMetadataResponse:
         """Return an error code, 0 when the cache has it."""
-        code = refusal(request, self._leadership, self._broker_epoch())
+        code = self._refusal(request)
         if code:
             return messages.UpdateMetadataResponse(error_code=code)
         controller_id = request.controller_id
@@ -96,6 +100,9 @@ class UpdateMetadata:
             is_full=self._is_full(request),
         )
         return messages.UpdateMetadataResponse()
+
+    def _refusal(self, request: messages.UpdateMetadataRequest) -> int:
+        return refusal(request, self._leadership, self._broker_epoch())
 
     def _is_full(self, request: messages.UpdateMetadataRequest) -> bool:
         """Tell whether what a request leaves out is gone.

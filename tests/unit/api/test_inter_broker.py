@@ -235,6 +235,38 @@ def test_a_fault_of_an_order_that_waited_is_its_own(
     assert 0 == behind.result().error_code
 
 
+@pytest.mark.parametrize("name", ["LeaderAndIsr", "StopReplica", "UpdateMetadata"])
+def test_a_controller_is_admitted_before_the_orders_of_the_former_one_end(name: str) -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    former = handlers.begin("LeaderAndIsr", 7, roles(7))
+    request = message_class(f"{name}Request")(
+        controller_id=2, controller_epoch=2, broker_epoch=EPOCH
+    )
+    version = 3 if name == "StopReplica" else 7
+    later = handlers.begin(name, version, request)
+    assert 2 == handlers.stage.leadership.controller_epoch
+    # Who is past is refused at once, not when it is its turn.
+    request.controller_epoch = 1
+    assert STALE_CONTROLLER_EPOCH == handlers.ask(name, version, request).error_code
+    handlers.timers.run_until_idle()
+    assert STALE_CONTROLLER_EPOCH == former.result().error_code
+    assert 0 == later.result().error_code
+    assert {} == handlers.stage.replicas.partitions
+
+
+@pytest.mark.parametrize("name", ["LeaderAndIsr", "StopReplica", "UpdateMetadata"])
+def test_an_order_whose_controller_is_followed_while_it_waits_is_refused(name: str) -> None:
+    handlers = Handlers()
+    handlers.clock.step_ms = SHARE_MS_MAX
+    handlers.begin("LeaderAndIsr", 7, roles(7))
+    request = message_class(f"{name}Request")(controller_epoch=1, broker_epoch=EPOCH)
+    waiting = handlers.begin(name, 3 if name == "StopReplica" else 7, request)
+    handlers.stage.leadership.admit(2)
+    handlers.timers.run_until_idle()
+    assert STALE_CONTROLLER_EPOCH == waiting.result().error_code
+
+
 def stopping() -> Any:
     request = message_class("StopReplicaRequest")
     states = [
