@@ -134,7 +134,7 @@ def test_a_command_is_over_after_its_time_whatever_hangs(shell: Shell) -> None:
             os.kill(pid, signal.SIGCONT)
 
 
-def test_a_watch_outlives_its_session_and_says_what_is_missed(tmp_path: Path) -> None:
+def test_a_watch_outlives_a_restart_of_the_store_with_its_session(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     shell.ok("cluster", "start", "--port", "0")
     shell.ok("topics", "create", "t")
@@ -154,7 +154,7 @@ def test_a_watch_outlives_its_session_and_says_what_is_missed(tmp_path: Path) ->
         [json.loads(line)["event"] for line in told],
     )
     assert "the connection is lost" in said
-    assert "its session expired, a new one was taken: what came and went since 2" in said
+    assert "its session expired" not in said
     shell.run("cluster", "destroy", "-y")
 
 
