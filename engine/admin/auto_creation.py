@@ -17,10 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_results import TopicResult, TopicResults
+from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
-from engine.host.promise import Promise
 from engine.kafka_errors import (
     INVALID_TOPIC_EXCEPTION,
     LEADER_NOT_AVAILABLE,
@@ -70,8 +69,8 @@ class AutoCreation:
         self._admin = admin
         self._in_flight: set[str] = set()
 
-    def auto_create(self, topics: Iterable[str]) -> Promise[dict[str, int]]:
-        """Create topics that the metadata does not have; promise what to answer for each."""
+    async def auto_create(self, topics: Iterable[str]) -> dict[str, int]:
+        """Create topics that the metadata does not have; returns what to answer for each."""
         codes: dict[str, int] = {}
         new = []
         for topic in dict.fromkeys(topics):
@@ -82,18 +81,18 @@ class AutoCreation:
             else:
                 new.append(topic)
         if not new:
-            return Promise.of(codes)
+            return codes
         self._in_flight.update(new)
-
-        def finish(results: TopicResults) -> dict[str, int]:
+        try:
+            # Nobody waits for leaders.
+            results = await self._admin.create_topics(
+                [automatic_topic(topic, self._config) for topic in new],
+                timeout_ms=0,
+                describe=False,
+            )
+        finally:
             self._in_flight.difference_update(new)
-            return {**codes, **{name: _code(result) for name, result in results.items()}}
-
-        # Nobody waits for leaders.
-        created = self._admin.create_topics(
-            [automatic_topic(topic, self._config) for topic in new], timeout_ms=0, describe=False
-        )
-        return created.then(finish)
+        return {**codes, **{name: _code(result) for name, result in results.items()}}
 
 
 def _code(result: TopicResult) -> int:

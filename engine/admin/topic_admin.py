@@ -27,8 +27,6 @@ from engine.admin.topic_rules import CreatableTopic, is_name
 from engine.config.broker_config import BrokerConfig
 from engine.controller.grouped_writes import write_groups
 from engine.errors import EngineError
-from engine.host.coroutine import drive
-from engine.host.promise import Promise
 from engine.kafka_errors import NONE, UNKNOWN_SERVER_ERROR, UNKNOWN_TOPIC_OR_PARTITION
 from engine.znode.errors import NodeError, NodeExists
 from engine.znode.model import Create
@@ -38,7 +36,7 @@ from engine.znode.paths import delete_topic_path, topic_path
 class TopicAdmin:
     """Topic requests of one broker; the caller has checked that it is the controller.
 
-    Each promises the results of all its topics, possibly kept when the call returns.
+    Each returns the results of all its topics; the caller drives it, and answers for its faults.
     """
 
     def __init__(self, config: BrokerConfig, ports: AdminPorts) -> None:
@@ -49,43 +47,33 @@ class TopicAdmin:
 
     # -- create --------------------------------------------------------------------------------
 
-    def create_topics(
+    async def create_topics(
         self,
         topics: Sequence[CreatableTopic],
         *,
         timeout_ms: int,
         validate_only: bool = False,
         describe: bool = True,
-    ) -> Promise[TopicResults]:
+    ) -> TopicResults:
         """Create topics of distinct names; `describe` tells their settings in the result."""
-
-        async def work() -> TopicResults:
-            results = await _written(
-                [topic.name for topic in topics],
-                self._creation.create(topics, validate_only=validate_only, describe=describe),
-            )
-            counts = {
-                name: result.partition_count
-                for name, result in results.items()
-                if result.code == NONE
-            }
-            return results if validate_only else await self._led(results, counts, timeout_ms)
-
-        return drive(work())
+        results = await _written(
+            [topic.name for topic in topics],
+            self._creation.create(topics, validate_only=validate_only, describe=describe),
+        )
+        counts = {
+            name: result.partition_count for name, result in results.items() if result.code == NONE
+        }
+        return results if validate_only else await self._led(results, counts, timeout_ms)
 
     # -- delete --------------------------------------------------------------------------------
 
-    def delete_topics(self, topics: Sequence[str], *, timeout_ms: int) -> Promise[TopicResults]:
+    async def delete_topics(self, topics: Sequence[str], *, timeout_ms: int) -> TopicResults:
         """Ask for the deletion of topics; one that is asked for already is waited for."""
-
-        async def work() -> TopicResults:
-            results = await _written(topics, self._delete(topics))
-            late = [name for name, result in results.items() if result.code == NONE]
-            if late and timeout_ms > 0:
-                late = await self._waiting.for_removal(late, timeout_ms)
-            return with_late(results, late)
-
-        return drive(work())
+        results = await _written(topics, self._delete(topics))
+        late = [name for name, result in results.items() if result.code == NONE]
+        if late and timeout_ms > 0:
+            late = await self._waiting.for_removal(late, timeout_ms)
+        return with_late(results, late)
 
     async def _delete(self, topics: Sequence[str]) -> TopicResults:
         results: TopicResults = {}
@@ -106,26 +94,22 @@ class TopicAdmin:
 
     # -- more partitions -----------------------------------------------------------------------
 
-    def create_partitions(
+    async def create_partitions(
         self,
         topics: Sequence[MorePartitions],
         *,
         timeout_ms: int,
         validate_only: bool = False,
-    ) -> Promise[TopicResults]:
+    ) -> TopicResults:
         """Add partitions to topics of distinct names."""
-
-        async def work() -> TopicResults:
-            results = await _written(
-                [topic.name for topic in topics],
-                self._growth.grow(topics, validate_only=validate_only),
-            )
-            counts = {
-                topic.name: topic.new_count for topic in topics if results[topic.name].code == NONE
-            }
-            return results if validate_only else await self._led(results, counts, timeout_ms)
-
-        return drive(work())
+        results = await _written(
+            [topic.name for topic in topics],
+            self._growth.grow(topics, validate_only=validate_only),
+        )
+        counts = {
+            topic.name: topic.new_count for topic in topics if results[topic.name].code == NONE
+        }
+        return results if validate_only else await self._led(results, counts, timeout_ms)
 
     # -- waiting -------------------------------------------------------------------------------
 

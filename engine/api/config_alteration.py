@@ -31,13 +31,13 @@ from engine.api.config_resources import (
     require_own_id,
     result_of,
 )
+from engine.api.promised import promised
 from engine.config.broker_config import BrokerConfig
 from engine.config.change import check_broker_change, check_thread_counts, is_encrypted
 from engine.config.key import ConfigKey, UpdateMode, broker_keys, topic_keys
 from engine.config.settings import BrokerSettings
 from engine.config.topic_config import check_topic_overrides
 from engine.errors import ConfigError, EngineError
-from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.replication.metadata_cache import MetadataCache
 from engine.znode.paths import BROKER_CONFIGS, DEFAULT_ENTITY, TOPIC_CONFIGS
@@ -196,4 +196,4 @@ def alter_each(
     async def work() -> list[tuple[R, ResourceResult]]:
         return [(resource, await result_of_altering(resource)) for resource in resources]
 
-    return drive(work())
+    return promised(work())

@@ -19,6 +19,7 @@ from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_results import TopicResult
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
+from engine.api.promised import promised
 from engine.controller.ports import ControllerView
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -57,12 +58,16 @@ class CreatePartitions:
                 refused[name] = _DENIED
             elif self._controller.is_queued_for_deletion(name):
                 refused[name] = _GOING
-        grown = self._admin.create_partitions(
-            [_more_partitions(topic) for topic in request.topics if topic.name not in refused],
-            timeout_ms=request.timeout_ms,
-            validate_only=request.validate_only,
-        )
-        return grown.then(lambda results: self._response(names, {**results, **refused}))
+
+        async def work() -> messages.CreatePartitionsResponse:
+            results = await self._admin.create_partitions(
+                [_more_partitions(topic) for topic in request.topics if topic.name not in refused],
+                timeout_ms=request.timeout_ms,
+                validate_only=request.validate_only,
+            )
+            return self._response(names, {**results, **refused})
+
+        return promised(work())
 
     def _response(
         self, names: list[str], results: dict[str, TopicResult]

@@ -23,6 +23,7 @@ from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
 from engine.api.admission import AclOperation, AclResource
 from engine.api.exchange import Exchange
+from engine.api.promised import promised
 from engine.controller.ports import ControllerView
 from engine.host.promise import Promise
 from engine.kafka_errors import INVALID_REQUEST, NONE, NOT_CONTROLLER, TOPIC_AUTHORIZATION_FAILED
@@ -58,13 +59,17 @@ class CreateTopics:
             for name in names
             if not session.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name)
         )
-        created = self._admin.create_topics(
-            [_new_topic(topic) for topic in request.topics if topic.name not in refused],
-            timeout_ms=request.timeout_ms,
-            validate_only=request.validate_only,
-            describe=exchange.api_version >= 5,
-        )
-        return created.then(lambda results: self._response(names, {**results, **refused}, hidden))
+
+        async def work() -> messages.CreateTopicsResponse:
+            results = await self._admin.create_topics(
+                [_new_topic(topic) for topic in request.topics if topic.name not in refused],
+                timeout_ms=request.timeout_ms,
+                validate_only=request.validate_only,
+                describe=exchange.api_version >= 5,
+            )
+            return self._response(names, {**results, **refused}, hidden)
+
+        return promised(work())
 
     def _response(
         self,

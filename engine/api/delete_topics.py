@@ -16,9 +16,9 @@ Source: KIP-4, KIP-322, KIP-516; KafkaApis.handleDeleteTopicsRequest.
 from __future__ import annotations
 
 from engine.admin.topic_admin import TopicAdmin
-from engine.admin.topic_results import TopicResults
 from engine.api.admission import AclOperation, AclResource, Session
 from engine.api.exchange import Exchange
+from engine.api.promised import promised
 from engine.controller.ports import ControllerView
 from engine.host.promise import Promise
 from engine.kafka_errors import (
@@ -74,13 +74,14 @@ class DeleteTopics:
         if not going:
             return messages.DeleteTopicsResponse(responses=rows)
 
-        def finish(results: TopicResults) -> messages.DeleteTopicsResponse:
+        async def work() -> messages.DeleteTopicsResponse:
+            results = await self._admin.delete_topics(going, timeout_ms=request.timeout_ms)
             for row in rows:
                 if row.error_code == NONE and row.name is not None:
                     row.error_code = results[row.name].code
             return messages.DeleteTopicsResponse(responses=rows)
 
-        return self._admin.delete_topics(going, timeout_ms=request.timeout_ms).then(finish)
+        return promised(work())
 
     def _refusal(self, asked: list[tuple[str | None, bytes]], version: int) -> int:
         """Return why the whole request is refused, or NONE."""

@@ -35,6 +35,7 @@ from engine.api.config_resources import (
     result_of,
 )
 from engine.api.exchange import Exchange
+from engine.api.promised import promised
 from engine.config.describe import (
     DescribedConfig,
     describe_broker,
@@ -44,7 +45,6 @@ from engine.config.describe import (
 from engine.config.settings import BrokerSettings
 from engine.errors import ConfigError, EngineError
 from engine.hash_order import in_hash_order
-from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.kafka_errors import INVALID_REQUEST, UNKNOWN_SERVER_ERROR
 from engine.naming import validate_topic
@@ -84,7 +84,7 @@ class DescribeConfigs:
             return messages.DescribeConfigsResponse(
                 results=[self._refusal(resource, refused) for resource in resources]
             )
-        return drive(self._work(request, exchange.session))
+        return promised(self._work(request, exchange.session))
 
     async def _work(
         self, request: messages.DescribeConfigsRequest, session: Session

@@ -19,9 +19,9 @@ from collections.abc import Iterable
 
 from engine.admin.topic_waiting import TopicWaiting
 from engine.api.exchange import Exchange
+from engine.api.promised import promised
 from engine.controller.asked_election import PartitionElection
 from engine.controller.controller import Controller
-from engine.host.coroutine import drive
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.kafka_errors import ELECTION_NOT_NEEDED, NONE, REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR
@@ -69,7 +69,7 @@ class ElectLeaders:
             late = await self._waiting.for_new_leaders(leaders, left_ms)
             return self._response(self._in_time(results, late), is_all)
 
-        return drive(work())
+        return promised(work())
 
     def _partitions(self, request: messages.ElectLeadersRequest) -> Iterable[TopicPartition]:
         if request.topic_partitions is None:

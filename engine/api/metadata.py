@@ -28,8 +28,8 @@ map.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
 from engine.api.exchange import EncodedResponse, Exchange
@@ -76,8 +76,8 @@ _IS_MADE = frozenset((NONE, TOPIC_ALREADY_EXISTS, REQUEST_TIMED_OUT))
 _Topic: TypeAlias = "messages.MetadataResponse.MetadataResponseTopic"
 _Response: TypeAlias = "messages.MetadataResponse | EncodedResponse"
 
-#: Makes topics and promises the error code of each.
-AutoCreate: TypeAlias = Callable[[list[str]], Promise[dict[str, int]]]
+#: Makes topics and returns the error code of each.
+AutoCreate: TypeAlias = Callable[[list[str]], Coroutine[Any, None, dict[str, int]]]
 
 
 class _Question(NamedTuple):
@@ -273,16 +273,18 @@ class Metadata:
     ) -> Promise[messages.MetadataResponse]:
         wanted = [n for n in missing if self._error_of(n) == UNKNOWN_TOPIC_OR_PARTITION]
 
-        def response(codes: Mapping[str, int]) -> messages.MetadataResponse:
+        auto_create = self._auto_create
+        assert auto_create is not None
+
+        async def work() -> messages.MetadataResponse:
+            codes = await auto_create(wanted) if wanted else {}
             for name in missing:
                 code = codes.get(name, self._error_of(name))
                 made = LEADER_NOT_AVAILABLE if code in _IS_MADE else code
                 rows.append(self._missing(name, made, question))
             return self._response(question, rows + hidden)
 
-        assert self._auto_create is not None
-        created = self._auto_create(wanted) if wanted else Promise.of({})
-        return created.then(response)
+        return promised(work())
 
     def _names(self, question: _Question) -> list[str]:
         if question.names is None:

@@ -9,6 +9,7 @@ import pytest
 from engine.admin.topic_growth import MorePartitions
 from engine.admin.topic_results import TopicResult
 from engine.admin.topic_rules import CreatableTopic
+from engine.host.coroutine import drive
 from engine.naming import uuid_bytes
 from engine.znode.values import PartitionAssignment, decode_config, decode_topic, encode_topic
 from tests.unit.controller.admin import AdminBench
@@ -112,10 +113,11 @@ def test_without_time_to_wait_a_created_topic_timed_out(timeout_ms: int) -> None
 def test_topics_that_are_late_time_out_alone() -> None:
     bench = AdminBench(1)
     answers: list[dict[str, TopicResult]] = []
-    bench.admin.create_topics(
+    creation = bench.admin.create_topics(
         [CreatableTopic("t", 1, 1), CreatableTopic("u", assignments=[(0, (9,))])],
         timeout_ms=1000,
-    ).then(answers.append)
+    )
+    drive(creation).then(answers.append)
     bench.settle()
     assert [] == answers
     bench.cluster.clock.advance(1000)
@@ -267,12 +269,11 @@ def test_two_requests_for_one_topic_create_it_once() -> None:
     bench = AdminBench(1, answers_later=True)
     answers: list[dict[str, TopicResult]] = []
     for _ in range(2):
-        bench.admin.create_topics([CreatableTopic("t.t", 1, 1)], timeout_ms=1000).then(
-            answers.append
-        )
+        creation = bench.admin.create_topics([CreatableTopic("t.t", 1, 1)], timeout_ms=1000)
+        drive(creation).then(answers.append)
     codes: list[dict[str, int]] = []
-    bench.auto.auto_create(["u"]).then(codes.append)
-    bench.auto.auto_create(["u"]).then(codes.append)
+    drive(bench.auto.auto_create(["u"])).then(codes.append)
+    drive(bench.auto.auto_create(["u"])).then(codes.append)
     bench.settle()
     expected = [(0, None), (36, "Topic 't.t' already exists.")]
     assert expected == sorted(
@@ -290,18 +291,15 @@ def test_a_topic_too_large_for_a_node_is_the_brokers_fault() -> None:
 
 def test_a_creation_that_nobody_waits_for_is_written_and_ends_without_its_leaders() -> None:
     bench = AdminBench(1, answers_later=True)
-    answer = bench.admin.create_topics(
-        [CreatableTopic("t", 1, 1), CreatableTopic("u", assignments=[(0, (9,))])],
-        timeout_ms=0x7FFFFFFF,
-    )
+    topics = [CreatableTopic("t", 1, 1), CreatableTopic("u", assignments=[(0, (9,))])]
+    answer = drive(bench.admin.create_topics(topics, timeout_ms=0x7FFFFFFF))
     bench.settle()
     assert (1, False) == (bench.waiting.delayed_count, answer.is_kept)
     answer.abandon()
     assert (0, True) == (bench.waiting.delayed_count, answer.is_kept)
     # The one whose client goes while the store has not answered does not begin to wait.
-    other = bench.admin.create_topics(
-        [CreatableTopic("v", assignments=[(0, (9,))])], timeout_ms=0x7FFFFFFF
-    )
+    late = [CreatableTopic("v", assignments=[(0, (9,))])]
+    other = drive(bench.admin.create_topics(late, timeout_ms=0x7FFFFFFF))
     other.abandon()
     assert not other.is_kept
     bench.settle()
@@ -329,7 +327,7 @@ def test_a_deletion_that_is_under_way_is_waited_for() -> None:
     assert None is delete(bench, "t", timeout_ms=100)
     bench.cluster.clock.advance(100)
     answers: list[dict[str, TopicResult]] = []
-    bench.admin.delete_topics(["t"], timeout_ms=100).then(answers.append)
+    drive(bench.admin.delete_topics(["t"], timeout_ms=100)).then(answers.append)
     bench.is_listening = True
     bench.cluster.controller._machines.send_metadata(
         [1], bench.cluster.controller.context.partitions()
@@ -383,7 +381,7 @@ def test_growth_begins_anew_over_what_another_wrote() -> None:
     answers: list[dict[str, TopicResult]] = []
     for count in (3, 2, 4):
         more = [MorePartitions("t", count)]
-        bench.admin.create_partitions(more, timeout_ms=1000).then(answers.append)
+        drive(bench.admin.create_partitions(more, timeout_ms=1000)).then(answers.append)
     bench.settle()
     shrink = "Topic currently has 3 partitions, which is higher than the requested 2."
     assert [(37, shrink), OK, OK] == [told(answer)["t"] for answer in answers]
@@ -466,12 +464,12 @@ def test_a_topic_does_not_grow_while_too_few_brokers_live() -> None:
 def test_topics_come_into_being_with_the_brokers_defaults() -> None:
     bench = AdminBench(1, num_partitions="2")
     codes: list[dict[str, int]] = []
-    bench.auto.auto_create(["t", "t", "bad name"]).then(codes.append)
+    drive(bench.auto.auto_create(["t", "t", "bad name"])).then(codes.append)
     assert [{"bad name": 17, "t": 5}] == codes
     bench.settle()
     assert 2 == len(bench.cache.topics["t"])
-    bench.auto.auto_create(["t"]).then(codes.append)
-    bench.auto.auto_create(["?"]).then(codes.append)
+    drive(bench.auto.auto_create(["t"])).then(codes.append)
+    drive(bench.auto.auto_create(["?"])).then(codes.append)
     assert [{"t": 5}, {"?": 17}] == codes[1:]
 
 
@@ -482,7 +480,7 @@ def test_internal_topics_have_settings_of_their_own() -> None:
         transaction_state_log_replication_factor="1",
         transaction_state_log_min_isr="1",
     )
-    bench.auto.auto_create(["__consumer_offsets", "__transaction_state"])
+    drive(bench.auto.auto_create(["__consumer_offsets", "__transaction_state"]))
     bench.settle()
     assert [50, 50] == [len(bench.cache.topics[t]) for t in sorted(bench.cache.topics)]
     config = {
@@ -506,5 +504,5 @@ def test_internal_topics_have_settings_of_their_own() -> None:
 def test_too_few_brokers_are_told_to_who_asked() -> None:
     bench = AdminBench(1)
     codes: list[dict[str, int]] = []
-    bench.auto.auto_create(["__consumer_offsets"]).then(codes.append)
+    drive(bench.auto.auto_create(["__consumer_offsets"])).then(codes.append)
     assert [{"__consumer_offsets": 38}] == codes

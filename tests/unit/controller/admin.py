@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from engine.admin.admin_ports import AdminPorts
@@ -13,6 +13,7 @@ from engine.api.admission import Session, allow_all
 from engine.api.exchange import Exchange
 from engine.broker.deadlines import Deadlines
 from engine.config.broker_config import BrokerConfig
+from engine.host.coroutine import drive
 from engine.host.memory import SeededEntropy
 from engine.host.promise import Promise
 from engine.model import TopicPartition
@@ -61,9 +62,11 @@ class AdminBench:
         """Run until nothing is left to do."""
         self.cluster.settle()
 
-    def outcomes(self, call: Callable[..., Promise[Any]], *topics: Any, **options: Any) -> Any:
+    def outcomes(
+        self, call: Callable[..., Coroutine[Any, None, Any]], *topics: Any, **options: Any
+    ) -> Any:
         """Call the admin and return what it answers once all has settled, None if not yet."""
-        answer = call(list(topics), **options)
+        answer = drive(call(list(topics), **options))
         self.settle()
         return answer.result() if answer.is_kept else None
 
