@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from engine.host.each import do_each
 from engine.host.ports import Clock
 from engine.host.promise import Promise
 from engine.model import TopicPartition
@@ -131,9 +132,10 @@ class TopicWaiting:
 
     def check(self, topics: Iterable[str]) -> None:
         """Look again at the delayed requests about topics whose metadata changed."""
-        for topic in sorted(topics):
-            for operation in self._purgatory.check(topic):
-                operation.keep()
+        do_each(sorted(topics), self._check)
+
+    def _check(self, topic: str) -> None:
+        do_each(self._purgatory.check(topic), _DelayedTopics.keep)
 
     def _wait(
         self, topics: Iterable[str], timeout_ms: int, is_done: Callable[[str], bool]
@@ -150,8 +152,7 @@ class TopicWaiting:
 
     def advance(self) -> None:
         """Answer what is past its deadline."""
-        for operation in self._purgatory.advance(self._clock.monotonic_ms()):
-            operation.keep()
+        do_each(self._purgatory.advance(self._clock.monotonic_ms()), _DelayedTopics.keep)
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
@@ -159,5 +160,4 @@ class TopicWaiting:
 
     def stop(self) -> None:
         """Answer everything that waits, as if its time were over."""
-        for operation in self._purgatory.drain():
-            operation.keep()
+        do_each(self._purgatory.drain(), _DelayedTopics.keep)

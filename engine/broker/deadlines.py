@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from engine.host.each import do_each
 from engine.host.ports import Timers
 
 
@@ -59,8 +60,7 @@ class Deadlines:
     def _run(self) -> None:
         self._due_ms = self._cancel = None
         try:
-            for owner in self._owners:
-                owner.advance()
+            do_each(self._owners, lambda owner: owner.advance())
         finally:
             # A fault in one answer leaves no other waiting beyond its deadline.
             for owner in self._owners:

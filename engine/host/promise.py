@@ -17,6 +17,7 @@ from collections.abc import Callable, Generator
 from typing import Any, Generic, Protocol, TypeVar
 
 from engine.errors import EngineError
+from engine.host.each import do_each
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -34,7 +35,7 @@ class Promise(Generic[T]):
     """A value, or an error, that is there later; kept exactly once.
 
     Watchers run in the order they came, amid the work of whoever keeps it: what they raise is a
-    fault of the code and goes there.
+    fault of the code and goes there, once all have run.
 
     Source: D23.
     """
@@ -83,8 +84,10 @@ class Promise(Generic[T]):
         watchers = self._watchers
         if watchers is not None:
             self._watchers = None
-            for watcher in watchers:
-                watcher()
+            if len(watchers) == 1:
+                watchers[0]()
+            else:
+                do_each(watchers, _run)
 
     def watch(self, watcher: Callable[[], None]) -> None:
         """Run when the promise is kept or has failed, at once if it is."""
@@ -135,3 +138,7 @@ class Promise(Generic[T]):
         if not self.is_kept:
             yield self
         return self.result()
+
+
+def _run(watcher: Callable[[], None]) -> None:
+    watcher()

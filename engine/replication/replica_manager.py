@@ -23,9 +23,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
 from engine.errors import ApiError, StorageError
+from engine.host.each import do_each
 from engine.host.ports import Clock, LogDirOffline
 from engine.host.promise import Promise
 from engine.log.producer_state import AppendOrigin
@@ -79,6 +80,7 @@ _ERRORS_WITHOUT_LOG_START = frozenset((2, 3, 6, 10, 17, 18, 56))
 
 
 T = TypeVar("T")
+_AnyFetch: TypeAlias = DelayedFetch | UsualDelayedFetch | StandingFetch
 
 
 class ReplicaManager:
@@ -99,7 +101,7 @@ class ReplicaManager:
         self._produces: Purgatory[DelayedProduce] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.producer_purgatory_purge_interval_requests
         )
-        self._fetches: Purgatory[DelayedFetch | UsualDelayedFetch | StandingFetch] = Purgatory(
+        self._fetches: Purgatory[_AnyFetch] = Purgatory(
             TimingWheel(now_ms), purge_interval=config.fetch_purgatory_purge_interval_requests
         )
         self._deletes: Purgatory[DelayedDeleteRecords] = Purgatory(
@@ -516,31 +518,53 @@ class ReplicaManager:
         self.perform(effects)
 
     def _check_all(self, topic_partition: TopicPartition) -> None:
+        # Each has its look, also behind a fault of our own.
+        try:
+            self._check_produces(topic_partition)
+        finally:
+            try:
+                self._check_deletes(topic_partition)
+            finally:
+                self._check_fetches(topic_partition)
+
+    def _check_produces(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._produce_keys:
-            for produce in self._produces.check(topic_partition):
-                produce.keep()
-        self._check_deletes(topic_partition)
-        self._check_fetches(topic_partition)
+            do_each(self._produces.check(topic_partition), DelayedProduce.keep)
 
     def _check_deletes(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._delete_keys:
-            for deletion in self._deletes.check(topic_partition):
-                deletion.keep()
+            do_each(self._deletes.check(topic_partition), DelayedDeleteRecords.keep)
 
     def _check_fetches(self, topic_partition: TopicPartition) -> None:
         if topic_partition in self._fetch_keys:
-            for fetch in self._fetches.check(topic_partition):
-                fetch.keep(self._read_now)
+            do_each(self._fetches.check(topic_partition), self._keep_fetch)
+
+    def _keep_fetch(self, fetch: _AnyFetch) -> None:
+        fetch.keep(self._read_now)
 
     def advance(self) -> None:
         """Complete the operations past their deadline."""
         now_ms = self._clock.monotonic_ms()
-        for produce in self._produces.advance(now_ms):
-            produce.keep()
-        for deletion in self._deletes.advance(now_ms):
-            deletion.keep()
-        for fetch in self._fetches.advance(now_ms):
-            fetch.keep(self._read_now)
+        self._keep_all(
+            self._produces.advance(now_ms),
+            self._deletes.advance(now_ms),
+            self._fetches.advance(now_ms),
+        )
+
+    def _keep_all(
+        self,
+        produces: list[DelayedProduce],
+        deletions: list[DelayedDeleteRecords],
+        fetches: list[_AnyFetch],
+    ) -> None:
+        """Keep the promises of completed operations; a fault of one loses no other."""
+        try:
+            do_each(produces, DelayedProduce.keep)
+        finally:
+            try:
+                do_each(deletions, DelayedDeleteRecords.keep)
+            finally:
+                do_each(fetches, self._keep_fetch)
 
     def next_deadline_ms(self) -> int | None:
         """Return when to advance next (monotonic), None if nothing waits."""
@@ -562,12 +586,7 @@ class ReplicaManager:
 
     def stop(self) -> None:
         """Complete every delayed operation, as if its time were over."""
-        for produce in self._produces.drain():
-            produce.keep()
-        for deletion in self._deletes.drain():
-            deletion.keep()
-        for fetch in self._fetches.drain():
-            fetch.keep(self._read_now)
+        self._keep_all(self._produces.drain(), self._deletes.drain(), self._fetches.drain())
 
 
 def _is_leader_enough(partition: Partition, required_acks: int) -> bool:

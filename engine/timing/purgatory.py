@@ -178,22 +178,24 @@ class Purgatory(Generic[Op]):
         self._entry_count += count
 
     def check(self, key: Hashable) -> list[Op]:
-        """Return the operations under a key that an event completed; their responses are owed."""
+        """Return the operations under a key that an event completed; their responses are owed.
+
+        A fault of a look goes on with none of them completed: they can be at the next event.
+        """
         watchers = self._watchers.get(key)
         if watchers is None:
             return []
-        completed = []
+        able = []
         # A copy: a look may lead to watching, and to checks, of the same key.
         for operation in tuple(watchers):
             if operation.is_completed:
                 self._strike(watchers, operation)
             elif operation.look(key):
-                if watchers.pop(operation, _GONE) is None:
-                    self._entry_count -= 1
-                if operation.force_complete():
-                    completed.append(operation)
+                able.append(operation)
+        for operation in able:
+            self._strike(watchers, operation)
         self._drop_if_empty(key, watchers)
-        return completed
+        return [operation for operation in able if operation.force_complete()]
 
     def advance(self, now_ms: int) -> list[Op]:
         """Complete the operations past their deadline, earliest first; their responses are owed."""

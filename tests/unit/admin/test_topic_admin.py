@@ -506,3 +506,16 @@ def test_too_few_brokers_are_told_to_who_asked() -> None:
     codes: list[dict[str, int]] = []
     drive(bench.auto.auto_create(["__consumer_offsets"])).then(codes.append)
     assert [{"__consumer_offsets": 38}] == codes
+
+
+def test_a_fault_of_one_who_waits_leaves_no_other_waiting() -> None:
+    bench = AdminBench(1)
+    waits = [bench.waiting.for_leaders({"t": 1}, 1000) for _ in range(2)]
+
+    def fail() -> None:
+        raise KeyError("a fault of our own")
+
+    waits[0].watch(fail)
+    with pytest.raises(KeyError):
+        bench.waiting.stop()
+    assert [True, True] == [wait.is_kept for wait in waits]

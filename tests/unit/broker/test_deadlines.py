@@ -77,6 +77,26 @@ def test_a_stop_cancels_the_timer() -> None:
     assert stage.advances == 0
 
 
+def test_a_fault_of_one_owner_is_not_that_of_the_others() -> None:
+    stage = Stage()
+    advanced: list[int] = []
+
+    class Faulty:
+        def advance(self) -> None:
+            advanced.append(stage.advances)
+            raise KeyError("a fault of our own")
+
+        def next_deadline_ms(self) -> int | None:
+            return None
+
+    stage.deadlines.add(Faulty())
+    stage.deadlines.add(Faulty())
+    stage.wait_until(10)
+    with pytest.raises(KeyError):
+        stage.pass_time(10)
+    assert 2 == len(advanced)
+
+
 def test_a_fault_of_one_owner_leaves_the_next_deadlines_in_their_place() -> None:
     stage = Stage()
 

@@ -105,3 +105,17 @@ def test_work_without_a_source_keeps_a_promise_that_nobody_wants() -> None:
     number.abandon()
     number.keep(4)
     assert 4 == number.result()
+
+
+def test_a_fault_of_one_watcher_leaves_no_other_waiting() -> None:
+    number: Promise[int] = Promise()
+    seen: list[int] = []
+
+    def fail() -> None:
+        raise KeyError("a fault of our own")
+
+    number.watch(fail)
+    number.watch(lambda: seen.append(number.result()))
+    with pytest.raises(KeyError):
+        number.keep(4)
+    assert [4] == seen

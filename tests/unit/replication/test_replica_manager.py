@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from engine.host.memory import ManualClock
@@ -521,3 +523,45 @@ def test_whoever_keeps_the_timer_is_told_the_deadline_of_what_waits() -> None:
     end = WaitingPartition(PARTITION, FetchSpec(3, 100), broker.partition.log.locate(3))
     broker.manager.wait_usual(20, CONSUMER, end, list)
     assert [70, 40, 30, 20] == broker.deadlines
+
+
+# Faults
+
+
+def _faulty(promise: Promise[Any]) -> None:
+    def fail() -> None:
+        raise KeyError("a fault of our own")
+
+    promise.watch(fail)
+
+
+@pytest.mark.parametrize("how", ["an event", "the deadline", "a stop"])
+def test_a_fault_in_one_response_loses_no_other(how: str) -> None:
+    broker = Broker((1, 2))
+    manager = broker.manager
+    promises: list[Promise[Any]] = []
+    for _ in range(2):
+        produced = manager.append_records({PARTITION: memoryview(sent())}, -1, 1000)
+        assert isinstance(produced, Promise)
+        promises.append(produced)
+    for _ in range(2):
+        deleted = manager.delete_records({PARTITION: -1}, 1000)
+        assert isinstance(deleted, Promise)
+        promises.append(deleted)
+    for _ in range(2):
+        fetched_later = manager.fetch(
+            CONSUMER._replace(max_wait_ms=1000), [(PARTITION, FetchSpec(0, 1 << 20))]
+        )
+        assert isinstance(fetched_later, Promise)
+        promises.append(fetched_later)
+    for promise in promises[::2]:
+        _faulty(promise)
+    with pytest.raises(KeyError):
+        if how == "an event":
+            manager.remove(PARTITION)
+        elif how == "the deadline":
+            broker.clock.advance(1000)
+            manager.advance()
+        else:
+            manager.stop()
+    assert [True] * 6 == [promise.is_kept for promise in promises]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from engine.timing.purgatory import DelayedOperation, Purgatory
 from engine.timing.wheel import TimingWheel
 
@@ -232,3 +234,21 @@ def test_watching_without_a_look_sweeps_the_dead_as_well() -> None:
         purgatory.watch(operation, [number])
         operation.force_complete()
     assert purgatory.watched_count <= 4
+
+
+def test_a_fault_of_a_look_loses_no_operation_that_could_complete() -> None:
+    purgatory = purgatory_of()
+    ready, faulty, last = Waiting(), Waiting(), Waiting()
+    for operation in (ready, faulty, last):
+        purgatory.watch(operation, ["a"])
+    ready.ready = last.ready = True
+
+    def fail(_look: int) -> None:
+        raise KeyError("a fault of our own")
+
+    faulty.on_look = fail
+    with pytest.raises(KeyError):
+        purgatory.check("a")
+    faulty.on_look = lambda look: None
+    assert [ready, last] == purgatory.check("a")
+    assert [faulty] == purgatory.advance(100)
