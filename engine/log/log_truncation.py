@@ -36,12 +36,13 @@ class _DurableSteps:
     def __init__(self, steps: Sequence[Callable[[], None]]) -> None:
         self._lock = Lock()
         self._steps = list(steps)
-        self._failure: StorageError | None = None
+        self._failure: Exception | None = None
 
     def run(self) -> None:
         """Run what is left; raises what a step raised, again for whoever comes later.
 
-        No step is tried twice: what a failed sync has left is unknown (D20).
+        No step is tried twice: what a failed sync has left is unknown (D20), nor is what a fault
+        of our own has left.
         """
         with self._lock:
             if self._failure is not None:
@@ -49,7 +50,7 @@ class _DurableSteps:
             while self._steps:
                 try:
                     self._steps[0]()
-                except StorageError as error:
+                except Exception as error:
                     self._failure = error
                     raise
                 del self._steps[0]

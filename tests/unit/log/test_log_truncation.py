@@ -168,3 +168,20 @@ def test_a_log_whose_cut_could_not_be_made_durable_keeps_its_name() -> None:
         stage.log.rename_directory("/data/u-0")
     assert stage.files.exists(before)
     assert before == stage.log.directory
+
+
+def test_a_step_with_a_fault_is_not_tried_again_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+    stage.log.truncate_to(10, NOW_MS)
+    sync = stage.files.sync_dir
+
+    def fails(_path: str) -> None:
+        raise KeyError("a fault of our own")
+
+    monkeypatch.setattr(stage.files, "sync_dir", fails)
+    with pytest.raises(KeyError):
+        stage.log.append_as_leader(sent(1), 0, NOW_MS)
+    monkeypatch.setattr(stage.files, "sync_dir", sync)
+    with pytest.raises(KeyError):
+        stage.log.append_as_leader(sent(1), 0, NOW_MS)
+    assert ([], 10) == (stage.checkpoints, stage.log.log_end_offset)
