@@ -37,11 +37,14 @@ class BrokerTimers:
 
     def call_soon(self, callback: Callable[[], None]) -> None:
         """Run after everything that is due now."""
-        self._timers.call_soon(lambda: self._run(callback))
+        # The loop of a broker that has stopped may be gone.
+        if not self._is_stopped:
+            self._timers.call_soon(lambda: self._run(callback))
 
     def call_from_thread(self, callback: Callable[[], None]) -> None:
         """The same, from any thread."""
-        self._timers.call_from_thread(lambda: self._run(callback))
+        if not self._is_stopped:
+            self._timers.call_from_thread(lambda: self._run(callback))
 
     def _run(self, callback: Callable[[], None]) -> None:
         if not self._is_stopped:

@@ -154,6 +154,14 @@ def _leave_out(error: ConfigError) -> None:
     _log.error("A dynamic setting is left out: %s", error)
 
 
+class SettingsClosed(EngineError):
+    """Settings of a topic were read for a broker that has stopped meanwhile."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(f"the settings of {topic} are not needed any more: the broker has stopped")
+        self.topic = topic
+
+
 class DynamicConfigWatch:
     """Keeps a LiveConfig as the znodes say."""
 
@@ -208,9 +216,15 @@ class DynamicConfigWatch:
         self._cancel()
 
     async def load_topics(self, topics: Iterable[str]) -> None:
-        """Read the settings of topics, such as those that this broker begins to have."""
+        """Read the settings of topics, such as those that this broker begins to have.
+
+        Raises SettingsClosed after a stop: what needs them must not go on then.
+        """
         for topic in topics:
-            self._live.set_topic(topic, await self._read(topic_config_path(topic)))
+            settings = await self._read(topic_config_path(topic))
+            if self._is_stopped:
+                raise SettingsClosed(topic)
+            self._live.set_topic(topic, settings)
 
     async def _load_broker(self) -> None:
         of_broker = await self._read(broker_config_path(self._broker_id))

@@ -9,6 +9,7 @@ import pytest
 from engine.errors import ConfigError, InvariantBroken
 from engine.host.coroutine import drive
 from engine.host.ports import LogDirOffline
+from engine.host.promise import Promise
 from engine.model import TopicPartition
 from engine.wire.headers import apis
 from engine.wire.structs import message_class
@@ -446,3 +447,44 @@ def test_a_broker_does_not_start_with_an_override_for_a_host_without_address() -
         stage.open()
     assert [] == stage.network.listeners
     assert [] == stage.store.session_ids()
+
+
+def test_an_order_that_waits_for_the_store_is_not_carried_out_on_a_broker_that_has_stopped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stage = MemoryBroker().start()
+    read: Promise[dict[str, str]] = Promise()
+
+    async def late(_path: str) -> dict[str, str]:
+        return await read
+
+    monkeypatch.setattr(stage.broker.dynamic, "_read", late)
+    applied: list[object] = []
+    leadership = stage.broker.storage.leadership
+
+    def apply_one(*order: object, **_named: object) -> None:
+        applied.append(order)
+
+    monkeypatch.setattr(leadership, "apply_one", apply_one)
+    request = message_class("LeaderAndIsrRequest")
+    state = request.LeaderAndIsrTopicState(
+        topic_name="t",
+        partition_states=[
+            request.LeaderAndIsrPartitionState(
+                leader=1, isr=[1], replicas=[1], is_new=True, leader_epoch=0
+            )
+        ],
+    )
+    asked = request(
+        controller_id=1,
+        controller_epoch=leadership.controller_epoch,
+        broker_epoch=stage.broker.epoch,
+        topic_states=[state],
+    )
+    answer = stage.broker.serve_near("LeaderAndIsr", 7, asked)
+    stage.timers.run_until_idle()
+    assert not answer.is_kept
+    stage.stop()
+    read.keep({})
+    stage.timers.run_until_idle()
+    assert [] == applied
