@@ -95,6 +95,8 @@ class DirectoryMoves:
     def _make_future(
         self, topic_partition: TopicPartition, directory: str, topic_id: str | None
     ) -> None:
+        # A copy that could not be opened has nothing that this log has not.
+        self._logs.delete([topic_partition], only_future=True)
         future = self._logs.get_or_create(topic_partition, is_future=True, directory=directory)
         if topic_id is not None:
             future.assign_topic_id(topic_id)

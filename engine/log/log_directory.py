@@ -91,6 +91,8 @@ class FailedLog(NamedTuple):
     topic_partition: TopicPartition
     directory: str
     error: StorageError
+    #: Whether it was a copy on its way from another log directory.
+    is_future: bool = False
 
 
 class LoadedDirectory(NamedTuple):
@@ -117,8 +119,8 @@ class LogDirectory:
         self._writing = Lock()
         self.offline: StorageError | None = None
         self.was_stopped_cleanly = False
-        #: Whether a log could not be opened: it must be looked at again at the next start.
-        self.has_failed_logs = False
+        #: The folders of logs that could not be opened: the next start must look at them again.
+        self._failed_paths: set[str] = set()
         #: As they were written down last.
         self._high_watermarks: dict[TopicPartition, int] = {}
         self._has_stale_watermarks = False
@@ -197,8 +199,9 @@ class LogDirectory:
                     except StorageError as error:
                         if is_failure_of_directory(error):
                             raise
-                        failed.append(FailedLog(key, path, error))
-                        self.has_failed_logs = True
+                        is_future = kind is DirectoryKind.FUTURE
+                        failed.append(FailedLog(key, path, error, is_future))
+                        self._failed_paths.add(path)
                         continue
                     (logs if kind is DirectoryKind.LIVE else futures)[key] = log
         except BaseException:
@@ -264,6 +267,18 @@ class LogDirectory:
         if self._high_watermarks.pop(key, None) is not None:
             self._has_stale_watermarks = True
 
+    def forget_failed(self, failed: FailedLog) -> None:
+        """Forget a log that could not be opened and leaves; a copy alone had no part in the lines.
+
+        A log that is made under its name would begin where the damaged one did.
+        """
+        self._failed_paths.discard(failed.directory)
+        if not failed.is_future:
+            for lines in self._kept.values():
+                lines.pop(failed.topic_partition, None)
+            self.cleaner_points.forget(failed.topic_partition)
+            self.forget_high_watermark(failed.topic_partition)
+
     def write_forgotten_watermarks(self) -> None:
         """Write the high watermarks down if some were forgotten."""
         if self._has_stale_watermarks:
@@ -282,7 +297,7 @@ class LogDirectory:
             log.close(now_ms)
         self.write_recovery_points(lambda: closed_logs)
         self.write_log_starts(closed_logs)
-        if not self.has_failed_logs:
+        if not self._failed_paths:
             marker = encode_clean_shutdown(CleanShutdown())
             self._files.replace_file(f"{self.path}/{clean_shutdown.FILE_NAME}", marker)
         self._files.remove(f"{self.path}/{LOCK_FILE}")

@@ -91,7 +91,8 @@ class LogManager:
         self._futures: dict[TopicPartition, LocalLog] = {}
         #: Where logs are to be made that are not here yet.
         self._preferred: dict[TopicPartition, str] = {}
-        self._failed: dict[TopicPartition, FailedLog] = {}
+        # Those that could not be opened, by partition and whether they are futures.
+        self._failed: dict[tuple[TopicPartition, bool], FailedLog] = {}
         self._home: dict[str, LogDirectory] = {}
 
     # Starting
@@ -179,7 +180,7 @@ class LogManager:
                 taken[key] = log
                 self._home[log.directory] = directory
         for failed in loaded.failed:
-            self._failed[failed.topic_partition] = failed
+            self._failed[failed.topic_partition, failed.is_future] = failed
         for path in loaded.to_delete:
             self._remove_later(directory, path, self._around.config_of("").file_delete_delay_ms)
 
@@ -252,7 +253,7 @@ class LogManager:
         log = self.get(topic_partition, is_future=is_future)
         if log is not None:
             return log
-        failed = self._failed.get(topic_partition)
+        failed = self._failed.get((topic_partition, is_future))
         if failed is not None:
             raise KafkaStorageError(f"the log of {topic_partition} is damaged: {failed.error}")
         offline = [home.path for home in self.directories if not home.is_online]
@@ -305,8 +306,9 @@ class LogManager:
         deleted: dict[TopicPartition, None] = {}
         homes: dict[str, LogDirectory] = {}
         for key in partitions:
-            for logs in (self._futures,) if only_future else (self._logs, self._futures):
-                log = logs.pop(key, None)
+            for is_future in (True,) if only_future else (False, True):
+                self._delete_failed(key, deleted, homes, is_future=is_future)
+                log = (self._futures if is_future else self._logs).pop(key, None)
                 if log is None:
                     continue
                 deleted[key] = None
@@ -320,6 +322,38 @@ class LogManager:
                 with self._guarded(home):
                     self._note_renames(home)
         return list(deleted)
+
+    def is_damaged(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether the log of a partition could not be opened, in a directory that works."""
+        failed = self._failed.get((topic_partition, False))
+        return failed is not None and self._home_of(failed).is_online
+
+    def _home_of(self, failed: FailedLog) -> LogDirectory:
+        folder, _, _ = failed.directory.rpartition("/")
+        return next(home for home in self.directories if home.path == folder)
+
+    def _delete_failed(
+        self,
+        key: TopicPartition,
+        deleted: dict[TopicPartition, None],
+        homes: dict[str, LogDirectory],
+        *,
+        is_future: bool,
+    ) -> None:
+        """Do for a log that could not be opened, if there is one, what `delete` does for others."""
+        failed = self._failed.get((key, is_future))
+        if failed is None:
+            return
+        home = self._home_of(failed)
+        with self._guarded(home):
+            path = f"{home.path}/{self._name(key, DirectoryKind.DELETE)}"
+            self._files.rename(failed.directory, path)
+            del self._failed[key, is_future]
+            home.forget_failed(failed)
+            deleted[key] = None
+            homes[home.path] = home
+            delay_ms = self._around.config_of(key.topic).file_delete_delay_ms
+            self._remove_later(home, path, delay_ms)
 
     def mark_stray(self, topic_partition: TopicPartition, reason: str) -> bool:
         """Put a log aside that the controller says is not ours; its files are kept."""

@@ -13,7 +13,7 @@ from engine.log.log_config import LogConfig
 from engine.log.log_dir import read_log_dir
 from engine.log.log_directory import ForeignLogDirectory, LogDirectoryLocked
 from engine.log.log_lines import LogStartReason
-from engine.log.log_manager import DuplicateLog, KafkaStorageError
+from engine.log.log_manager import DuplicateLog, KafkaStorageError, LogManager
 from engine.log.offset_checkpoint import (
     CLEANER_POINTS,
     FILE_NAMES,
@@ -576,3 +576,55 @@ def test_what_a_deleted_log_has_left_to_remove_leaves_its_successor_alone() -> N
     for _, _, action in earlier:
         action()
     assert [name for name in host.files.list_dir(fresh.directory) if name.endswith(".deleted")]
+
+
+def damage(host: Host, path: str) -> None:
+    """Leave a log's folder with a first segment that cannot be its own."""
+    (log,) = [name for name in host.files.list_dir(path) if name.endswith(".log")]
+    host.files.rename(f"{path}/{log}", f"{path}/{500:020d}.log")
+
+
+def with_damaged(*, is_future: bool) -> tuple[Host, LogManager, str]:
+    """Return a start that has met a damaged log of T0, and that log's folder."""
+    host = Host()
+    manager = host.started(dirs=(A, B))
+    fill(manager.get_or_create(T0, is_new=True, directory=A), [3])
+    log = manager.logs[T0]
+    if is_future:
+        log = manager.get_or_create(T0, is_new=True, is_future=True, directory=B)
+        fill(log, [3])
+    folder = log.directory
+    manager.stop()
+    host.files.remove(f"{B if is_future else A}/.kafka_cleanshutdown")
+    damage(host, folder)
+    again = host.manager(dirs=(A, B))
+    found = again.start()
+    assert [folder] == [failed.directory for each in found.values() for failed in each.failed]
+    return host, again, folder
+
+
+def test_a_damaged_copy_on_its_way_keeps_its_partition_from_nothing() -> None:
+    host, manager, folder = with_damaged(is_future=True)
+    log = manager.logs[T0]
+    assert log is manager.get_or_create(T0)
+    with pytest.raises(KafkaStorageError, match="damaged"):
+        manager.get_or_create(T0, is_new=True, is_future=True, directory=B)
+    # The next move begins with a copy of its own.
+    assert [T0] == manager.delete([T0], only_future=True)
+    assert not host.files.exists(folder)
+    assert manager.get_or_create(T0, is_new=True, is_future=True, directory=B).log_end_offset == 0
+    assert log is manager.get(T0)
+
+
+@pytest.mark.parametrize("is_future", [False, True])
+def test_a_damaged_log_goes_with_its_topic(is_future: bool) -> None:
+    host, manager, folder = with_damaged(is_future=is_future)
+    assert [T0] == manager.delete([T0])
+    left = [name for path in (A, B) for name in names(host, path)]
+    assert {"-delete"} == {name[-7:] for name in left}
+    host.tasks.run_waiting()
+    assert [] == [name for path in (A, B) for name in names(host, path)]
+    assert not host.files.exists(folder)
+    fill(manager.get_or_create(T0, is_new=True), [1])
+    manager.stop()
+    assert all(host.files.exists(f"{path}/.kafka_cleanshutdown") for path in (A, B))

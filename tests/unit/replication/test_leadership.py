@@ -18,7 +18,7 @@ from engine.model import TopicPartition
 from engine.replication.leadership import Leadership, StaleControllerEpoch, StopOrder
 from engine.replication.partition_types import PartitionState, ReplicationConfig
 from engine.replication.replica_manager import ReplicaManager
-from tests.unit.log.writing import sent
+from tests.unit.log.writing import fill, sent
 from tests.unit.replication.replicas import ports_of
 
 T0, T1, T2 = (TopicPartition("t", number) for number in range(3))
@@ -251,3 +251,22 @@ def test_an_order_that_names_no_topic_id_leaves_the_log_as_it_is() -> None:
     assert stage.lead(T0) == [0]
     log = stage.replicas.find(T0).log
     assert (3, OTHER_ID) == (log.log_end_offset, log.topic_id)
+
+
+def test_a_replica_whose_log_is_damaged_goes_with_its_topic() -> None:
+    stage = Stage()
+    stage.lead(T0)
+    fill(stage.logs.logs[T0], [3])
+    stage.logs.stop()
+    stage.files.remove("/a/.kafka_cleanshutdown")
+    damaged = f"{500:020d}.log"
+    stage.files.rename(f"/a/t-0/{0:020d}.log", f"/a/t-0/{damaged}")
+    again = Stage(stage.files)
+    again.lead(T0)
+    assert again.replicas.is_offline(T0)
+    (error,) = again.leadership.stop({T0: StopOrder(5, False)}).values()
+    assert error is not None
+    assert again.files.exists(f"/a/t-0/{damaged}")
+    assert {T0: None} == again.leadership.stop({T0: StopOrder(-2, True)})
+    assert not again.files.exists(f"/a/t-0/{damaged}")
+    assert [0] == again.lead(T0)
