@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import suppress
 from threading import Lock
 from typing import NamedTuple, Protocol
 
@@ -323,6 +324,16 @@ def _make_durably(files: Files, path: str) -> None:
     files.make_dir(path)
     for made in reversed(missing):
         files.sync_dir(os.path.dirname(made) or ".")
+
+
+def remove_folder(files: Files, path: str) -> None:
+    """Remove a log's folder and its files; what is foreign in it, a folder or a link, stays."""
+    for name in files.list_dir(path):
+        with suppress(FileMissing):
+            if not files.is_dir(f"{path}/{name}"):
+                files.remove(f"{path}/{name}")
+    with suppress(FileRefused):
+        files.remove(path)
 
 
 def is_failure_of_directory(error: StorageError) -> bool:

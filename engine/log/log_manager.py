@@ -34,17 +34,18 @@ from contextlib import contextmanager, suppress
 from functools import cache, partial
 
 from engine.errors import ApiError, StorageError
-from engine.host.ports import FileMissing, FileRefused, Files
+from engine.host.ports import FileMissing, Files
 from engine.kafka_errors import KAFKA_STORAGE_ERROR
 from engine.log.directory_guard import DirectoryGuard
+from engine.log.failed_logs import FailedLogs
 from engine.log.loader import LoadRequest, load_log
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LONG_MAX
 from engine.log.log_directory import (
-    FailedLog,
     LoadedDirectory,
     LogDirectory,
     is_failure_of_directory,
+    remove_folder,
 )
 from engine.log.log_surroundings import LogManagerConfig, LogSurroundings
 from engine.log.tasks import DeferredTasks, LogHooks, LogTasks
@@ -91,8 +92,8 @@ class LogManager:
         self._futures: dict[TopicPartition, LocalLog] = {}
         #: Where logs are to be made that are not here yet.
         self._preferred: dict[TopicPartition, str] = {}
-        # Those that could not be opened, by partition and whether they are futures.
-        self._failed: dict[tuple[TopicPartition, bool], FailedLog] = {}
+        #: Those that could not be opened.
+        self.failed = FailedLogs(files, self.directories)
         self._home: dict[str, LogDirectory] = {}
 
     # Starting
@@ -180,7 +181,7 @@ class LogManager:
                 taken[key] = log
                 self._home[log.directory] = directory
         for failed in loaded.failed:
-            self._failed[failed.topic_partition, failed.is_future] = failed
+            self.failed.note(failed)
         for path in loaded.to_delete:
             self._remove_later(directory, path, self._around.config_of("").file_delete_delay_ms)
 
@@ -253,7 +254,7 @@ class LogManager:
         log = self.get(topic_partition, is_future=is_future)
         if log is not None:
             return log
-        failed = self._failed.get((topic_partition, is_future))
+        failed = self.failed.get(topic_partition, is_future=is_future)
         if failed is not None:
             raise KafkaStorageError(f"the log of {topic_partition} is damaged: {failed.error}")
         offline = [home.path for home in self.directories if not home.is_online]
@@ -323,15 +324,6 @@ class LogManager:
                     self._note_renames(home)
         return list(deleted)
 
-    def is_damaged(self, topic_partition: TopicPartition) -> bool:
-        """Tell whether the log of a partition could not be opened, in a directory that works."""
-        failed = self._failed.get((topic_partition, False))
-        return failed is not None and self._home_of(failed).is_online
-
-    def _home_of(self, failed: FailedLog) -> LogDirectory:
-        folder, _, _ = failed.directory.rpartition("/")
-        return next(home for home in self.directories if home.path == folder)
-
     def _delete_failed(
         self,
         key: TopicPartition,
@@ -341,15 +333,13 @@ class LogManager:
         is_future: bool,
     ) -> None:
         """Do for a log that could not be opened, if there is one, what `delete` does for others."""
-        failed = self._failed.get((key, is_future))
+        failed = self.failed.get(key, is_future=is_future)
         if failed is None:
             return
-        home = self._home_of(failed)
+        home = self.failed.home(failed)
         with self._guarded(home):
             path = f"{home.path}/{self._name(key, DirectoryKind.DELETE)}"
-            self._files.rename(failed.directory, path)
-            del self._failed[key, is_future]
-            home.forget_failed(failed)
+            self.failed.set_aside(failed, path)
             deleted[key] = None
             homes[home.path] = home
             delay_ms = self._around.config_of(key.topic).file_delete_delay_ms
@@ -437,18 +427,9 @@ class LogManager:
         def remove() -> None:
             if directory.is_online:
                 with self._guarded(directory), suppress(FileMissing):
-                    self._remove_directory(path)
+                    remove_folder(self._files, path)
 
         self._around.tasks.once("kafka-delete-logs", delay_ms, remove)
-
-    def _remove_directory(self, path: str) -> None:
-        """Remove a directory and its files; what is foreign in it, a folder or a link, stays."""
-        for name in self._files.list_dir(path):
-            with suppress(FileMissing):
-                if not self._files.is_dir(f"{path}/{name}"):
-                    self._files.remove(f"{path}/{name}")
-        with suppress(FileRefused):
-            self._files.remove(path)
 
     # Keeping order
 

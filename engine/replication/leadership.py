@@ -227,7 +227,7 @@ class Leadership:
 
     def _stop_one(self, topic_partition: TopicPartition, order: StopOrder) -> None:
         """Stop using a replica; raises FencedLeaderEpoch, ReplicaStorageFailed."""
-        is_removed = order.is_deleted and self._logs.is_damaged(topic_partition)
+        is_removed = order.is_deleted and self._logs.failed.is_damaged(topic_partition)
         if self._replicas.is_offline(topic_partition) and not is_removed:
             # Its files are still there, and come back with their directory.
             raise ReplicaStorageFailed(topic_partition, "its log directory is offline")

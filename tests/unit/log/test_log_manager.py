@@ -585,7 +585,7 @@ def damage(host: Host, path: str) -> None:
 
 
 def with_damaged(*, is_future: bool) -> tuple[Host, LogManager, str]:
-    """Return a start that has met a damaged log of T0, and that log's folder."""
+    """Return a start that has met a damaged log, and that log's folder."""
     host = Host()
     manager = host.started(dirs=(A, B))
     fill(manager.get_or_create(T0, is_new=True, directory=A), [3])

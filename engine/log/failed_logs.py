@@ -1,0 +1,42 @@
+"""Logs that could not be opened at the start, in directories that work: until their topics go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.host.ports import Files
+from engine.log.log_directory import FailedLog, LogDirectory
+from engine.model import TopicPartition
+
+
+class FailedLogs:
+    """By partition, the logs and the copies on their way: one keeps the other from nothing."""
+
+    def __init__(self, files: Files, directories: Sequence[LogDirectory]) -> None:
+        self._files = files
+        self._directories = directories
+        self._failed: dict[tuple[TopicPartition, bool], FailedLog] = {}
+
+    def note(self, failed: FailedLog) -> None:
+        """Take note of one."""
+        self._failed[failed.topic_partition, failed.is_future] = failed
+
+    def get(self, topic_partition: TopicPartition, *, is_future: bool) -> FailedLog | None:
+        """Return that of a partition, None if there is none."""
+        return self._failed.get((topic_partition, is_future))
+
+    def is_damaged(self, topic_partition: TopicPartition) -> bool:
+        """Tell whether the log of a partition could not be opened, in a directory that works."""
+        failed = self._failed.get((topic_partition, False))
+        return failed is not None and self.home(failed).is_online
+
+    def home(self, failed: FailedLog) -> LogDirectory:
+        """Return the log directory that one lies in."""
+        folder, _, _ = failed.directory.rpartition("/")
+        return next(home for home in self._directories if home.path == folder)
+
+    def set_aside(self, failed: FailedLog, path: str) -> None:
+        """Rename its folder, and forget it."""
+        self._files.rename(failed.directory, path)
+        del self._failed[failed.topic_partition, failed.is_future]
+        self.home(failed).forget_failed(failed)
