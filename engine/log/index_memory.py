@@ -5,8 +5,9 @@ a look-up loads an index whole     noted here; beyond the bound the least recent
 a segment is closed                the same: what it wrote to its files is read again when needed
 ```
 
-Whoever looks something up keeps the index while it does; dropping one costs its next reader a read
-of the file. Kafka maps the files and leaves that to the page cache.
+A look-up keeps the index while it needs it. Where there is no room, a look-up by offset searches
+the file instead (`index_search.py`), until the segment has had many of them. Kafka maps the files
+and leaves that to the page cache.
 """
 
 from __future__ import annotations
@@ -53,6 +54,10 @@ class IndexMemory:
         for older in dropped:
             if older is not None:
                 older.drop_indexes()
+
+    def has_room(self, size_bytes: int) -> bool:
+        """Tell whether indexes of a size go in without others going out."""
+        return self.size_bytes + size_bytes + _OBJECT_BYTES <= self._bytes_max
 
     def note_use(self, segment: IndexedSegment) -> None:
         """Note that the indexes of a segment are used: others are dropped before them."""

@@ -42,13 +42,14 @@ from engine.log.leader_epoch_checkpoint import EpochStart, read_leader_epochs
 from engine.log.loaded_log import LoadedLog
 from engine.log.local_log import LocalLog
 from engine.log.log_config import LogConfig
+from engine.log.new_segment import create_segment
 from engine.log.offset_index import read_offset_index
 from engine.log.partition_metadata import read_partition_metadata
 from engine.log.producer_recovery import rebuild_producers
 from engine.log.producer_snapshots import ProducerSnapshots
 from engine.log.producer_state import ProducerState
 from engine.log.recovery_lines import RecoveryLines, SegmentCut
-from engine.log.segment import Segment, create_segment
+from engine.log.segment import Segment
 from engine.log.segment_files import PartitionFiles, list_partition_files
 from engine.log.segment_list import SegmentList
 from engine.log.segment_lookup import find_end

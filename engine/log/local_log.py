@@ -46,6 +46,7 @@ from engine.log.log_types import (
     OffsetOutOfRange,
     RecordListTooLarge,
 )
+from engine.log.new_segment import create_segment
 from engine.log.partition_metadata import PartitionMetadataFile, encode_partition_metadata
 from engine.log.producer_recovery import rebuild_producers, repeated_batch
 from engine.log.producer_state import (
@@ -56,7 +57,7 @@ from engine.log.producer_state import (
 )
 from engine.log.replica_chunks import ReplicaChunk, appended_chunks, replica_chunks
 from engine.log.retention import RetentionReason
-from engine.log.segment import Segment, create_segment
+from engine.log.segment import Segment
 from engine.log.tasks import LogHooks
 from engine.log.validation import LeaderRules
 from engine.model import TopicPartition, new_tuple

@@ -27,10 +27,11 @@ from threading import Lock
 
 from engine.errors import CorruptFile
 from engine.host.ports import Buffer, File, FileMissing, Files
-from engine.limits import HEADER_WALK_BYTES, LOOKUP_CHUNK_BYTES
+from engine.limits import HEADER_WALK_BYTES, INDEX_SEARCHES_MAX, LOOKUP_CHUNK_BYTES
 from engine.log import offset_index, time_index
 from engine.log.batch_scan import scan_batches
 from engine.log.index_memory import LOADED_INDEXES
+from engine.log.index_search import search_offset_index
 from engine.log.log_config import LogConfig
 from engine.log.offset_index import OffsetIndex, read_offset_index
 from engine.log.segment_lookup import BatchPlace, find_timestamp, walk_headers
@@ -70,6 +71,7 @@ class Segment:
         "_last_position",
         "_log_borrows",
         "_rolling_timestamp_ms",
+        "_searches",
         "_sure_bytes",
         "_sure_ms",
         "_sure_offset",
@@ -113,6 +115,8 @@ class Segment:
         self._index: OffsetIndex | None = None
         self._time_index: TimeIndex | None = None
         self._txn_entries: list[AbortedTransaction] | None = None
+        # How often something was looked for in the file of an index that is not in memory.
+        self._searches = 0
         self._largest: TimestampOffset | None = None
         self._rolling_timestamp_ms: int | None = None
         # What `should_roll` need not look further at; see `_note_bounds`.
@@ -186,6 +190,7 @@ class Segment:
         with _DROPPING:
             if not self.has_unwritten_index:
                 self._index = self._time_index = None
+                self._searches = 0
 
     def _keep_indexes(self) -> None:
         """Keep the indexes in memory, which are about to say more than their files."""
@@ -509,12 +514,29 @@ class Segment:
         if offset == self._last_base:
             position = self._last_position
         else:
-            position = self.index.lookup(offset).position
-            LOADED_INDEXES.note_use(self)
+            position = self._start_of_look(offset)
         batch_at = walk_headers(self._file, offset, position, self.size_bytes)
         if batch_at is not None:
             self._translated_offset, self._translated = offset, batch_at
         return batch_at
+
+    def _start_of_look(self, offset: int) -> int:
+        """Return where in the .log a look for an offset starts.
+
+        An index that is not in memory is read whole where there is room for it, or it is looked
+        into often; otherwise the readers of many segments would read all of them again and again.
+        """
+        if self._index is None and self._searches < INDEX_SEARCHES_MAX:
+            path = self.path(FileKind.INDEX)
+            found = search_offset_index(
+                self._files, path, self.base_offset, offset, is_read_whole=LOADED_INDEXES.has_room
+            )
+            if found is not None:
+                self._searches += 1
+                return found.position
+        position = self.index.lookup(offset).position
+        LOADED_INDEXES.note_use(self)
+        return position
 
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
         """Return position and size of what a reader gets from the batch that holds `offset` on.
@@ -541,7 +563,7 @@ class Segment:
 
         They are views of a reused buffer. Offsets that fall back later on end nothing.
         """
-        start = self.index.lookup(offset).position
+        start = self._start_of_look(offset)
         is_there = False
         for _, batch in scan_batches(self._file, start=start):
             is_there = is_there or batch.last_offset >= offset
@@ -561,32 +583,3 @@ class Segment:
             start_offset=start_offset,
             limit_bytes=self.config.opened_batch_bytes_max,
         )
-
-
-def create_segment(
-    files: Files,
-    directory: str,
-    base_offset: int,
-    config: LogConfig,
-    *,
-    now_ms: int,
-    state: FileState = FileState.LIVE,
-) -> Segment:
-    """Make the files of a new segment and open it; files in their place are emptied.
-
-    `preallocate` takes room on the disk for all of it. Source: LogSegment.open.
-    Differs: the file's size stays that of its records; in Kafka it is that of the segment.
-    """
-    for kind in (FileKind.LOG, FileKind.INDEX, FileKind.TIMEINDEX):
-        path = f"{directory}/{SegmentFileName(base_offset, kind, state).name}"
-        handle = files.open(path, write=True, create=True)
-        if handle.size_bytes():
-            handle.truncate(0)
-        handle.close()
-    path = f"{directory}/{SegmentFileName(base_offset, FileKind.TXNINDEX, state).name}"
-    if files.exists(path):
-        files.remove(path)
-    segment = Segment(files, directory, base_offset, config, now_ms=now_ms, state=state)
-    if config.preallocate:
-        segment.file.reserve(config.segment_bytes)
-    return segment

@@ -33,7 +33,8 @@ from engine.log.cleaner.cleaning_facts import (
 from engine.log.cleaner.offset_map import OffsetMap
 from engine.log.cleaner.transactions import CleanedTransactions
 from engine.log.log_config import LogConfig
-from engine.log.segment import KINDS, Segment, create_segment
+from engine.log.new_segment import create_segment
+from engine.log.segment import KINDS, Segment
 from engine.naming import FileKind, FileState, SegmentFileName
 from engine.native.clean_records import CleanerTier, CompiledCleaner
 from engine.records.batch import BatchView

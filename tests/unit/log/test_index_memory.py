@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 
 from engine.host.memory import MemoryFiles
+from engine.limits import INDEX_SEARCHES_MAX
 from engine.log import segment as segment_module
 from engine.log.index_memory import IndexMemory
 from engine.log.local_log import LocalLog
@@ -189,3 +190,39 @@ def test_retention_reads_the_first_and_last_entry_of_the_segments_that_may_go(
         assert read == [path for operation, path in reads if operation == "read"]
     assert [None] == [segment._time_index for segment in list(again.segments)[:1]]
     assert f"{DIR}/" in times[0]
+
+
+def test_a_look_up_without_room_searches_the_file_and_drops_no_other_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, _ = log_with_bound(monkeypatch, 1 << 20)
+    memory = segment_module.LOADED_INDEXES
+    closed = list(log.segments)[:-1]
+    for segment in closed:
+        segment.drop_indexes()
+        memory.forget(segment)
+    first, second, third = closed[:3]
+    memory._bytes_max = memory.size_bytes + 2500
+    for segment in (first, second):
+        assert segment.translate(segment.base_offset + 1) is not None
+    loaded = list(memory._loaded)
+    assert [id(first), id(second)] == loaded[-2:]
+    for offset in range(third.base_offset, third.base_offset + 9):
+        place = third.translate(offset)
+        assert place is not None
+        assert offset <= place.last_offset < offset + 3
+    assert (loaded, None) == (list(memory._loaded), third._index)
+
+
+def test_a_segment_that_is_searched_often_gets_its_index_into_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log, _ = log_with_bound(monkeypatch, 0)
+    first, second = list(log.segments)[:2]
+    for segment in (first, second, first):
+        for number in range(INDEX_SEARCHES_MAX):
+            assert segment.translate(segment.base_offset + number % 3) is not None
+            assert segment._index is None
+        assert segment._index is None
+        assert segment.translate(segment.base_offset + INDEX_SEARCHES_MAX % 3) is not None
+        assert segment._index is not None

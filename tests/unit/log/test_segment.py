@@ -10,8 +10,9 @@ from engine.errors import CorruptRecord, StorageError
 from engine.host.memory import ManualClock, MemoryFile, MemoryFiles
 from engine.host.real import RealFiles
 from engine.log.log_config import LogConfig
+from engine.log.new_segment import create_segment
 from engine.log.offset_index import parse_offset_index
-from engine.log.segment import Segment, create_segment
+from engine.log.segment import Segment
 from engine.log.segment_lookup import BatchPlace
 from engine.log.time_index import parse_time_index
 from engine.log.txn_index import AbortedTransaction, read_txn_index

@@ -1,0 +1,84 @@
+"""One look-up in an offset index that is not in memory, by a few small reads of its file.
+
+```
+last entry at or below the offset?  ── yes ─> it
+      no: halves of 8-byte reads, until READ_ENTRIES are left ── one read of these ─> the entry
+```
+
+To read an index whole costs thousands of times as much. A file of which that many reads cannot
+tell the end, or whose entries that are met do not rise, is read whole by who looks it up.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+from engine.host.ports import File, FileMissing, Files
+from engine.log.offset_index import ENTRY_BYTES, OffsetPosition, parse_offset_index
+
+#: Entries that are read at once at the end: a page, which the disk reads anyway.
+READ_ENTRIES = 4096 // ENTRY_BYTES
+
+_ENTRY = struct.Struct(">ii")
+
+
+def search_offset_index(
+    files: Files,
+    path: str,
+    base_offset: int,
+    offset: int,
+    *,
+    is_read_whole: Callable[[int], bool],
+) -> OffsetPosition | None:
+    """Return the greatest entry at or below `offset`, (base offset, 0) without one.
+
+    None where the index has to be read whole: it is missing, preallocated, damaged where it was
+    looked at, or `is_read_whole` of its size in bytes says so. Source: LOG-3.
+    """
+    try:
+        handle = files.open(path)
+    except FileMissing:
+        return None
+    try:
+        size = handle.size_bytes()
+        if is_read_whole(size) or not size or size % ENTRY_BYTES:
+            return None
+        found = _search(handle, size // ENTRY_BYTES, offset - base_offset)
+    finally:
+        handle.close()
+    if found is None:
+        return None
+    relative, position = found
+    return OffsetPosition(base_offset + relative, position)
+
+
+def _search(handle: File, count: int, relative: int) -> tuple[int, int] | None:
+    """Return the entry of a file of so many, (0, 0) before the first; None if they do not rise."""
+    low, high = -1, count - 1
+    below, above = (0, 0), _entry(handle, high)
+    if above[0] < 0 or above[1] <= 0:
+        return None
+    if above[0] <= relative:
+        return above
+    while high - low > READ_ENTRIES:
+        middle = (low + high) // 2
+        found = _entry(handle, middle)
+        if not (below[0] <= found[0] < above[0] and below[1] < found[1] < above[1]):
+            return None
+        if found[0] <= relative:
+            low, below = middle, found
+        else:
+            high, above = middle, found
+    content = handle.read_at((low + 1) * ENTRY_BYTES, (high - low - 1) * ENTRY_BYTES)
+    last = parse_offset_index(content, 0).lookup(relative)
+    if not last.position:
+        return below
+    is_between = below[0] <= last.offset < above[0] and below[1] < last.position < above[1]
+    return last if is_between else None
+
+
+def _entry(handle: File, number: int) -> tuple[int, int]:
+    content = handle.read_at(number * ENTRY_BYTES, ENTRY_BYTES)
+    relative, position = _ENTRY.unpack(content) if len(content) == ENTRY_BYTES else (0, 0)
+    return relative, position
