@@ -17,7 +17,7 @@ import pytest
 
 from engine.host.event_loop import EventLoop
 from engine.host.memory import ManualClock
-from engine.host.ports import Connection, ConnectionLimits, FileRegion, PauseReason
+from engine.host.ports import Clock, Connection, ConnectionLimits, FileRegion, PauseReason
 from engine.host.real import RealClock
 from engine.host.real_connection import RealConnection
 from engine.host.real_network import CannotListen, RealNetwork
@@ -787,3 +787,90 @@ def test_nothing_is_left_after_the_end() -> None:
     assert 0 == echo.network.connection_count
     assert ["the broker stops"] == echo.closed
     sock.close()
+
+
+class CountingNetwork(RealNetwork):
+    """Counts which connections are to be flushed at the end of a turn."""
+
+    def __init__(self, loop: EventLoop, clock: Clock) -> None:
+        super().__init__(loop, clock)
+        self.flushes = 0
+
+    def flush_later(self, connection: RealConnection) -> None:
+        self.flushes += 1
+        super().flush_later(connection)
+
+
+class OneLoop:
+    """A listener of a counting network, turned by the test; `serve` sees each connection."""
+
+    def __init__(self, clock: Clock, serve: Callable[[Connection], None], **limits: int) -> None:
+        self.loop = EventLoop()
+        self.network = CountingNetwork(self.loop, clock)
+        self.told = Told()
+        options = self.told.options(limits=ConnectionLimits(**limits))
+        self.port = self.network.listen("127.0.0.1", 0, serve, options).port
+
+    def run(self) -> None:
+        """Turn until somebody stops the loop, or for twenty seconds."""
+        cancel = self.loop.call_at(RealClock().monotonic_ms() + 20_000, self.loop.stop)
+        self.loop.run()
+        cancel()
+
+    def close(self) -> None:
+        self.network.close()
+        self.loop.close()
+
+
+def test_a_listener_sweeps_the_connections_that_are_overdue() -> None:
+    # A clock behind that of the loop: every sweep is due at once.
+    clock = ManualClock()
+    closed: list[str] = []
+
+    def serve(connection: Connection) -> None:
+        def end(reason: str) -> None:
+            closed.append(reason)
+            stage.loop.stop()
+
+        connection.on_close = end
+        clock.advance(1001)
+
+    stage = OneLoop(clock, serve, idle_ms=1000)
+    with socket.create_connection(("127.0.0.1", stage.port)):
+        stage.run()
+    stage.close()
+    assert (["idle"], ["idle"]) == (closed, stage.told.refused)
+
+
+def test_responses_of_one_turn_are_flushed_once_and_none_that_wait_for_the_socket() -> None:
+    counts: list[int] = []
+    big = bytes(30_000_000)
+
+    def serve(connection: Connection) -> None:
+        def answer(_frame: memoryview) -> None:
+            # Amid a read they leave with its end.
+            connection.send([b"a"])
+            connection.send([b"b"])
+            counts.append(stage.network.flushes)
+            stage.loop.call_soon(later)
+
+        def later() -> None:
+            connection.send([b"c"])
+            connection.send([big])
+            counts.append(stage.network.flushes)
+            stage.loop.call_soon(lambda: stage.loop.call_soon(full))
+
+        def full() -> None:
+            # The socket has taken what it could of the large one.
+            connection.send([b"d"])
+            counts.append(stage.network.flushes)
+            stage.loop.stop()
+
+        connection.on_frame = answer
+
+    stage = OneLoop(RealClock(), serve)
+    with socket.create_connection(("127.0.0.1", stage.port)) as sock:
+        sock.sendall(_frame(b"?"))
+        stage.run()
+    stage.close()
+    assert [0, 1, 1] == counts

@@ -125,3 +125,21 @@ def test_a_closed_stream_has_no_more_events(
     # Let the listener's thread go.
     other = streams.connect("127.0.0.1", stream.port)  # type: ignore[attr-defined]
     other.close()
+
+
+def test_what_was_sent_while_connecting_leaves_with_the_opening(
+    streams: RealStreams, serve: Callable[..., int]
+) -> None:
+    received: list[bytes] = []
+    is_there = threading.Event()
+
+    def take(connection: socket.socket) -> None:
+        received.append(connection.recv(100))
+        is_there.set()
+
+    stream = streams.connect("127.0.0.1", serve(take))
+    stream.send([b"at once"])
+    assert ["opened"] == [event.kind for event in until(streams, "opened")]
+    # Nobody waits for the streams from here on.
+    assert is_there.wait(WAIT_MS / 1000)
+    assert [b"at once"] == received

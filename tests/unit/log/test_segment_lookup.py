@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,3 +86,21 @@ def test_an_index_that_leads_nowhere_is_not_trusted() -> None:
         wrong.append(number, 7 * number)
     wrong.append(1000, 1 << 30)
     assert find_end(file, wrong) == (20, file.size_bytes())
+
+
+@pytest.mark.parametrize(
+    ("stale_count", "is_found"), [(0, True), (1, True), (15, True), (16, False), (40, False)]
+)
+def test_the_end_is_looked_for_from_the_last_sixteen_entries_and_then_from_the_start(
+    stale_count: int, is_found: bool
+) -> None:
+    files, _ = disk_of([(1, 0, 5)] * 4)
+    file = files.open(f"{DIR}/{name_of(0)}", write=True)
+    size = file.size_bytes() // 4
+    # What a scan from the start ends at: the size of the second batch is none.
+    file.write_at(size + 8, bytes(4))
+    index = OffsetIndex(0)
+    index.append(2, 2 * size)
+    for number in range(stale_count):
+        index.append(100 + number, 4 * size + number)
+    assert find_end(file, index) == ((4, 4 * size) if is_found else (1, size))
