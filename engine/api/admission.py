@@ -170,7 +170,7 @@ class Authorizer(Protocol):
         """Tell whether there may be a resource of a kind that a client may do something to."""
 
     def may_everything(self, session: Session) -> bool:
-        """Tell whether a client may do everything to whatever there is, so that nobody asks."""
+        """Tell whether a client may do everything to everything, so that nobody asks."""
 
 
 class Quotas(Protocol):
@@ -234,7 +234,7 @@ class Admission:
     """The rules of one broker.
 
     `broker_listeners` are those that orders of brokers may come by, None for all: Kafka serves them
-    on every listener, to whoever may act for the cluster.
+    on every listener, to those who may act for the cluster.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ MoveTo: TypeAlias = Callable[[TopicPartition, str], None]
 
 
 class AlterReplicaLogDirs:
-    """Hands moves to whoever makes them."""
+    """Hands moves to the one who makes them."""
 
     def __init__(self, move_to: MoveTo, turns: LoopTurns) -> None:
         self._move_to = move_to

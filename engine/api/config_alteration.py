@@ -116,7 +116,7 @@ class ConfigAlteration:
 
 
 def _pass_over(_error: ConfigError) -> None:
-    """Say nothing: whoever reads the settings has said it."""
+    """Say nothing: the reader of the settings has said it."""
 
 
 def _check_broker(

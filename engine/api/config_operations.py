@@ -7,7 +7,7 @@
 | APPEND | elements that are not there yet, behind those that are |
 | SUBTRACT | each element named is taken out once |
 
-A list that is not set starts from the default of its key, whatever the broker's value is.
+A list that is not set starts from the default of its key, and not from the broker's value.
 
 Source: ConfigAdminManager.prepareIncrementalConfigs of 3.9.1.
 Kafka fails at a list of an unknown key and at an unknown operation, and has no code for that.

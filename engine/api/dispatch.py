@@ -43,7 +43,7 @@ class ApiRow(NamedTuple):
     """One API as it is served; versions are inclusive.
 
     `decode` reads requests in place of the table codec, for a handler that knows its form. A row
-    that is not advertised is served to whoever asks, and ApiVersions is silent about it.
+    that is not advertised is served to all who ask, and ApiVersions is silent about it.
     """
 
     key: int

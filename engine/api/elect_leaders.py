@@ -1,4 +1,4 @@
-"""ElectLeaders (43): preferred leaders lead again, or whoever is left where nobody leads.
+"""ElectLeaders (43): preferred leaders lead again, or those left where nobody leads.
 
 | versions | difference |
 |---|---|

@@ -2,7 +2,7 @@
 
 | request | response |
 |---|---|
-| no transactional id | a new id with epoch 0, whatever id it had before |
+| no transactional id | a new id with epoch 0, also for one that had an id before |
 | an id without an epoch, or the other way round | INVALID_REQUEST 42 |
 | an empty transactional id | INVALID_REQUEST 42 |
 | a transactional id | COORDINATOR_NOT_AVAILABLE 15: no coordinator of transactions is served |

@@ -295,7 +295,7 @@ class Metadata:
     def _visible(self, question: _Question) -> tuple[list[str], list[_Topic]]:
         """Return the topics that the client may see, and what is said of others it asked for.
 
-        An id is no secret, a name is: whoever asks by an id gets no name.
+        An id is no secret, a name is: a request by id gets no name.
         """
         names, session = self._names(question), question.session
         if session is None:

@@ -44,7 +44,7 @@ class AnswerNearFetch:
         bound = min(params.max_bytes, self._deps.max_bytes)
         if bound < params.max_bytes:
             params = params._replace(max_bytes=bound, min_bytes=min(params.min_bytes, bound))
-        # A refusal is told soon, by a fetch that ends with whatever there is.
+        # A refusal is told soon, by a fetch that ends with what there is.
         give = None if refused or params.min_bytes > 1 else request.give
         stand = None if give is None else near_stand(give)
         read = replica_manager.fetch(params, specs, stand)

@@ -1,4 +1,4 @@
-"""Responses of handlers that take several turns: whatever fails in one, the promise is kept."""
+"""Responses of handlers that take several turns: a fault in one of them keeps nobody waiting."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ request ─ one partition, with or without a session? ─ read ─┬─ enough 
                                                             └─ at the end ─ waits ─> read again
 ```
 
-Whatever is not usual is left to `Fetch.answer`, which then finds everything as it was:
-followers, new sessions, several partitions, whatever is refused, records that are converted,
+What is not usual is left to `Fetch.answer`, which then finds everything as it was:
+followers, new sessions, several partitions, all that is refused, records that are converted,
 aborted transactions, clients to whom something can be denied, or who may be sent to a nearer
 replica. What is answered here is byte for byte what `Fetch.answer` would answer.
 """
@@ -45,7 +45,7 @@ from engine.wire.fetch_bytes import (
 )
 from engine.wire.usual_fetch_bytes import TAGS_BEHIND_RECORDS, answer_without_news, head_of_answer
 
-#: Records leave as they are, whatever their codec.
+#: Records of every codec leave as they are.
 _FIRST_USUAL = 10
 #: By isolation level.
 _READERS = (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
@@ -65,14 +65,14 @@ class Asked(NamedTuple):
 
 
 UsualResponse: TypeAlias = bytes | EncodedResponse
-#: Reads and answers what was asked and has waited, whatever it is.
+#: Reads and answers what was asked and has waited, in every case.
 AnswerAfterWait: TypeAlias = Callable[[Asked, FetchContext], EncodedResponse]
 
 
 class UsualFetch:
     """Answers fetches of one partition.
 
-    `answer_after_wait` answers one that waited whatever it finds.
+    `answer_after_wait` answers one that waited, with all that it finds.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Fetches of followers of other processes, whose sessions stand with the leader.
 
 ```
- request, whatever its form ─ Fetch.answer ─ nothing to read ─> begin ─ stands ─┬─> whole response
+ request, of any form ─────── Fetch.answer ─ nothing to read ─> begin ─ stands ─┬─> whole response
                                                                   ^             │
  frame: one partition has moved ─ answer ─────────────────────────┘             └─> records of one
    └ anything else: nothing has been done, and the dispatch table's row serves it
@@ -176,7 +176,7 @@ class StandingSession:
         #: That of the session behind its latest request here.
         self.epoch = session.epoch
         self.fetch: SessionStandingFetch | None = None
-        #: To the request that it began with: whoever serves that writes the header.
+        #: To the request that it began with: the server of that writes the header.
         self.first_response: Promise[FollowerResponse] = Promise()
         self._response: Promise[FollowerResponse] | None = self.first_response
         self._client = client

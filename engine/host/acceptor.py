@@ -125,7 +125,7 @@ class Acceptor(Generic[T]):
         self.run()
 
     def _go_on(self) -> None:
-        """Try again, on a later turn: whoever left may be in the midst of something."""
+        """Try again, on a later turn: the one that left may be in the midst of something."""
         if self._held is not None and self._cancel is None and not self._is_closed:
             self._timers.call_soon(self.run)
 

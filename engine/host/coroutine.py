@@ -1,6 +1,6 @@
 """Coroutines without a loop: admin work is written in steps, and runs on the engine's one thread.
 
-A coroutine is stepped until it waits for a `Promise` that is not kept yet; whoever keeps that
+A coroutine is stepped until it waits for a `Promise` that is not kept yet; the one who keeps that
 steps it on. Where everything answers at once (the embedded metadata store) `drive` returns with
 the work done. Produce, fetch and heartbeats never come this way (they cost less than a step).
 """
@@ -21,8 +21,8 @@ T = TypeVar("T")
 def drive(work: Coroutine[Any, None, T]) -> Promise[T]:
     """Run a coroutine as far as it goes; the promise has its value, or its EngineError.
 
-    Any other exception is a fault of the code and goes to whoever took the step. A promise that is
-    abandoned ends no work: its waits for others' progress end at once, and its steps go on.
+    Any other exception is a fault of the code and goes to the one who took the step. A promise that
+    is abandoned ends no work: its waits for others' progress end at once, and its steps go on.
     """
     promise: Promise[T] = Promise()
     _step(work, promise)

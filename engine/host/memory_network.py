@@ -116,7 +116,7 @@ class MemoryConnection:
         carry: Carry | None = None,
     ) -> None:
         self.peer = peer
-        #: Told of the end besides `on_close`, by whoever let the connection in.
+        #: Told of the end besides `on_close`, by the one who let the connection in.
         self.on_end: Callable[[], None] = lambda: None
         self.on_frame: Callable[[memoryview], None] = lambda _frame: None
         self.on_close: Callable[[str], None] = lambda _reason: None

@@ -88,7 +88,7 @@ class OutgoingConnection(RealConnection):
         self._close_soon(reason)
 
     def _close_soon(self, reason: str) -> None:
-        # Whoever connects has not said yet who is to hear of the end.
+        # The caller has not said yet who is to hear of the end.
         self._network.loop.call_soon(lambda: self.close(reason))
 
     def _connected(self) -> None:

@@ -215,8 +215,8 @@ class Entropy(Protocol):
 class FileRegion(NamedTuple):
     """Bytes of an open file that are sent without being read into memory.
 
-    The descriptor must stay open until `Connection.send` has let go of the region: whoever closes
-    files asks for that by `on_sent`.
+    The descriptor must stay open until `Connection.send` has let go of the region: `on_sent`
+    tells that to the one who closes files.
     """
 
     descriptor: int

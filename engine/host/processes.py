@@ -105,7 +105,7 @@ def start_detached(arguments: Sequence[str], log_path: str) -> Started:
 def python_command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs a Python module with arguments.
 
-    Modules are never looked for in the working directory (-P): whatever somebody has there, such as
+    Modules are never looked for in the working directory (-P): what somebody has there, such as
     a folder named like ours, is not run.
     """
     return [sys.executable, "-P", "-m", module, *arguments]
@@ -131,7 +131,7 @@ def start_beside(module: str) -> int:
 
 
 def say_ready(text: str) -> None:
-    """Tell whoever started this process that it is ready; nothing happens if nobody listens."""
+    """Tell the parent of this process that it is ready; nothing happens if nobody listens."""
     if os.environ.pop(_READY_VARIABLE, None) is None:
         return
     try:

@@ -1,10 +1,10 @@
 """What is there later: a value, or an error in its place.
 
-Whoever is asked for something that may take a while returns a `Promise`; whoever waits looks
-(`is_kept`), watches, goes on with `then`, or awaits it in a coroutine of `drive`. A deadline is
-not its business: what waits for one lies in a purgatory.
+What may take a while is returned as a `Promise`; the caller looks (`is_kept`), watches, goes on
+with `then`, or awaits it in a coroutine of `drive`. A deadline is not its business: what waits for
+one lies in a purgatory.
 
-Whoever does not want it any more abandons it, and so whatever it comes from:
+A caller that does not want it any more abandons it, and so what it comes from:
 
 ```
  abandon ─> following (then) ─> promise ─> operation in a purgatory ─> over; what it held is free
@@ -34,7 +34,7 @@ class Abandonable(Protocol):
 class Promise(Generic[T]):
     """A value, or an error, that is there later; kept exactly once.
 
-    Watchers run in the order they came, amid the work of whoever keeps it: what they raise is a
+    Watchers run in the order they came, amid the work of the one who keeps it: what they raise is a
     fault of the code and goes there, once all have run.
 
     Source: D23.
@@ -46,7 +46,7 @@ class Promise(Generic[T]):
     error: EngineError | None = None
     #: Nobody wants it any more.
     is_abandoned = False
-    #: The work that keeps it, None where that goes on whoever waits. It holds nothing once it has.
+    #: The work that keeps it, None where that needs no waiter. It holds nothing once it has.
     source: Abandonable | None = None
     _value: Any = None
     _watchers: list[Callable[[], None]] | None = None

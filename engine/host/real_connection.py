@@ -11,7 +11,7 @@ Receiving, per turn and connection:
 3. A frame above the limit, or below 0, closes the connection before anything is read for it.
 
 One connection has a share of each turn, in frames and milliseconds. Frames beyond it wait in the
-connection's buffer for the next turn, behind whoever is readable then, and nothing is read
+connection's buffer for the next turn, behind all that are readable then, and nothing is read
 meanwhile: however much one peer sends, the others wait for its share alone.
 
 All unfinished frames together have a bound, beyond which connections wait (`receive_buffers.py`).
@@ -177,7 +177,7 @@ class RealConnection:
         )
 
     def start(self) -> None:
-        """Begin to take frames, unless whoever was told of the connection has paused it."""
+        """Begin to take frames, unless the one told of the connection has paused it."""
         if not self._pauses:
             self._watch()
 

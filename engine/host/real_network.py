@@ -71,7 +71,7 @@ class RealNetwork:
         self.connections_below = connections_below(self._descriptors_max)
         #: What unfinished frames are received into where nobody has room of his own.
         self.buffers = ReceiveBuffers(IN_FLIGHT_BYTES_MAX)
-        #: Peers that were connected to: whoever did that hears of the end.
+        #: Peers that were connected to: the one who did that hears of the end.
         self.on_refused: Callable[[str, str], None] = lambda _peer, _reason: None
         self._resolve = resolve
         self._lookups = NameLookups(loop, resolve)

@@ -8,7 +8,7 @@ All unfinished frames together have a bound. Beyond it
 
 1. connections are read in small pieces, so that small requests are served on;
 2. those in the midst of a large frame wait;
-3. one of them at a time goes on whatever the bound, so that frames come to their end. It is cut
+3. one of them at a time goes on beyond the bound, so that frames come to their end. It is cut
    like any other when it sends nothing.
 """
 

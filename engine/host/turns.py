@@ -1,4 +1,4 @@
-"""Work that takes long, in shares of the loop's turns: whoever else waits is served in between.
+"""Work that takes long, in shares of the loop's turns: others who wait are served in between.
 
 ```
 begin ── work ── is_over? ── await next ── work ── is_over? …
@@ -51,7 +51,7 @@ class LoopTurns:
         return Line(self._timers)
 
     def await_turn(self) -> Promise[None]:
-        """Return what is kept when it is the turn of whoever asks."""
+        """Return what is kept when it is the caller's turn."""
         had_turn: Promise[None] = Promise()
         self._waiting.append(had_turn)
         self._come_soon()

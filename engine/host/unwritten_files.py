@@ -1,7 +1,7 @@
 """Links to somebody else's files, beside which new logs have a length and take no room.
 
 For what is done as always, and whose result is only to be measured: a cleaning of a log. Its new
-segments grow by holes. Whoever reads them finds zeros.
+segments grow by holes. Their readers find zeros.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ The same four rules decide for every format where the batches end (`end` is the 
 position >= end − 17          stop: no header left
 length < 14                   CorruptRecord: nothing can be told about what follows
 position > end − 12 − length  stop: the batch is cut off
-otherwise                     a batch, whatever its bytes are; its CRC is the reader's to check
+otherwise                     a batch, of any bytes; its CRC is the reader's to check
 ```
 
 Source: Kafka's FileLogInputStream.nextBatch. What is left after a stop is `trailing_bytes`.

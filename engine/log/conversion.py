@@ -1,8 +1,8 @@
-"""Batches written anew: another codec, the format of today, or that of an old consumer. Pure.
+"""Rewritten batches: another codec, the format of today, or that of an old consumer. Pure.
 
 ```
 up      messages of magic 0 and 1 from old producers    → one batch of magic 2
-codec   a batch whose topic wants another compression   → the same records, compressed anew
+codec   a batch whose topic wants another compression   → the same records, recompressed
 down    any batch for a consumer that knows magic 0 or 1 only; transactions' markers, headers
         and what a leader added are lost
 ```
@@ -54,7 +54,7 @@ def settings_for(
     leader_epoch: int,
     append_time_ms: int | None,
 ) -> BatchSettings:
-    """Return how a batch is written anew; `append_time_ms` None keeps the producer's times."""
+    """Return how a batch is rewritten; `append_time_ms` None keeps the producer's times."""
     is_append_time = append_time_ms is not None
     return BatchSettings(
         base_offset=base_offset,

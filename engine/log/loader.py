@@ -1,4 +1,4 @@
-"""Opening a partition directory as a log, whatever state a crash has left it in.
+"""Opening a partition directory as a log, from any state that a crash has left it in.
 
 ```
 1 leftovers   .deleted .cleaned .swap: removed or finished (swap_recovery.py)
@@ -81,7 +81,7 @@ __all__ = [
 class LoadRequest(NamedTuple):
     """What is known of a log before it is opened; the offsets are those of the checkpoints.
 
-    `was_cleaned` says that it was compacted, whatever its topic is now: it may have holes.
+    `was_cleaned` says that it was compacted, perhaps under former settings: it may have holes.
     """
 
     directory: str
@@ -418,7 +418,7 @@ class _Loader:
     # 3 ends
 
     def _settled_end(self) -> int:
-        """Return the log's end; a log without a segment, or below its start, begins anew there."""
+        """Return the log's end; a log without a segment, or below its start, begins there."""
         request = self._request
         if len(self._segments):
             active = self._segments.active

@@ -274,7 +274,7 @@ class LocalLog:
         now_ms: int,
         origin: AppendOrigin = AppendOrigin.CLIENT,
     ) -> AppendInfo:
-        """Append whatever a leader may take, as `append_as_leader` does."""
+        """Append all that a leader may take, as `append_as_leader` does."""
         self._truncation.settle()
         first = self.log_end_offset
         taken = self._rules.accept(

@@ -167,7 +167,7 @@ def read_state(files: Files, path: str, names: Iterable[str]) -> LogDirState:
             if name == meta_properties.FILE_NAME:
                 meta = meta_properties.read_meta_properties(files, whole)
             elif name == clean_shutdown.FILE_NAME:
-                # The file is the marker, whatever is in it.
+                # The file is the marker, with any content.
                 marker = CleanShutdown()
                 marker = clean_shutdown.read_clean_shutdown(files, whole)
             elif name in offset_checkpoint.FILE_NAMES:

@@ -2,7 +2,7 @@
 
 ```
 open   1 .lock taken   2 meta.properties read, or written the first time
-       3 .kafka_cleanshutdown noted and removed: whoever dies from here on died uncleanly
+       3 .kafka_cleanshutdown noted and removed: a broker that dies from here on died uncleanly
        4 checkpoints read: a damaged one counts as empty, which costs time and no records
 load   5 each <topic>-<partition> and -future opened   6 -delete noted for removal, -stray kept
 close  7 logs closed   8 checkpoints written   9 .kafka_cleanshutdown written   10 .lock removed

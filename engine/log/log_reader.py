@@ -59,7 +59,7 @@ def read_slice(
 ) -> FetchSlice:
     """Return batches from the one that holds `start_offset` on, of one segment.
 
-    With `at_least_one_batch` the first one is whole whatever `max_bytes` says. Empty at and
+    With `at_least_one_batch` the first one is whole, also beyond `max_bytes`. Empty at and
     behind the upper bound. Errors: OffsetOutOfRange outside of the log, NegativeReadSize,
     CorruptRecord at damage.
     """

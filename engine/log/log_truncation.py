@@ -39,7 +39,7 @@ class _DurableSteps:
         self._failure: Exception | None = None
 
     def run(self) -> None:
-        """Run what is left; raises what a step raised, again for whoever comes later.
+        """Run what is left; raises what a step raised, again for those who come later.
 
         No step is tried twice: what a failed sync has left is unknown (D20), nor is what a fault
         of our own has left.

@@ -95,7 +95,7 @@ class OffsetAndTimestamp(NamedTuple):
 class FetchSlice:
     """Batches that were read: small ones as bytes, larger ones as a region of a file.
 
-    A region (`file` is not None) keeps its file open until `release`, which whoever sends it must
+    A region (`file` is not None) keeps its file open until `release`, which its sender must
     call once; a truncation can make it end early. The last batch may be cut, unless it is the
     first and at least one was asked for.
 

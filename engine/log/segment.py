@@ -315,7 +315,7 @@ class Segment:
         self._bytes_since_entry = 0
 
     def cut_at(self, size_bytes: int) -> None:
-        """Cut the .log to a size; its indexes must be given anew after this."""
+        """Cut the .log to a size; its indexes must be given again after this."""
         self._file.truncate(size_bytes)
         self.size_bytes = size_bytes
         self._translated_offset = None
@@ -541,7 +541,7 @@ class Segment:
     def span_from(self, offset: int, max_bytes: int, end: int) -> tuple[int, int] | None:
         """Return position and size of what a reader gets from the batch that holds `offset` on.
 
-        That batch is whole whatever `max_bytes` says, and nothing lies at or behind the position
+        That batch is whole, also beyond `max_bytes`, and nothing lies at or behind the position
         `end`. None without such a batch before it. Raises CorruptRecord as `translate` does.
         """
         if offset == self._last_base:

@@ -59,7 +59,7 @@ class SegmentOffsetOverflow(StorageError):
 
 
 class SegmentOffsetsDisordered(StorageError):
-    """A segment that must be indexed anew has offsets that no index can hold."""
+    """A segment that must be indexed again has offsets that no index can hold."""
 
     hint = "kctl logs repair empties the segment, as a start after a crash would"
 

@@ -7,7 +7,7 @@ What goes into the log is always one batch of magic 2:
 |---------------------------------------|--------------------------------------------------------|
 | magic 2, the codec the topic wants    | base offset and epoch are set in place, the rest stays |
 | the same, topic with append time      | its time is set in place too, and the checksum         |
-| magic 2, another codec                | the records are compressed anew                        |
+| magic 2, another codec                | the records are recompressed                           |
 | magic 0 and 1                         | one batch is built of all messages                     |
 
 | refused                                              | error                             |
@@ -21,7 +21,7 @@ What goes into the log is always one batch of magic 2:
 | follow their format                                  |                                   |
 | no batch at all                                      | NoBatch 87                        |
 | a codec that does not exist, compressed data that    | UnreadableRecords −1, as Kafka    |
-| cannot be opened, what cannot be written anew; sizes | has no code for it                |
+| cannot be opened, what cannot be rewritten; sizes    | has no code for it                |
 | of magic 0 and 1 beyond their message; a length of   |                                   |
 | magic 2 that does not end                            |                                   |
 | a time outside of the topic's bounds; append time    | InvalidTimestamp 32               |
@@ -35,13 +35,13 @@ done with them, as in Kafka:
 
 | records                        | read by                                                   |
 |--------------------------------|-----------------------------------------------------------|
-| uncompressed, whatever happens | the strict reader; offset deltas may be any               |
+| uncompressed, in every case    | the strict reader; offset deltas may be any               |
 | compressed, stay as they are   | the skimming one: lengths of records are not looked at;   |
 |                                | offset deltas other than 0, 1, 2 … end in −1, because     |
-|                                | Kafka then wants to write anew what it has passed over    |
-| compressed, written anew       | the strict one; offset deltas may be any                  |
+|                                | Kafka then wants to rewrite what it has passed over       |
+| compressed, rewritten          | the strict one; offset deltas may be any                  |
 
-Whatever a header says of the largest time, the log gets the one that the records have.
+The largest time in the log is the one that the records have, and not that of a header.
 
 Source: Kafka's UnifiedLog.analyzeAndValidateRecords and LogValidator; LOG-8.
 Differs: a record's length is held against what is there before memory is taken for it, where
@@ -137,7 +137,7 @@ class NoBatch(InvalidRecord):
 
 
 class UnreadableRecords(ApiError):
-    """Records cannot be opened or written anew. Source: what Kafka does not catch by name."""
+    """Records cannot be opened or rewritten. Source: what Kafka does not catch by name."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(UNKNOWN_SERVER_ERROR, reason)

@@ -1,4 +1,4 @@
-"""A window that slides over a file: one buffer, whatever the file's size."""
+"""A window that slides over a file: one buffer for a file of any size."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@
 3. Try again: an event between 1 and 2 found nobody watching, and may have been the last one.
 4. Arm the timer.
 
-An operation completes exactly once (P1): the first `force_complete` wins, and whoever got True
+An operation completes exactly once (P1): the first `force_complete` wins, and the one who got True
 owes the response. Purgatories only say which operations are complete; the responses, which read
 logs and write to sockets, are built by the caller from what the operation hands out.
 
@@ -63,7 +63,7 @@ class DelayedOperation(Timer, ABC):
         return self.can_complete()
 
     def force_complete(self) -> bool:
-        """Complete, whatever it waits for; True for exactly one caller, who owes the response."""
+        """Complete, ready or not; True for exactly one caller, who owes the response."""
         if self.is_completed:
             return False
         self.is_completed = True

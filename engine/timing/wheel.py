@@ -25,7 +25,7 @@ A bucket above level 1 that comes due gives its tasks back to the wheel, which p
 at 400 the task of 450 has 50 left and goes to level 2, [440, 460); at 440 it has 10 left and
 goes to level 1; at 450 it expires.
 
-Only buckets that hold something wait in a queue (a heap of a few dozen entries, whatever the
+Only buckets that hold something wait in a queue (a heap of a few dozen entries, however large the
 number of timers), so that the clock jumps from one to the next and nothing ticks.
 
 Source: D13, TW-1 ... TW-8; Kafka's TimingWheel and SystemTimer.
@@ -225,7 +225,7 @@ class TimingWheel(Generic[T]):
     def _drain(self, clock: int) -> list[T]:
         """Empty all buckets that are due at a time; returns what they held.
 
-        All of them before any timer is placed anew: a bucket serves one expiry at a time.
+        All of them before any timer is placed again: a bucket serves one expiry at a time.
         """
         drained: list[Timer] = []
         if self._due:

@@ -1,6 +1,6 @@
 """What a cleaning has to know of its log, as facts: they outlive a change of the log itself.
 
-The loop takes them, and whoever does the work goes by them alone: a thread beside the loop, or a
+The loop takes them, and the worker goes by them alone: a thread beside the loop, or a
 process of its own, which they are sent to (`process_work.py`).
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from engine.log.log_config import LogConfig
 from engine.log.txn_index import AbortedTransaction
 
-#: Work in pieces: yields how many bytes each one has read and written. Whoever drives it may pause
+#: Work in pieces: yields how many bytes each one has read and written. Its driver may pause
 #: it between two, or end it by `close`.
 WorkSteps: TypeAlias = Generator[int, None, None]
 

@@ -24,7 +24,7 @@ SLOT_BYTES = 24
 NO_OFFSET = -1
 
 _DIGEST_BYTES = 16
-# Beyond this share of taken slots looking for a key takes long, whatever load is allowed.
+# Beyond this share of taken slots looking for a key takes long, also where more load is allowed.
 _SPARSE_FACTOR = 2
 
 

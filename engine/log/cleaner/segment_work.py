@@ -1,7 +1,7 @@
 """What of a cleaning touches files alone: the map of keys, and the `.cleaned` files of a group.
 
 Segments are opened by their paths. One that is cut, deleted or replaced meanwhile makes errors, or
-a result that is of no use: whoever owns the log sees that, and drops the result.
+a result that is of no use: the owner of the log sees that, and drops the result.
 
 Source: Kafka's Cleaner.buildOffsetMap, cleanSegments.
 """

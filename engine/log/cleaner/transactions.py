@@ -50,7 +50,7 @@ class CleanedTransactions:
             heappush(self._coming, (transaction.first_offset, self._number, transaction))
 
     def may_discard(self, batch: RecordBatch) -> bool:
-        """Go on by one batch; tells whether it may go, whatever keys it has."""
+        """Go on by one batch; tells whether it may go with all its keys."""
         if batch.is_control:
             return self._sees_marker(batch)
         return self.is_aborted(batch)
