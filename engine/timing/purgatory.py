@@ -5,15 +5,12 @@
   │ cannot                                               ^
   v                                                      │
  watched under each of its keys ── check(key), can ──────┤
-  │                                                      │
-  v                                                      │
- timer armed ── advance(now) past the deadline ──────────┘ (expired)
+ with its timer armed ── advance(now), past its deadline ┘ (expired)
 ```
 
 1. Try to complete; most operations can at once and cost nothing more.
-2. Watch under all keys.
+2. Watch under all keys, and arm the timer.
 3. Try again: an event between 1 and 2 found nobody watching, and may have been the last one.
-4. Arm the timer.
 
 An operation completes exactly once (P1): the first `force_complete` wins, and the one who got True
 owes the response. Purgatories only say which operations are complete; the responses, which read
@@ -136,23 +133,15 @@ class Purgatory(Generic[Op]):
         """
         if operation.can_complete():
             return operation.force_complete()
-        self._list(operation, keys)
+        self.watch(operation, keys)
         # An event since the first try found nobody watching.
-        if operation.can_complete():
-            return operation.force_complete()
-        # The second look itself may have led to a check that completed it.
-        if not operation.is_completed:
-            self._wheel.insert(operation)
-        if self._entry_count > self._sweep_above:
-            self._sweep()
-        return False
+        return operation.can_complete() and operation.force_complete()
 
     def watch(self, operation: Op, keys: Iterable[Hashable]) -> None:
         """Let an operation wait that its owner has just looked at: it cannot complete yet.
 
         The look must have led to no event; then nothing has happened since.
         """
-        # As in `_list`, without a call: each request that waits comes here.
         count = 0
         for key in keys:
             watchers = self._watchers.get(key)
@@ -165,17 +154,6 @@ class Purgatory(Generic[Op]):
         self._wheel.insert(operation)
         if self._entry_count > self._sweep_above:
             self._sweep()
-
-    def _list(self, operation: Op, keys: Iterable[Hashable]) -> None:
-        count = 0
-        for key in keys:
-            watchers = self._watchers.get(key)
-            if watchers is None:
-                self._watchers[key] = {operation: None}
-            else:
-                watchers[operation] = None
-            count += 1
-        self._entry_count += count
 
     def check(self, key: Hashable) -> list[Op]:
         """Return the operations under a key that an event completed; their responses are owed.
