@@ -35,6 +35,7 @@ from typing import Any, Protocol, TypeVar
 
 from engine.errors import EngineError
 from engine.host.coroutine import drive
+from engine.host.each import do_each
 from engine.host.promise import Promise
 from engine.znode.errors import NoNode, ZnodeConnectionLost
 from engine.znode.model import EventType, Watcher, WatchEvent, WatchKind
@@ -101,9 +102,12 @@ class KeptWatches:
         All requests are on their way when this first waits, and reads go after them.
         """
         lost = [watch for watch in self._watches.values() if watch.is_lost]
-        setting = [drive(self._set_again(watch)) for watch in lost]
-        self._let_reads_go()
-        are_set = [await promise for promise in setting]
+        setting: list[tuple[_Watch, Promise[bool]]] = [(watch, Promise()) for watch in lost]
+        try:
+            do_each(setting, lambda pair: drive(self._set_again(*pair)))
+        finally:
+            self._let_reads_go()
+        are_set = [await is_set for _, is_set in setting]
         return all(are_set)
 
     def end(self) -> None:
@@ -161,26 +165,39 @@ class KeptWatches:
     def _request(self, watch: _Watch) -> Coroutine[Any, None, int | None]:
         return self._arm(watch.path, watch.kind, partial(self._fired, watch))
 
-    async def _set_again(self, watch: _Watch) -> bool:
+    async def _set_again(self, watch: _Watch, is_set: Promise[bool]) -> None:
+        """Set a watch again, and keep the promise once what was missed is told."""
         watch.is_lost = False
         try:
-            now_zxid = await self._request(watch)
+            missed = await self._missed(watch)
         except ZnodeConnectionLost:
             watch.is_lost = True
-            return False
+            is_set.keep(False)
+            return
+        except EngineError as error:
+            is_set.fail(error)
+            return
+        try:
+            if missed is not None:
+                self._fired(watch, missed)
+        finally:
+            # A fault of the watcher is not that of the connection: the others are set.
+            is_set.keep(True)
+
+    async def _missed(self, watch: _Watch) -> EventType | None:
+        """Request a watch, and return the event that it missed, None if nothing happened."""
+        try:
+            now_zxid = await self._request(watch)
         except NoNode:
-            self._fired(watch, EventType.DELETED)
-            return True
+            return EventType.DELETED
         seen_zxid, watch.seen_zxid = watch.seen_zxid, now_zxid
         if now_zxid == seen_zxid:
-            return True
+            return None
         if now_zxid is None:
-            self._fired(watch, EventType.DELETED)
-        elif watch.kind is WatchKind.CHILDREN:
-            self._fired(watch, EventType.CHILDREN_CHANGED)
-        else:
-            self._fired(watch, EventType.CREATED if seen_zxid is None else EventType.DATA_CHANGED)
-        return True
+            return EventType.DELETED
+        if watch.kind is WatchKind.CHILDREN:
+            return EventType.CHILDREN_CHANGED
+        return EventType.CREATED if seen_zxid is None else EventType.DATA_CHANGED
 
     def _fired(self, watch: _Watch, type_: EventType) -> None:
         if self._watches.get(watch.key) is not watch:

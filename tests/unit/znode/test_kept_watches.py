@@ -11,7 +11,7 @@ from engine.host.coroutine import drive
 from engine.host.promise import Promise
 from engine.znode.errors import NoNode, SessionExpired, ZnodeConnectionLost
 from engine.znode.kept_watches import KeptWatches
-from engine.znode.model import EventType, Watcher, WatchKind
+from engine.znode.model import EventType, Watcher, WatchEvent, WatchKind
 from tests.unit.znode.stores import Told
 
 DATA, CHILDREN = WatchKind.DATA, WatchKind.CHILDREN
@@ -238,3 +238,33 @@ def test_the_end_of_a_session_lets_reads_fail() -> None:
     server.waiting.clear()
     server.reconnect()
     assert [] == server.waiting
+
+
+@pytest.mark.parametrize("faulty", [0, 1])
+def test_a_fault_of_one_watcher_keeps_no_other_from_what_it_missed(faulty: int) -> None:
+    server = Server()
+    told: list[int] = []
+
+    def watcher(number: int) -> Watcher:
+        def tell(_event: WatchEvent) -> None:
+            told.append(number)
+            if number == faulty:
+                raise KeyError("a fault of our own")
+
+        return tell
+
+    for number in range(2):
+        server.watch(watcher(number))
+    server.serve()
+    server.watches.connection_lost()
+    server.zxid = 7
+    read = server.read()
+    setting = drive(server.watches.reconnected())
+    for _ in range(2):
+        try:
+            server.serve(1)
+        except KeyError:
+            told.append(-1)
+    server.serve()
+    assert ([-1, 0, 1], True) == (sorted(told), setting.result())
+    assert 7 == read.result()
