@@ -240,7 +240,8 @@ class KazooZnodeClient:
                 kazoo.close()
             except (KazooException, OSError) as error:
                 _log.warning("the session could not be closed and will expire: %s", error)
-            self._soon(partial(done.keep, None))
+            finally:
+                self._soon(partial(done.keep, None))
 
         threading.Thread(target=stop, name="zookeeper-close", daemon=True).start()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from kazoo.client import KazooClient
 
 from engine.znode.errors import (
     BadVersion,
@@ -227,3 +228,19 @@ def test_nobody_there_is_an_error_in_time(server: LoopServer) -> None:
     client = server.client(connection_timeout_ms=100)
     with pytest.raises(ZnodeConnectionLost, match="within 100 ms"):
         server.run(client.connect())
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_while_a_session_is_closed_keeps_nobody_waiting(
+    server: LoopServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = server.client()
+    server.run(client.connect())
+    close = KazooClient.close
+
+    def closed_with_a_fault(kazoo: KazooClient) -> None:
+        close(kazoo)
+        raise KeyError("a fault that is not ours")
+
+    monkeypatch.setattr(KazooClient, "close", closed_with_a_fault)
+    server.run(client.close())
