@@ -67,7 +67,10 @@ class Garbage:
         self._timers = timers
         self._clock = clock
         self._has_frozen = False
+        #: A look at all is due, or under way: its own survivors are no reason for another one.
         self._is_due = False
+        self._is_over = False
+        self._cancel: Callable[[], None] = lambda: None
         #: How many frozen objects are looked at before the hour is over.
         self._count_max = 0
         self._thresholds = collector.get_threshold()
@@ -84,6 +87,8 @@ class Garbage:
 
     def end(self) -> None:
         """Leave collections as Python makes them."""
+        self._is_over = True
+        self._cancel()
         self._collector.callbacks.remove(self._collected)
         self._collector.set_threshold(*self._thresholds)
 
@@ -100,13 +105,17 @@ class Garbage:
         self._count_max = 2 * self._collector.get_freeze_count() + FROZEN_OBJECTS_MAX
 
     def _look_now(self) -> None:
+        if self._is_over:
+            return
+        self._is_due = True
         self._collector.unfreeze()
         self._collector.collect()
         self._note_count()
         self._has_frozen = self._is_due = False
 
     def _come_again(self) -> None:
-        self._timers.call_at(self._clock.monotonic_ms() + WHOLE_COLLECTION_MS, self._look_at_all)
+        at_ms = self._clock.monotonic_ms() + WHOLE_COLLECTION_MS
+        self._cancel = self._timers.call_at(at_ms, self._look_at_all)
 
     def _look_at_all(self) -> None:
         # A process that has nothing to do is not interrupted.

@@ -128,6 +128,27 @@ def test_all_is_looked_at_when_what_is_frozen_has_doubled() -> None:
     assert ["freeze"] == stage.collector.taken()
 
 
+def test_the_hourly_look_is_no_reason_for_another_one() -> None:
+    stage = Stage()
+    stage.collector.run(2)
+    stage.collector.taken()
+    # What came since lies among the survivors of the look itself.
+    stage.collector.frozen_count = 10 * FROZEN_OBJECTS_MAX
+    stage.pass_ms(WHOLE_COLLECTION_MS)
+    assert ["unfreeze", "collect", "freeze"] == stage.collector.taken()
+
+
+def test_nothing_is_looked_at_after_the_end() -> None:
+    stage = Stage()
+    stage.collector.run(2)
+    stage.collector.frozen_count = 10 * FROZEN_OBJECTS_MAX
+    stage.collector.run(2)
+    stage.garbage.end()
+    stage.collector.taken()
+    stage.pass_ms(WHOLE_COLLECTION_MS)
+    assert [] == stage.collector.taken()
+
+
 def test_python_lets_survivors_be_frozen_as_its_collection_ends() -> None:
     clock = ManualClock()
     garbage = Garbage(gc, MemoryTimers(clock), clock)
