@@ -16,8 +16,10 @@ the client may do everything.
 Whoever connects before `begin` waits, if the server is held until then: a broker that has no epoch
 yet could not tell what is meant for its former life.
 
-A connection with too many open slots is paused until some leave. A fault of a handler itself ends
-the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
+A connection with too many open slots is paused until some leave, and one with a request that is
+served in several turns of the loop until that has had them: the next must not overtake it.
+
+A fault of a handler itself ends the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
 `on_broken` and goes on to whoever turns the loop, who ends the process: what the broker believes is
 not so, and each further step may do harm.
 
@@ -296,6 +298,17 @@ class ClientConnection:
         else:
             self._answer(row, exchange, handled)
 
+    def _hold(self, turns: Promise[None]) -> None:
+        """Take no more requests until one has had its turns."""
+
+        def over() -> None:
+            if not self._is_closed:
+                self._connection.resume(PauseReason.TURNS)
+
+        if not turns.is_kept:
+            self._connection.pause(PauseReason.TURNS)
+            turns.watch(over)
+
     def _rest(self, rest_ms: int) -> None:
         """Take no more requests until a quota is free again."""
 
@@ -322,6 +335,8 @@ class ClientConnection:
             slot = _Slot(handled)
             self._slots.append(slot)
             handled.watch(lambda: self._kept(slot, row, exchange, handled))
+            if handled.turns is not None:
+                self._hold(handled.turns)
             self._pause_if_full()
         elif self._slots:
             slot = _Slot()
@@ -332,13 +347,23 @@ class ClientConnection:
             self._connection.send(parts, on_sent)
 
     def _kept(
-        self, slot: _Slot, row: ApiRow, exchange: Exchange, promise: Promise[Response]
+        self,
+        slot: _Slot,
+        row: ApiRow,
+        exchange: Exchange,
+        promise: Promise[Response | CloseConnection],
     ) -> None:
         if promise.error is not None:
             # What a handler expects it answers itself.
             self._fault(row, promise.error)
-        else:
-            self._fill(slot, row, exchange, promise.result())
+            return
+        response = promise.result()
+        if isinstance(response, CloseConnection):
+            slot.close_reason = response.reason
+            response = None
+            if not self._is_closed:
+                self._connection.pause(PauseReason.CLOSING)
+        self._fill(slot, row, exchange, response)
 
     def _fill(self, slot: _Slot, row: ApiRow, exchange: Exchange, response: Response) -> None:
         """Give a slot its response and let go of what is ready (step 6)."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from engine.api.exchange import Exchange
-from engine.api.promised import promised
+from engine.api.promised import in_order, promised
 from engine.errors import ApiError, StorageError
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
@@ -37,7 +37,7 @@ class AlterReplicaLogDirs:
         self, request: messages.AlterReplicaLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.AlterReplicaLogDirsResponse]:
         """Begin what is asked for; of a partition that is named twice the last directory counts."""
-        return promised(self._begun(request))
+        return in_order(promised(self._begun(request)))
 
     async def _begun(
         self, request: messages.AlterReplicaLogDirsRequest

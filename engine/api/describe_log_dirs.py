@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from engine.api.exchange import Exchange
-from engine.api.promised import promised
+from engine.api.promised import in_order, promised
 from engine.errors import StorageError
 from engine.host.ports import Files
 from engine.host.promise import Promise
@@ -52,7 +52,7 @@ class DescribeLogDirs:
         self, request: messages.DescribeLogDirsRequest, _exchange: Exchange
     ) -> Promise[messages.DescribeLogDirsResponse]:
         """Promise every directory with the partitions that are asked for; null asks for all."""
-        return promised(self._described(request))
+        return in_order(promised(self._described(request)))
 
     async def _described(
         self, request: messages.DescribeLogDirsRequest

@@ -9,7 +9,8 @@ For APIs whose rows know nothing of each other, and whose responses have one row
 that name something twice stay with a handler that sees all of it, for it refuses them.
 
 The metadata that rows are answered from may change between two turns, as between two threads of
-Kafka's; the row of one topic is of one moment.
+Kafka's; the row of one topic is of one moment. The connection's next request begins behind the
+response, as all of Kafka's do.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from engine.api.exchange import EncodedRows, Exchange, Handled, Handler
-from engine.api.promised import promised
+from engine.api.promised import in_order, promised
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns
 from engine.limits import ROWS_PER_SHARE
@@ -81,7 +82,7 @@ class InTurns:
         rows = getattr(request, self._rows.asked)
         if rows is None or len(rows) <= ROWS_PER_SHARE or not self._are_single(rows):
             return self._handler(request, exchange)
-        return promised(self._served(request, rows, exchange))
+        return in_order(promised(self._served(request, rows, exchange)))
 
     def _are_single(self, rows: Sequence[Any]) -> bool:
         return len(set(map(self._rows.name_of, rows))) == len(rows)

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from engine.api.admission import CLUSTER_NAME, AclOperation, AclResource, Session
 from engine.api.exchange import EncodedResponse, Exchange
-from engine.api.promised import promised
+from engine.api.promised import in_order, promised
 from engine.host.promise import Promise
 from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import (
@@ -167,7 +167,7 @@ class Metadata:
 
                 work.watch(done)
         # Each who waits has a promise of its own.
-        return work.then(lambda response: response)
+        return in_order(work.then(lambda response: response))
 
     async def _in_turns(self, question: _Question) -> _Response:
         """Make an answer of one version of the metadata, however many turns it takes."""

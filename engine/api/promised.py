@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from engine.api.exchange import CloseConnection
 from engine.errors import ApiError, EngineError
 from engine.host.coroutine import drive
 from engine.host.promise import Promise
@@ -30,10 +31,32 @@ def promised(work: Coroutine[Any, None, T]) -> Promise[T]:
     return drive(_caught(work))
 
 
-async def _caught(work: Coroutine[Any, None, T]) -> T:
+def in_order(response: Promise[T], over: Promise[None] | None = None) -> Promise[T]:
+    """Let the next request of the connection begin when `over` is kept, or the response is there.
+
+    For what is served in several turns: Kafka serves one request of a connection at a time.
+    Without `over` the response is waited for.
+    """
+    if response.is_kept:
+        return response
+    turns = Promise[None]() if over is None else over
+    response.turns = turns
+
+    def end() -> None:
+        if not turns.is_kept:
+            turns.keep(None)
+
+    response.watch(end)
+    return response
+
+
+async def _caught(work: Coroutine[Any, None, T]) -> Any:
     try:
         return await work
     except (EngineError, AssertionError):
         raise
+    except CloseConnection as order:
+        # A value for the server: whoever waits takes EngineErrors alone.
+        return order
     except Exception as fault:
         raise HandlerFailed(fault) from fault

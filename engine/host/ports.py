@@ -244,6 +244,8 @@ class PauseReason(IntEnum):
     OPENING = 32
     #: Its host is looked up, or has not answered yet.
     CONNECTING = 64
+    #: One of its requests is served in several turns of the loop, and has not had all of them.
+    TURNS = 128
 
 
 class Connection(Protocol):

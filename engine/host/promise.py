@@ -46,6 +46,9 @@ class Promise(Generic[T]):
     error: EngineError | None = None
     #: Nobody wants it any more.
     is_abandoned = False
+    #: Kept when the work behind it has had its turns of the loop: what comes behind it in order
+    #: begins then. None where it has none to come.
+    turns: Promise[None] | None = None
     #: The work that keeps it, None where that needs no waiter. It holds nothing once it has.
     source: Abandonable | None = None
     _value: Any = None

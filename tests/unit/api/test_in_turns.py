@@ -104,6 +104,21 @@ def test_a_large_request_leaves_others_their_turns() -> None:
     assert max(steps) <= max(ROWS_PER_SHARE, SHARE_MS_MAX)
 
 
+def test_the_next_request_of_the_connection_waits_for_the_response() -> None:
+    stage = Stage()
+    stage.is_waiting = True
+    handled = stage.ask(_names(3 * ROWS_PER_SHARE))
+    assert isinstance(handled, Promise)
+    turns = handled.turns
+    assert turns is not None
+    stage.timers.run_until_idle()
+    assert not turns.is_kept
+    for waiting in stage.waits:
+        waiting.keep(None)
+    stage.timers.run_until_idle()
+    assert (True, True) == (turns.is_kept, handled.is_kept)
+
+
 def test_rows_that_cost_nothing_are_served_in_one_turn() -> None:
     handled = Stage(row_ms=0).ask(_names(1000))
     assert isinstance(handled, Promise)

@@ -11,6 +11,7 @@ from engine.api.admission import Session, allow_all
 from engine.api.api_versions import ApiVersions
 from engine.api.dispatch import ApiRow, DispatchTable, Rule
 from engine.api.exchange import CloseConnection, Exchange
+from engine.api.promised import in_order
 from engine.errors import InvariantBroken, api_error
 from engine.host.memory import ManualClock
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
@@ -37,6 +38,8 @@ class Stage:
         self.bad: list[str] = []
         self.faults: list[str] = []
         self.answers: dict[int, Any] = {}
+        #: The heartbeats that have begun to be served.
+        self.begun: list[int] = []
         #: What serving one heartbeat takes.
         self.heartbeat_ms = 0
         table = DispatchTable(allow_all())
@@ -66,6 +69,7 @@ class Stage:
 
     def _heartbeat(self, request: Any, exchange: Exchange) -> Any:
         self.clock.advance(self.heartbeat_ms)
+        self.begun.append(request.generation_id)
         answer = self.answers.get(request.generation_id)
         if isinstance(answer, Exception):
             raise answer
@@ -111,6 +115,78 @@ def test_answers_keep_the_order_of_their_requests() -> None:
     late.keep(heartbeat_reply(1))
     stage.timers.run_until_idle()
     assert [1, 2] == stage.numbers()
+
+
+def test_a_request_that_has_not_had_its_turns_is_not_overtaken() -> None:
+    stage = Stage()
+    response, turns = Promise[Any](), Promise[None]()
+    stage.answers[1] = in_order(response, turns)
+    for number in (1, 2, 3):
+        stage.beat(number)
+    assert [1] == stage.begun
+    turns.keep(None)
+    stage.timers.run_until_idle()
+    assert ([1, 2, 3], []) == (stage.begun, stage.numbers())
+    response.keep(heartbeat_reply(1))
+    stage.timers.run_until_idle()
+    assert [1, 2, 3] == stage.numbers()
+
+
+def test_the_response_ends_the_turns_of_its_request() -> None:
+    stage = Stage()
+    response = stage.answers[1] = in_order(Promise())
+    stage.beat(1)
+    stage.beat(2)
+    assert [1] == stage.begun
+    response.keep(heartbeat_reply(1))
+    stage.timers.run_until_idle()
+    assert ([1, 2], [1, 2]) == (stage.begun, stage.numbers())
+
+
+def test_a_response_that_is_there_holds_nobody() -> None:
+    stage = Stage()
+    stage.answers[1] = in_order(Promise.of(heartbeat_reply(1)))
+    stage.beat(1)
+    stage.beat(2)
+    assert [1, 2] == stage.numbers()
+
+
+def test_turns_that_end_behind_their_connection_are_nobodys() -> None:
+    stage = Stage()
+    turns = Promise[None]()
+    stage.answers[1] = in_order(Promise(), turns)
+    stage.beat(1)
+    stage.client.close("gone")
+    stage.timers.run_until_idle()
+    turns.keep(None)
+    assert stage.answers[1].is_abandoned
+
+
+def test_others_are_served_while_a_client_has_its_turns() -> None:
+    stage = Stage()
+    stage.answers[1] = in_order(Promise())
+    stage.beat(1)
+    replies: list[bytes] = []
+    other = stage.connect()
+    other.on_frame = lambda frame: replies.append(bytes(frame))
+    other.send([heartbeat_frame(2)])
+    stage.timers.run_until_idle()
+    assert 1 == len(replies)
+
+
+def test_an_order_to_end_the_connection_may_come_in_a_later_turn() -> None:
+    stage = Stage()
+    first, second = Promise[Any](), Promise[Any]()
+    stage.answers[1], stage.answers[2] = first, in_order(second)
+    for number in (1, 2, 3):
+        stage.beat(number)
+    second.keep(CloseConnection("acks=0 failed"))
+    stage.timers.run_until_idle()
+    assert ([], []) == (stage.replies, stage.closed)
+    first.keep(heartbeat_reply(1))
+    stage.timers.run_until_idle()
+    assert ([1], 1, [1, 2]) == (stage.numbers(), len(stage.closed), stage.begun)
+    assert [] == stage.faults
 
 
 def test_a_client_with_too_many_open_requests_waits() -> None:
