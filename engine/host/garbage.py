@@ -11,12 +11,15 @@ Python's full collection walks every object there is, in one turn of the loop: h
 mostly freed without a collection, by its count of references. What is not, as connections and logs
 of deleted topics, which refer to themselves, waits for the hour; or for as many others, so that no
 client can fill the memory by coming and going.
+
+To count what is frozen walks all of it too, 0.1 s with 10 000 partitions: it is counted when what
+was frozen since may be that many, for some of it may have been freed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from engine.host.ports import Clock, Timers
 from engine.limits import FROZEN_OBJECTS_MAX, FULL_COLLECTION_AFTER, WHOLE_COLLECTION_MS
@@ -47,7 +50,11 @@ class Collector(Protocol):
         ...
 
     def get_freeze_count(self) -> int:
-        """Return how many objects no collection looks at."""
+        """Return how many objects no collection looks at; walks all of them."""
+        ...
+
+    def get_objects(self, generation: int) -> list[Any]:
+        """Return the objects of a generation."""
         ...
 
     def unfreeze(self) -> None:
@@ -71,8 +78,9 @@ class Garbage:
         self._is_due = False
         self._is_over = False
         self._cancel: Callable[[], None] = lambda: None
-        #: How many frozen objects are looked at before the hour is over.
+        #: How many frozen objects are looked at before the hour is over, and how many may be there.
         self._count_max = 0
+        self._count_at_most = 0
         self._thresholds = collector.get_threshold()
 
     def begin(self) -> None:
@@ -95,14 +103,23 @@ class Garbage:
     def _collected(self, phase: str, facts: dict[str, int]) -> None:
         if phase == "stop" and facts["generation"] == _FULL:
             self._has_frozen = True
+            # The survivors, which the collection has just walked.
+            self._count_at_most += len(self._collector.get_objects(_FULL))
             self._collector.freeze()
-            if self._collector.get_freeze_count() > self._count_max and not self._is_due:
+            if self._count_at_most > self._count_max and not self._is_due:
                 # Not here: what allocated an object waits for this.
                 self._is_due = True
-                self._timers.call_soon(self._look_now)
+                self._timers.call_soon(self._look_if_doubled)
+
+    def _look_if_doubled(self) -> None:
+        self._count_at_most = self._collector.get_freeze_count()
+        if self._count_at_most > self._count_max:
+            self._look_now()
+        self._is_due = False
 
     def _note_count(self) -> None:
-        self._count_max = 2 * self._collector.get_freeze_count() + FROZEN_OBJECTS_MAX
+        self._count_at_most = self._collector.get_freeze_count()
+        self._count_max = 2 * self._count_at_most + FROZEN_OBJECTS_MAX
 
     def _look_now(self) -> None:
         if self._is_over:

@@ -21,6 +21,8 @@ class NotedCollector:
         self.callbacks: list[Callable[[Phase, dict[str, int]], object]] = []
         self.noted: list[str] = []
         self.frozen_count = 1000
+        self.survivor_count = 0
+        self.walk_count = 0
         self.thresholds = (2000, 10, 10)
 
     def get_threshold(self) -> tuple[int, int, int]:
@@ -36,7 +38,19 @@ class NotedCollector:
         self.noted.append("freeze")
 
     def get_freeze_count(self) -> int:
+        self.walk_count += 1
         return self.frozen_count
+
+    def get_objects(self, generation: int) -> list[None]:
+        assert generation == 2
+        return [None] * self.survivor_count
+
+    def survive(self, count: int) -> None:
+        """Make a full collection that so many objects survive, which are frozen then."""
+        self.survivor_count = count
+        self.frozen_count += count
+        self.run(2)
+        self.survivor_count = 0
 
     def unfreeze(self) -> None:
         self.noted.append("unfreeze")
@@ -108,14 +122,35 @@ def test_all_is_looked_at_once_an_hour_where_something_was_frozen() -> None:
     assert ["freeze", "unfreeze", "collect", "freeze"] == stage.collector.taken()
 
 
+def test_what_is_frozen_is_not_walked_at_each_collection() -> None:
+    stage = Stage()
+    walked = stage.collector.walk_count
+    for _ in range(10):
+        stage.collector.survive(FROZEN_OBJECTS_MAX // 10)
+        stage.timers.run_until_idle()
+    assert walked == stage.collector.walk_count
+
+
+def test_what_was_freed_since_it_was_frozen_leads_to_no_look() -> None:
+    stage = Stage()
+    stage.collector.survive(1000 + FROZEN_OBJECTS_MAX)
+    stage.collector.taken()
+    stage.collector.frozen_count = 1000
+    for _ in range(2):
+        stage.collector.survive(1)
+        stage.timers.run_until_idle()
+    assert ["freeze", "freeze"] == stage.collector.taken()
+    stage.collector.survive(1000 + FROZEN_OBJECTS_MAX)
+    stage.timers.run_until_idle()
+    assert "unfreeze" in stage.collector.taken()
+
+
 def test_all_is_looked_at_when_what_is_frozen_has_doubled() -> None:
     stage = Stage()
-    stage.collector.frozen_count = 2 * 1000 + FROZEN_OBJECTS_MAX
-    stage.collector.run(2)
+    stage.collector.survive(1000 + FROZEN_OBJECTS_MAX)
     stage.timers.run_until_idle()
     stage.collector.taken()
-    stage.collector.frozen_count += 1
-    stage.collector.run(2)
+    stage.collector.survive(1)
     stage.collector.run(2)
     # Not in the middle of the collection, and once.
     assert ["freeze", "freeze"] == stage.collector.taken()
