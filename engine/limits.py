@@ -487,6 +487,10 @@ METADATA_ANSWERS_KEPT_BYTES = 8 << 20
 # settings take 7 ms, and for the cheapest rows a part of the response costs a tenth of them.
 ROWS_PER_SHARE = 16
 
+# A produce or a fetch of more partitions is served in several turns of the loop: of so many the
+# work is less than one share, at 20 µs for each.
+PARTITIONS_AT_ONCE_MAX = 128
+
 # Up to so many topics a metadata answer is made at once (10 ms), as nearly all are; for more it is
 # made in several turns.
 METADATA_TOPICS_AT_ONCE = 256

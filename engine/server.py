@@ -19,9 +19,9 @@ yet could not tell what is meant for its former life.
 A connection with too many open slots is paused until some leave, and one with a request that is
 served in several turns of the loop until that has had them: the next must not overtake it.
 
-A fault of a handler itself ends the connection and is told to `on_fault`: the broker lives. An assertion that fails is told to
-`on_broken` and goes on to whoever turns the loop, who ends the process: what the broker believes is
-not so, and each further step may do harm.
+A fault of a handler itself ends the connection and is told to `on_fault`: the broker lives. An
+assertion that fails is told to `on_broken` and goes on to whoever turns the loop, who ends the
+process: what the broker believes is not so, and each further step may do harm.
 
 Source: NET-2.
 """

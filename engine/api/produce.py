@@ -22,8 +22,9 @@ Source: KafkaApis.handleProduceRequest, ReplicaManager.appendToLocalLog; PUR-10.
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import TypeAlias
+from collections.abc import Container, Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple, TypeAlias
 
 from engine.api.admission import AclOperation, AclResource, NotAuthorized
 from engine.api.exchange import CloseConnection, Exchange, Handled
@@ -33,9 +34,13 @@ from engine.api.produce_records import (
     is_usual,
     judged,
 )
+from engine.api.promised import in_order, promised
+from engine.api.request_pieces import has_many_partitions, pieces
 from engine.errors import ApiError
 from engine.host.promise import Promise
+from engine.host.turns import LoopTurns, Share
 from engine.kafka_errors import NOT_LEADER_OR_FOLLOWER
+from engine.limits import ROWS_PER_SHARE
 from engine.log.validation import CorruptMessage, NoBatch, RecordsRefused
 from engine.model import TopicPartition, new_tuple
 from engine.replication.delayed_produce import ProduceResult
@@ -44,6 +49,7 @@ from engine.replication.metadata_cache import MetadataCache
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.produce_bytes import (
     ProducedPartition,
+    ProducedRecords,
     ProduceRequest,
     encode_produce_response,
     encode_produce_response_usual,
@@ -59,17 +65,45 @@ _FIRST_WITH_LEADERS = 10
 _NO_PARTITIONS: Container[int] = ()
 
 
+class _Judged(NamedTuple):
+    """What of a request is to be appended, and the results of what may not be."""
+
+    batches: dict[TopicPartition, memoryview]
+    refused: Results
+
+
+class _Answered:
+    """The rows of a response so far, and where the leaders are that it names."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.topics: dict[str, list[ProducedPartition]] = {}
+        self.exchange = exchange
+        self.leaders: CurrentLeaders | None = None
+
+    def encoded(self) -> bytes:
+        """Return the response."""
+        exchange, leaders = self.exchange, self.leaders
+        endpoints = None if leaders is None else leaders.endpoints
+        return encode_produce_response(
+            exchange.api_version, list(self.topics.items()), endpoints, exchange.throttle_ms
+        )
+
+
 class Produce:
     """Answers Produce; takes requests as `decode_produce_request` reads them."""
 
-    def __init__(self, replica_manager: ReplicaManager, metadata_cache: MetadataCache) -> None:
+    def __init__(
+        self, replica_manager: ReplicaManager, metadata_cache: MetadataCache, turns: LoopTurns
+    ) -> None:
         self.replica_manager = replica_manager
         self._metadata_cache = metadata_cache
+        self._turns = turns
 
     def handle(self, request: ProduceRequest, exchange: Exchange) -> Handled:
         """Append and return the response, a promise of it, or None for acks=0.
 
-        Nothing of the request is kept: its records lie in a buffer that the next frame fills.
+        Nothing of the request is kept: its records lie in a buffer that the next frame fills. Of
+        very many partitions they are copied, and appended in several turns of the loop.
         """
         response = self.answer_usual(request, exchange)
         return self.answer(request, exchange) if response is None else response
@@ -114,11 +148,17 @@ class Produce:
         self, request: ProduceRequest, exchange: Exchange
     ) -> bytes | Promise[bytes | None] | None:
         """Answer a request of whatever kind, as `handle` does."""
+        if has_many_partitions(request.topics):
+            over: Promise[None] = Promise()
+            return in_order(promised(self._in_turns(_copied(request), exchange, over)), over)
         version = exchange.api_version
+        found = _Judged({}, {})
         try:
-            batches, refused = self._judged(request, exchange)
+            for topic, partitions in request.topics:
+                self._judge(request, topic, partitions, exchange, found)
         except (CorruptMessage, TransactionalIdRefused) as fault:
             return self._refuse_all(request, exchange, fault)
+        batches, refused = found
         acks = request.acks
         appended: Results | Promise[Results] = {}
         if batches:
@@ -136,41 +176,83 @@ class Produce:
 
         return appended.then(response) if isinstance(appended, Promise) else response(appended)
 
-    def _judged(
-        self, request: ProduceRequest, exchange: Exchange
-    ) -> tuple[dict[TopicPartition, memoryview], Results]:
-        """Return what is to be appended, and the responses for what may not be.
+    async def _in_turns(
+        self, request: ProduceRequest, exchange: Exchange, over: Promise[None]
+    ) -> bytes | None:
+        """Answer a request of very many partitions; `over` is kept when all are appended.
+
+        All are judged before the first is appended. The client that closes its connection meanwhile
+        ends nothing: what it sent is appended, as in Kafka.
+        """
+        share = self._turns.begin()
+        found = _Judged({}, {})
+        try:
+            for topic, partitions in pieces(request.topics):
+                if share.is_over():
+                    await share.next()
+                self._judge(request, topic, partitions, exchange, found)
+        except (CorruptMessage, TransactionalIdRefused) as fault:
+            return self._refuse_all(request, exchange, fault)
+        batches, refused = found
+        results: Results = {}
+        if batches:
+            appended = await self.replica_manager.append_in_turns(
+                batches,
+                request.acks,
+                request.timeout_ms,
+                share,
+                is_internal_allowed=exchange.client_id == ADMIN_CLIENT_ID,
+            )
+            if isinstance(appended, Promise):
+                over.keep(None)
+                results = await appended
+            else:
+                results = appended
+        await share.next()
+        if exchange.api_version < _FIRST_WITH_BATCHES:
+            results = _written_nothing(results)
+        results = {**results, **refused}
+        if request.acks == 0:
+            return self._owed(results, 0, exchange)
+        return await self._encoded_in_turns(results, exchange, share)
+
+    def _judge(
+        self,
+        request: ProduceRequest,
+        topic: str,
+        partitions: Sequence[ProducedRecords],
+        exchange: Exchange,
+        found: _Judged,
+    ) -> None:
+        """Find out what is to be appended to partitions of a topic, and what may not be.
 
         Raises what refuses all of the request: CorruptMessage, TransactionalIdRefused.
         """
-        batches: dict[TopicPartition, memoryview] = {}
-        refused: Results = {}
+        batches, refused = found
         version, session = exchange.api_version, exchange.session
         id_ = request.transactional_id
         may_use_id = id_ is None or session.may(
             AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, id_
         )
-        for topic, partitions in request.topics:
-            indexes = self._metadata_cache.topics.get(topic, _NO_PARTITIONS)
-            may_write = session.may(AclOperation.WRITE, AclResource.TOPIC, topic)
-            for index, records in partitions:
-                topic_partition = new_tuple(TopicPartition, (topic, index))
-                error: ApiError | None = None
-                if not is_usual(records, version):
-                    error = judged(records, id_ if may_use_id else None, version)
-                if not may_write:
-                    error = NotAuthorized(AclResource.TOPIC)
-                elif index not in indexes:
-                    error = UnknownTopicOrPartition(topic_partition)
-                if error is not None:
-                    refused[topic_partition] = ProduceResult(error)
-                elif records is None:
-                    batches[topic_partition] = memoryview(b"")
-                else:
-                    # Offsets are set in the batch itself.
-                    writable = memoryview(bytearray(records)) if records.readonly else records
-                    batches[topic_partition] = writable
-        return batches, refused
+        indexes = self._metadata_cache.topics.get(topic, _NO_PARTITIONS)
+        may_write = session.may(AclOperation.WRITE, AclResource.TOPIC, topic)
+        for index, records in partitions:
+            topic_partition = new_tuple(TopicPartition, (topic, index))
+            error: ApiError | None = None
+            if not is_usual(records, version):
+                error = judged(records, id_ if may_use_id else None, version)
+            if not may_write:
+                error = NotAuthorized(AclResource.TOPIC)
+            elif index not in indexes:
+                error = UnknownTopicOrPartition(topic_partition)
+            if error is not None:
+                refused[topic_partition] = ProduceResult(error)
+            elif records is None:
+                batches[topic_partition] = memoryview(b"")
+            else:
+                # Offsets are set in the batch itself.
+                writable = memoryview(bytearray(records)) if records.readonly else records
+                batches[topic_partition] = writable
 
     def _refuse_all(self, request: ProduceRequest, exchange: Exchange, error: ApiError) -> bytes:
         """Refuse all partitions for what the first batch of one of them is."""
@@ -217,10 +299,26 @@ class Produce:
         return self._encoded_all(results, exchange)
 
     def _encoded_all(self, results: Results, exchange: Exchange) -> bytes:
+        answered = _Answered(exchange)
+        self._add_rows(results.items(), answered)
+        return answered.encoded()
+
+    async def _encoded_in_turns(self, results: Results, exchange: Exchange, share: Share) -> bytes:
+        answered = _Answered(exchange)
+        left = iter(results.items())
+        while some := tuple(islice(left, ROWS_PER_SHARE)):
+            if share.is_over():
+                await share.next()
+            self._add_rows(some, answered)
+        await share.next()
+        return answered.encoded()
+
+    def _add_rows(
+        self, results: Iterable[tuple[TopicPartition, ProduceResult]], answered: _Answered
+    ) -> None:
+        exchange, topics = answered.exchange, answered.topics
         version = exchange.api_version
-        leaders: CurrentLeaders | None = None
-        topics: dict[str, list[ProducedPartition]] = {}
-        for topic_partition, result in results.items():
+        for topic_partition, result in results:
             error, base_offset, append_time_ms, log_start = result
             topic, index = topic_partition
             if error is None:
@@ -228,18 +326,14 @@ class Produce:
             else:
                 row = self._failed(topic_partition, result, error)
                 if error.code == NOT_LEADER_OR_FOLLOWER and version >= _FIRST_WITH_LEADERS:
-                    if leaders is None:
-                        leaders = self._leaders(exchange)
-                    row = row._replace(current_leader=leaders.find(topic_partition))
+                    if answered.leaders is None:
+                        answered.leaders = self._leaders(exchange)
+                    row = row._replace(current_leader=answered.leaders.find(topic_partition))
             rows = topics.get(topic)
             if rows is None:
                 topics[topic] = [row]
             else:
                 rows.append(row)
-        endpoints = None if leaders is None else leaders.endpoints
-        return encode_produce_response(
-            version, list(topics.items()), endpoints, exchange.throttle_ms
-        )
 
     def _leaders(self, exchange: Exchange) -> CurrentLeaders:
         return CurrentLeaders(self.replica_manager, self._metadata_cache, exchange.session.listener)
@@ -258,6 +352,19 @@ class Produce:
         if isinstance(error, RecordsRefused) and error.record_errors:
             return made._replace(record_errors=error.record_errors, error_message=error.reason)
         return made
+
+
+def _copied(request: ProduceRequest) -> ProduceRequest:
+    """Return a request with records of its own: the next frame fills the buffer that it is in."""
+    topics = [
+        (topic, [(index, _copy_of(records)) for index, records in partitions])
+        for topic, partitions in request.topics
+    ]
+    return request._replace(topics=topics)
+
+
+def _copy_of(records: memoryview | None) -> memoryview | None:
+    return None if records is None else memoryview(bytearray(records))
 
 
 def _written_nothing(results: Results) -> Results:

@@ -23,12 +23,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias, TypeVar, assert_never
+from itertools import islice
+from typing import NamedTuple, TypeAlias, TypeVar, assert_never
 
 from engine.errors import ApiError, StorageError
 from engine.host.each import do_each
 from engine.host.ports import Clock, LogDirOffline
 from engine.host.promise import Promise
+from engine.host.turns import Share
+from engine.limits import ROWS_PER_SHARE
 from engine.log.producer_state import AppendOrigin
 from engine.model import TopicPartition, new_tuple
 from engine.naming import INTERNAL_TOPICS
@@ -83,6 +86,15 @@ T = TypeVar("T")
 _AnyFetch: TypeAlias = DelayedFetch | UsualDelayedFetch | StandingFetch
 
 
+class _Appended(NamedTuple):
+    """What has become of one request's partitions so far, and the offsets that it waits for."""
+
+    results: ProduceResults
+    required: dict[TopicPartition, int]
+    required_acks: int
+    must_spare_internal: bool
+
+
 class ReplicaManager:
     """All partitions that have a replica on this broker. Source: LOG-10."""
 
@@ -132,6 +144,7 @@ class ReplicaManager:
         )
         self._effects: deque[Effect] = deque()
         self._is_performing = False
+        self._is_stopped = False
 
     # Partitions
 
@@ -220,12 +233,32 @@ class ReplicaManager:
         if required_acks not in _VALID_ACKS:
             refused = InvalidRequiredAcks(required_acks)
             return dict.fromkeys(entries, ProduceResult(refused))
-        results: ProduceResults = {}
-        required: dict[TopicPartition, int] = {}
+        must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
+        appended = _Appended({}, {}, required_acks, must_spare_internal)
+        effects = self._append_some(entries.items(), appended, origin)
+        results, required = appended.results, appended.required
+        if not required:
+            self.perform(effects)
+            return results
+        deadline_ms = self._clock.monotonic_ms() + timeout_ms
+        produce = DelayedProduce(deadline_ms, results, required, self.find)
+        # Each has just been looked at, and nothing has happened since.
+        promise = produce.promise
+        self._watch_produce(produce, required)
+        self.perform(effects)
+        return promise
+
+    def _append_some(
+        self,
+        entries: Iterable[tuple[TopicPartition, memoryview]],
+        appended: _Appended,
+        origin: AppendOrigin,
+    ) -> list[Effect]:
+        """Append to some partitions of a request; returns what is to be performed."""
+        results, required, required_acks, must_spare_internal = appended
         effects: list[Effect] = []
         partitions = self._partitions
-        must_spare_internal = origin is AppendOrigin.CLIENT and not is_internal_allowed
-        for topic_partition, batches in entries.items():
+        for topic_partition, batches in entries:
             try:
                 if must_spare_internal and topic_partition.topic in INTERNAL_TOPICS:
                     raise InvalidTopic(topic_partition.topic)
@@ -244,15 +277,47 @@ class ReplicaManager:
                 ProduceResult, (None, first_offset, log_append_time_ms, log_start_offset)
             )
             effects += moved
-        if not required:
-            self.perform(effects)
-            return results
+        return effects
+
+    async def append_in_turns(
+        self,
+        entries: Mapping[TopicPartition, memoryview],
+        required_acks: int,
+        timeout_ms: int,
+        share: Share,
+        *,
+        is_internal_allowed: bool = False,
+    ) -> ProduceResults | Promise[ProduceResults]:
+        """Append what a client sent, to a few partitions in each turn, as `append_records` does.
+
+        Each partition is found at its own turn. After `stop` no log is touched: what is left then
+        is refused with NotLeaderOrFollower. The wait for followers is not part of the call.
+        """
+        if required_acks not in _VALID_ACKS:
+            return dict.fromkeys(entries, ProduceResult(InvalidRequiredAcks(required_acks)))
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
-        produce = DelayedProduce(deadline_ms, results, required, self.find)
-        # Each has just been looked at, and nothing has happened since.
+        appended = _Appended({}, {}, required_acks, not is_internal_allowed)
+        left = iter(entries.items())
+        while some := tuple(islice(left, ROWS_PER_SHARE)):
+            if share.is_over():
+                await share.next()
+            if self._is_stopped:
+                for topic_partition, _ in some:
+                    refused = NotLeaderOrFollower(topic_partition, "the broker stops")
+                    appended.results[topic_partition] = ProduceResult(refused)
+            else:
+                self.perform(self._append_some(some, appended, AppendOrigin.CLIENT))
+        if not appended.required:
+            return appended.results
+        await share.next()
+        produce = DelayedProduce(deadline_ms, appended.results, appended.required, self.find)
         promise = produce.promise
-        self._watch_produce(produce, required)
-        self.perform(effects)
+        # Between two turns followers may have fetched, and leaders have changed.
+        if self._is_stopped or produce.can_complete():
+            produce.force_complete()
+            produce.keep()
+        else:
+            self._watch_produce(produce, appended.required)
         return promise
 
     def _watch_produce(
@@ -585,7 +650,8 @@ class ReplicaManager:
         return {key: partition.high_watermark for key, partition in self._partitions.items()}
 
     def stop(self) -> None:
-        """Complete every delayed operation, as if its time were over."""
+        """Complete every delayed operation, as if its time were over; append no more."""
+        self._is_stopped = True
         self._keep_all(self._produces.drain(), self._deletes.drain(), self._fetches.drain())
 
 

@@ -59,12 +59,15 @@ def _by_topic(
     return of
 
 
-def _produce(stage: Stage, _number: int) -> dict[str, Any]:
-    # Of now: what is old is rolled and deleted by the next retention check, in the midst of this.
-    made, records = message_class("ProduceRequest"), sent(at_ms=time.time_ns() // 1_000_000)
-    data = [made.PartitionProduceData(index=0, records=records)]
-    rows = [made.TopicProduceData(name=each, partition_data=data) for each in stage.topics]
-    return {"acks": 1, "timeout_ms": 30_000, "topic_data": rows}
+def _produce(acks: int) -> Fields:
+    def fields(stage: Stage, _number: int) -> dict[str, Any]:
+        # Of now: what is old is rolled and deleted by the next retention check, amid this.
+        made, records = message_class("ProduceRequest"), sent(at_ms=time.time_ns() // 1_000_000)
+        data = [made.PartitionProduceData(index=0, records=records)]
+        rows = [made.TopicProduceData(name=each, partition_data=data) for each in stage.topics]
+        return {"acks": acks, "timeout_ms": 30_000, "topic_data": rows}
+
+    return fields
 
 
 _FETCH = _by_topic("Fetch", "FetchTopic", "FetchPartition", "topic", "topics")
@@ -283,7 +286,8 @@ CASES = (
     Case("DescribeTopicPartitions", "DescribeTopicPartitions", 0, _nothing()),
     Case("FindCoordinator", "FindCoordinator", 2, _nothing(key="group")),
     Case("InitProducerId", "InitProducerId", 4, _nothing(transaction_timeout_ms=1000)),
-    Case("Produce, a batch to each", "Produce", 9, _produce),
+    Case("Produce, a batch to each", "Produce", 9, _produce(acks=1)),
+    Case("Produce, acks=all", "Produce", 9, _produce(acks=-1)),
     Case(
         "Fetch, all without a session",
         "Fetch",
@@ -296,6 +300,17 @@ CASES = (
         12,
         _FETCH(
             more={**_FETCHED, "session_epoch": 0},
+            partition=0,
+            fetch_offset=0,
+            partition_max_bytes=1 << 20,
+        ),
+    ),
+    Case(
+        "Fetch, all, parked",
+        "Fetch",
+        12,
+        _FETCH(
+            more={**_FETCHED, "max_wait_ms": 200, "min_bytes": 1 << 30, "max_bytes": (1 << 31) - 1},
             partition=0,
             fetch_offset=0,
             partition_max_bytes=1 << 20,

@@ -19,6 +19,7 @@ from engine.api.usual_produce import UsualProduce
 from engine.host.memory import ManualClock, MemoryFiles, SeededEntropy
 from engine.host.memory_network import MemoryNetwork, MemoryTimers
 from engine.host.ports import Files
+from engine.host.turns import LoopTurns
 from engine.log.loader import LoadRequest, load_log
 from engine.log.log_config import LogConfig
 from engine.model import TopicPartition
@@ -72,6 +73,8 @@ class DataStage:
         """Without `is_usual` nothing is answered the usual way."""
         self.clock = ManualClock()
         self.timers = MemoryTimers(self.clock)
+        #: Lets others go behind each few rows of a large request.
+        self.turns = LoopTurns(self.timers, self.clock, lambda: True)
         self.metadata = MetadataCache(LEADER, "cluster")
         self.proposed: list[ProposeIsr] = []
         ports = ports_of(is_known=self.metadata.is_known, proposed=self.proposed)
@@ -91,7 +94,7 @@ class DataStage:
         self.add("t", 1)
 
     def _serve_data(self, *, is_usual: bool) -> None:
-        produce = Produce(self.manager, self.metadata)
+        produce = Produce(self.manager, self.metadata, self.turns)
         self.followers = UsualFollowerFetch(self.metadata, self.sessions, self.clock)
         fetch_deps = FetchDeps(self.manager, self.metadata, self.sessions)
         fetch = Fetch(fetch_deps, self.followers if is_usual else None)
